@@ -1,0 +1,118 @@
+// What a collective is: a plan for each rank, a closed form, options and a source; and the table
+// of all of them. A collective is one file in algorithms/collectives/ that registers itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/plan.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+
+// Buffers. `bytes` is the size that people name; offsets of plans point into a rank's buffer:
+//   reduce         every rank has the whole vector [0, bytes); the root ends with the sum
+//   broadcast      the root's vector [0, bytes) ends up on every rank
+//   all-reduce     every rank has [0, bytes) and ends with the sum
+//   reduce-scatter every rank has [0, bytes); rank r ends with the sum of block r, in place
+//   allgather      rank r has block r of [0, bytes); every rank ends with all of [0, bytes)
+//   gather         rank r has block r of [0, bytes); the root ends with all of them
+//   scatter        the root has [0, bytes); rank r ends with block r
+//   all-to-all     every rank has [0, bytes), block j meant for rank j; it ends with block r of
+//                  rank j at [bytes + offset of block j of the receiver's layout): receive buffer
+//                  [bytes, 2 bytes), whose j-th slot has the size of rank r's block
+// Block r is block_range(bytes, rank_count, r, element_bytes). Ranges outside the result of a rank
+// may hold anything at the end.
+enum class CollectiveOp {
+  kReduce,
+  kBroadcast,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kGather,
+  kScatter,
+  kAllToAll
+};
+
+const char* name_of(CollectiveOp op);
+CollectiveOp parse_collective_op(const std::string& text, const std::string& source);
+const std::vector<CollectiveOp>& all_collective_ops();
+bool has_root(CollectiveOp op);
+
+struct CollectiveOptions {
+  std::int64_t chunk_bytes = 0;  // pipelining unit; 0: the whole message in one chunk
+  int chain_size = 8;            // ranks in a lower chain (CC-k, CB-k)
+  std::string levels;            // hierarchical only, lowest first: "chain:8,chain:8,binomial"
+};
+
+struct CollectiveCall {
+  int rank_count = 1;
+  std::int64_t bytes = 0;
+  int root = 0;
+  std::int64_t element_bytes = 4;  // FP32
+  CollectiveOptions options;
+};
+
+// What one step costs where nothing contends: alpha + beta b to move b bytes, then
+// reduce_alpha + gamma b to add them. Reductions either hold the receiver (T = transfer + reduce)
+// or overlap with its next transfer.
+struct StepCost {
+  double alpha_s = 0;
+  double beta_s_per_byte = 0;
+  double reduce_alpha_s = 0;
+  double gamma_s_per_byte = 0;
+  bool reduction_overlaps = false;
+
+  double transfer_s(std::int64_t bytes) const {
+    return alpha_s + beta_s_per_byte * static_cast<double>(bytes);
+  }
+  double reduce_s(std::int64_t bytes) const {
+    return reduce_alpha_s + gamma_s_per_byte * static_cast<double>(bytes);
+  }
+  // Time to move and add, one after the other.
+  double step_s(std::int64_t bytes) const { return transfer_s(bytes) + reduce_s(bytes); }
+};
+
+enum class CollectiveOption { kChunkBytes, kChainSize, kLevels };
+
+struct Collective {
+  CollectiveOp op = CollectiveOp::kReduce;
+  std::string algorithm;                  // what a user types: "chain"
+  std::string summary;                    // one line
+  std::string source;                     // paper and equation
+  std::vector<CollectiveOption> options;  // the ones it reads
+
+  // Operations of `rank`. Called for 0 <= rank < call.rank_count.
+  OpStream (*plan)(CollectiveCall call, int rank) = nullptr;
+
+  // Time in seconds on a contention-free, homogeneous network with one send and one receive at a
+  // time, all ranks starting together; nothing where no formula is known for this call.
+  std::optional<double> (*closed_form)(const CollectiveCall& call, const StepCost& cost) = nullptr;
+
+  // Why this call cannot be served ("needs a power of two"), empty if it can. May be null: always.
+  std::string (*refuse)(const CollectiveCall& call) = nullptr;
+
+  // For the Registry: "reduce/chain".
+  std::string name;
+};
+
+// Adds to the table; fills in the name.
+bool register_collective(Collective collective);
+
+// InputError naming `source` and the nearest known algorithm of that operation.
+const Collective& find_collective(CollectiveOp op, const std::string& algorithm,
+                                  const std::string& source);
+std::vector<const Collective*> all_collectives();
+
+// Refuses a rank count < 1, bytes < 0, a root outside, a chunk or a chain below 1, unknown levels
+// and whatever the collective itself refuses; InputError naming the command-line option.
+void check_call(const Collective& collective, const CollectiveCall& call);
+
+// Number of chunks and the k-th of them: chunks of options.chunk_bytes (rounded down to whole
+// elements, at least one element), the last one smaller; one chunk of `bytes` when chunk_bytes is 0.
+std::int64_t chunk_count(const CollectiveCall& call);
+ByteRange chunk_range(const CollectiveCall& call, std::int64_t chunk);
+
+}  // namespace forescale

@@ -1,0 +1,45 @@
+// Hardware as data: what a GPU, a CPU and a class of links can do. Files in models/hardware/.
+#pragma once
+
+#include <string>
+
+#include "models/json_input.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+
+struct GpuModel {
+  std::string name;
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;  // what a copy kernel reaches, read + write counted
+  FlopsPerSecond peak_flops;        // FP32
+  Seconds kernel_launch;            // from the call until a kernel starts
+  Seconds synchronize;              // from a kernel's end until the host knows
+  BytesPerSecond host_copy;         // pinned host <-> device copy, one direction
+};
+
+struct CpuModel {
+  std::string name;
+  int cores = 1;                    // of one socket
+  BytesPerSecond memory_bandwidth;  // of one socket, read + write counted
+  BytesPerSecond reduce_per_core;   // payload bytes of a += b that one core adds each second
+  BytesPerSecond copy_per_core;     // payload bytes that one core copies each second
+};
+
+// One class of links, bandwidth of one direction after protocol overhead.
+struct LinkClass {
+  std::string name;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+  bool full_duplex = true;  // false: both directions share the bandwidth
+};
+
+// From models/hardware/{gpus,cpus,links}/NAME.json or a path; `option` names where NAME was said.
+GpuModel load_gpu(const std::string& name, const std::string& option, Provenance* provenance);
+CpuModel load_cpu(const std::string& name, const std::string& option, Provenance* provenance);
+LinkClass load_link(const std::string& name, const std::string& option, Provenance* provenance);
+
+// The same objects written inside another file (a platform's own link_classes).
+LinkClass read_link(const JsonInput& in, const std::string& name);
+
+}  // namespace forescale

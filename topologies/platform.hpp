@@ -1,0 +1,112 @@
+// A platform: devices and links with their numbers, and the routes between devices.
+//
+// A platform is `node_count` nodes whose endpoints are GPUs (or bare hosts) and a fabric between
+// them. Inside a node routes follow the PCIe tree; across nodes they go through the NIC nearest to
+// each end and the fabric's own routing rule. Device, link and node numbers are dense from 0.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/hardware.hpp"
+#include "models/json_input.hpp"
+
+namespace forescale {
+
+enum class DeviceKind { kGpu, kCpu, kPcieSwitch, kNic, kFabricSwitch, kHost };
+const char* name_of(DeviceKind kind);
+
+struct Device {
+  DeviceKind kind = DeviceKind::kHost;
+  int node = -1;     // -1 for fabric switches
+  int socket = -1;   // CPU socket inside the node that a GPU, NIC or PCIe switch hangs on
+  std::string name;  // unique: "node3/gpu5"
+};
+
+// Full duplex unless its class says otherwise: each direction has the class's bandwidth.
+struct Link {
+  int from = 0;  // devices
+  int to = 0;
+  int link_class = 0;  // index into Platform::link_classes
+};
+
+// A directed capacity: 2 * link + (0: from -> to, 1: to -> from). Of a half-duplex link only the
+// even one is used, in both directions.
+using Capacity = std::int32_t;
+
+struct Route {
+  std::vector<Capacity> capacities;  // in order of travel
+  Seconds latency;                   // sum over the links
+};
+
+// How a message between two endpoints can travel.
+enum class Locality { kSame, kPeer, kCrossSocket, kInterNode };
+const char* name_of(Locality locality);
+
+class Platform {
+ public:
+  std::string name;
+  std::string description;
+  std::vector<LinkClass> link_classes;
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
+  std::vector<CpuModel> cpu_models;  // at most one; empty on bare-host platforms
+  int node_count = 0;
+  std::vector<int> endpoints;  // device of each rank slot: node by node, inside a node in order
+  bool is_generated = false;   // from a generator: the stack `ideal` is its default
+  Provenance provenance;
+
+  int slot_count() const { return static_cast<int>(endpoints.size()); }
+  bool has_gpus() const { return !gpu_models.empty(); }
+
+  // The CPU whose memory stages data for a device (itself for kHost and kCpu).
+  int host_of(int device) const;
+  // The NIC that a device uses to leave its node (itself for kHost).
+  int nic_of(int device) const;
+  Locality locality(int device_a, int device_b) const;
+
+  // Where data travels from one device to another. GPU to GPU inside a node: over PCIe directly;
+  // across nodes: device, its NIC, fabric, NIC, device (GPUDirect RDMA). FORESCALE_CHECK if there
+  // is no way. Deterministic; cheap enough to be asked once per pair and message kind.
+  Route route(int from, int to) const;
+
+  BytesPerSecond bandwidth(Capacity capacity) const;
+  std::string capacity_name(Capacity capacity) const;  // "node0/nic0 -> leaf0"
+  int capacity_count() const { return 2 * static_cast<int>(links.size()); }
+
+  // Set by whoever builds the platform: the fabric route between two devices that hang on the
+  // fabric (NICs or hosts).
+  std::function<Route(int from, int to)> fabric_route;
+  // Per device (same indices as `devices`), filled by finish_platform().
+  std::vector<int> host_of_device;
+  std::vector<int> nic_of_device;
+  std::shared_ptr<const struct NodeRoutes> node_routes;
+};
+
+// What --platform takes: a preset's name, a JSON file, or a generator such as
+// "star:hosts=64,bandwidth=12.5GB/s,latency=1us". InputError for anything wrong.
+Platform load_platform(const std::string& text, Scenario scenario = Scenario::kNominal);
+
+// The generators' names with a line of help each: "star:hosts=N,bandwidth=B,latency=T".
+struct GeneratorHelp {
+  std::string name;
+  std::string usage;
+  std::string summary;
+};
+std::vector<GeneratorHelp> platform_generators();
+
+// The smallest capacity over balanced splits of the nodes that were examined (halves in node order,
+// alternating nodes, and the fabric's own structure): an upper bound of the true bisection. One
+// direction, bytes/s.
+BytesPerSecond bisection_bandwidth(const Platform& platform);
+
+// The tree of one node and a summary of the fabric, as text for a terminal.
+std::string describe(const Platform& platform);
+// Graphviz "graph { ... }" of the whole platform.
+std::string graphviz(const Platform& platform);
+
+}  // namespace forescale
