@@ -20,9 +20,8 @@ namespace forescale {
 //   allgather      rank r has block r of [0, bytes); every rank ends with all of [0, bytes)
 //   gather         rank r has block r of [0, bytes); the root ends with all of them
 //   scatter        the root has [0, bytes); rank r ends with block r
-//   all-to-all     every rank has [0, bytes), block j meant for rank j; it ends with block r of
-//                  rank j at [bytes + offset of block j of the receiver's layout): receive buffer
-//                  [bytes, 2 bytes), whose j-th slot has the size of rank r's block
+//   all-to-all     every rank has [0, bytes), block j meant for rank j; rank r ends with block r of
+//                  every rank j in slot j behind that, at bytes + j * (size of block r)
 // Block r is block_range(bytes, rank_count, r, element_bytes). Ranges outside the result of a rank
 // may hold anything at the end.
 enum class CollectiveOp {
@@ -44,7 +43,7 @@ bool has_root(CollectiveOp op);
 struct CollectiveOptions {
   std::int64_t chunk_bytes = 0;  // pipelining unit; 0: the whole message in one chunk
   int chain_size = 8;            // ranks in a lower chain (CC-k, CB-k)
-  std::string levels;            // hierarchical only, lowest first: "chain:8,chain:8,binomial"
+  std::string levels = {};       // hierarchical only, lowest first: "chain:8,chain:8,binomial"
 };
 
 struct CollectiveCall {
@@ -52,8 +51,11 @@ struct CollectiveCall {
   std::int64_t bytes = 0;
   int root = 0;
   std::int64_t element_bytes = 4;  // FP32
-  CollectiveOptions options;
+  CollectiveOptions options = {};
 };
+
+// How far a rank's buffer reaches: `bytes`, and for all-to-all the slots behind.
+std::int64_t buffer_bytes(CollectiveOp op, const CollectiveCall& call, int rank);
 
 // What one step costs where nothing contends: alpha + beta b to move b bytes, then
 // reduce_alpha + gamma b to add them. Reductions either hold the receiver (T = transfer + reduce)
@@ -79,10 +81,10 @@ enum class CollectiveOption { kChunkBytes, kChainSize, kLevels };
 
 struct Collective {
   CollectiveOp op = CollectiveOp::kReduce;
-  std::string algorithm;                  // what a user types: "chain"
-  std::string summary;                    // one line
-  std::string source;                     // paper and equation
-  std::vector<CollectiveOption> options;  // the ones it reads
+  std::string algorithm;                       // what a user types: "chain"
+  std::string summary;                         // one line
+  std::string source;                          // paper and equation
+  std::vector<CollectiveOption> options = {};  // the ones it reads
 
   // Operations of `rank`. Called for 0 <= rank < call.rank_count.
   OpStream (*plan)(CollectiveCall call, int rank) = nullptr;
@@ -95,7 +97,7 @@ struct Collective {
   std::string (*refuse)(const CollectiveCall& call) = nullptr;
 
   // For the Registry: "reduce/chain".
-  std::string name;
+  std::string name = {};
 };
 
 // Adds to the table; fills in the name.
@@ -111,7 +113,8 @@ std::vector<const Collective*> all_collectives();
 void check_call(const Collective& collective, const CollectiveCall& call);
 
 // Number of chunks and the k-th of them: chunks of options.chunk_bytes (rounded down to whole
-// elements, at least one element), the last one smaller; one chunk of `bytes` when chunk_bytes is 0.
+// elements, at least one element), the last one smaller; one chunk of `bytes` when chunk_bytes is
+// 0.
 std::int64_t chunk_count(const CollectiveCall& call);
 ByteRange chunk_range(const CollectiveCall& call, std::int64_t chunk);
 

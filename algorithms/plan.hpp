@@ -25,7 +25,7 @@
 
 namespace forescale {
 
-inline constexpr int kLookback = 64;
+inline constexpr int kLookback = 32;
 
 enum class OpKind : std::uint8_t { kSend, kRecv, kRecvReduce, kCopy };
 

@@ -50,6 +50,7 @@ class Platform {
  public:
   std::string name;
   std::string description;
+  std::vector<std::string> assumptions;  // about the structure, where no source says
   std::vector<LinkClass> link_classes;
   std::vector<Device> devices;
   std::vector<Link> links;
@@ -58,6 +59,7 @@ class Platform {
   int node_count = 0;
   std::vector<int> endpoints;  // device of each rank slot: node by node, inside a node in order
   bool is_generated = false;   // from a generator: the stack `ideal` is its default
+  bool uniform_pairs = false;  // all pairs of endpoints have equal latency and narrowest link
   Provenance provenance;
 
   int slot_count() const { return static_cast<int>(endpoints.size()); }
@@ -84,12 +86,23 @@ class Platform {
   // Per device (same indices as `devices`), filled by finish_platform().
   std::vector<int> host_of_device;
   std::vector<int> nic_of_device;
+  // All nodes are replicas: device d of node n is n * node_device_count + d, links alike; what
+  // belongs to the fabric comes after them.
+  int node_device_count = 0;
+  int node_link_count = 0;
   std::shared_ptr<const struct NodeRoutes> node_routes;
+  std::string fabric_summary;  // "star, one switch"; empty without a fabric
+  // Balanced splits that the fabric's own structure suggests: per node its side, 0 or 1.
+  std::vector<std::vector<char>> fabric_splits;
 };
 
 // What --platform takes: a preset's name, a JSON file, or a generator such as
 // "star:hosts=64,bandwidth=12.5GB/s,latency=1us". InputError for anything wrong.
 Platform load_platform(const std::string& text, Scenario scenario = Scenario::kNominal);
+
+// The same from the text of a JSON platform file; `file` is what errors call it.
+Platform read_platform(const std::string& json, const std::string& file,
+                       Scenario scenario = Scenario::kNominal);
 
 // The generators' names with a line of help each: "star:hosts=N,bandwidth=B,latency=T".
 struct GeneratorHelp {

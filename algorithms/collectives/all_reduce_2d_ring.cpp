@@ -1,0 +1,55 @@
+// Two-dimensional ring all-reduce: ranks form rows of C = chain_size; each row reduce-scatters,
+// each column all-reduces the block that its ranks share, each row allgathers. R rows, P = R C. T =
+// (C-1)(2x + r)(b/C) + (R-1)(2x + r)(b/P) for equal blocks; no closed form for unequal ones.
+#include "algorithms/ring_pieces.hpp"
+
+namespace forescale {
+namespace {
+
+Blocks row_blocks(const CollectiveCall& call) {
+  return Blocks({.offset = 0, .bytes = call.bytes}, call.options.chain_size, call.element_bytes);
+}
+
+std::string refuse(const CollectiveCall& call) {
+  if (call.rank_count % call.options.chain_size == 0) return "";
+  return "needs a number of ranks that --chain-size divides";
+}
+
+OpStream plan(CollectiveCall call, int rank) {
+  const int columns = call.options.chain_size;
+  const int rows = call.rank_count / columns;
+  const int column = rank % columns;
+  const Blocks blocks = row_blocks(call);
+  const Group row = {.rank_count = call.rank_count,
+                     .root = 0,
+                     .first = rank - column,
+                     .stride = 1,
+                     .count = columns};
+  const Group down = {
+      .rank_count = call.rank_count, .root = 0, .first = column, .stride = columns, .count = rows};
+  const Blocks shared(blocks.at(column), rows, call.element_bytes);
+  return in_sequence(in_sequence(ring_reduce_scatter(row, column, blocks),
+                                 ring_all_reduce(down, rank / columns, shared)),
+                     ring_allgather(row, column, blocks));
+}
+
+std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+  const Blocks blocks = row_blocks(call);
+  const Blocks shared(blocks.at(0), call.rank_count / call.options.chain_size, call.element_bytes);
+  if (!blocks.even() || !shared.even()) return std::nullopt;
+  return ring_reduce_scatter_s(blocks, cost) + ring_reduce_scatter_s(shared, cost) +
+         ring_allgather_s(shared, cost) + ring_allgather_s(blocks, cost);
+}
+
+const bool kRegistered =
+    register_collective({.op = CollectiveOp::kAllReduce,
+                         .algorithm = "2d-ring",
+                         .summary = "rings along rows, columns and rows again",
+                         .source = "Jouppi et al. 2020, Ying et al. 2018 (2D tori)",
+                         .options = {CollectiveOption::kChainSize},
+                         .plan = plan,
+                         .closed_form = closed_form,
+                         .refuse = refuse});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,37 @@
+// Flat gather: every rank sends its block to the root. T = sum of x(block) over the other ranks.
+#include "algorithms/collective.hpp"
+#include "algorithms/plan_pieces.hpp"
+
+namespace forescale {
+namespace {
+
+Blocks blocks_of(const CollectiveCall& call) {
+  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
+}
+
+OpStream plan(CollectiveCall call, int rank) {
+  const Blocks blocks = blocks_of(call);
+  if (rank != call.root && blocks.at(rank).bytes > 0) co_yield send(call.root, blocks.at(rank));
+  for (int peer = 0; rank == call.root && peer < call.rank_count; ++peer)
+    if (peer != call.root && blocks.at(peer).bytes > 0) co_yield recv(peer, blocks.at(peer));
+}
+
+std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+  const Blocks blocks = blocks_of(call);
+  double total_s = 0;
+  for (int rank = 0; rank < call.rank_count; ++rank)
+    if (rank != call.root && blocks.at(rank).bytes > 0)
+      total_s += cost.transfer_s(blocks.at(rank).bytes);
+  return total_s;
+}
+
+const bool kRegistered =
+    register_collective({.op = CollectiveOp::kGather,
+                         .algorithm = "flat",
+                         .summary = "every rank sends to the root",
+                         .source = "Thakur, Rabenseifner & Gropp 2005 (linear)",
+                         .plan = plan,
+                         .closed_form = closed_form});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,28 @@
+// Ring reduce-scatter: P-1 rounds, one block of b/P a round. T = (P-1)(x + r) of the largest block,
+// overlapped or not. Source: the first half of Patarasuk & Yuan 2009.
+#include "algorithms/ring_pieces.hpp"
+
+namespace forescale {
+namespace {
+
+Blocks blocks_of(const CollectiveCall& call) {
+  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
+}
+
+OpStream plan(CollectiveCall call, int rank) {
+  return ring_reduce_scatter(whole_group(call.rank_count, 0), rank, blocks_of(call));
+}
+
+std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+  return ring_reduce_scatter_s(blocks_of(call), cost);
+}
+
+const bool kRegistered = register_collective({.op = CollectiveOp::kReduceScatter,
+                                              .algorithm = "ring",
+                                              .summary = "blocks summed around a ring",
+                                              .source = "Patarasuk & Yuan 2009",
+                                              .plan = plan,
+                                              .closed_form = closed_form});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,32 @@
+// Binomial tree scatter: whole subtrees of blocks travel down. Equal blocks, root 0, P = 2^K:
+// T = sum over k = 1..K of x(b/2^k); in general the recurrence over the tree, exact. Where the
+// blocks of a subtree wrap around the end of the vector (root > 0) they take two messages.
+#include "algorithms/ring_pieces.hpp"
+
+namespace forescale {
+namespace {
+
+RotatedBlocks owned_blocks(const CollectiveCall& call) {
+  return {.blocks = Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes),
+          .rotation = call.root};
+}
+
+OpStream plan(CollectiveCall call, int rank) {
+  return binomial_scatter(whole_group(call.rank_count, call.root),
+                          member_of(rank, call.root, call.rank_count), owned_blocks(call));
+}
+
+std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+  return binomial_scatter_s(owned_blocks(call), cost);
+}
+
+const bool kRegistered =
+    register_collective({.op = CollectiveOp::kScatter,
+                         .algorithm = "binomial",
+                         .summary = "binomial tree of blocks",
+                         .source = "Thakur, Rabenseifner & Gropp 2005 section 4.2",
+                         .plan = plan,
+                         .closed_form = closed_form});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,87 @@
+#include "algorithms/plan.hpp"
+
+#include "algorithms/plan_pieces.hpp"
+#include "models/error.hpp"
+
+namespace forescale {
+
+const char* name_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSend:
+      return "send";
+    case OpKind::kRecv:
+      return "recv";
+    case OpKind::kRecvReduce:
+      return "recv_reduce";
+    case OpKind::kCopy:
+      return "copy";
+  }
+  FORESCALE_CHECK(false, "unknown operation kind");
+}
+
+ByteRange block_range(std::int64_t total_bytes, std::int64_t count, std::int64_t index,
+                      std::int64_t element_bytes) {
+  return Blocks({.offset = 0, .bytes = total_bytes}, count, element_bytes).at(index);
+}
+
+OpStream mapped(OpStream stream, std::function<int(int)> rank_of, std::int64_t offset_shift) {
+  while (stream.next()) {
+    Op op = stream.op();
+    if (op.kind != OpKind::kCopy) op.peer = rank_of(op.peer);
+    op.offset += offset_shift;
+    op.copy_from += offset_shift;
+    co_yield op;
+  }
+}
+
+namespace {
+
+// Makes the first send, receive and copy of a stream wait for what came before it. Distances that
+// an operation already has reach at most as far back as that, so they wait for more: kept.
+class SequenceWaits {
+ public:
+  void saw_first(const Op& op) {
+    (op.kind == OpKind::kSend ? first_sent_ : first_received_) = true;
+  }
+
+  void add_to(Op& op) {
+    ++position_;
+    bool& waited = waited_[queue_of(op.kind)];
+    if (waited) return;
+    waited = true;
+    if (first_received_ && op.after == 0) op.after = checked(position_);
+    if (first_sent_ && op.kind != OpKind::kSend && op.write_after == 0)
+      op.write_after = checked(position_);
+  }
+
+ private:
+  static int queue_of(OpKind kind) {
+    return kind == OpKind::kSend ? 0 : kind == OpKind::kCopy ? 1 : 2;
+  }
+  static std::int32_t checked(std::int64_t distance) {
+    FORESCALE_CHECK(distance <= kLookback, "in_sequence would look back too far");
+    return static_cast<std::int32_t>(distance);
+  }
+
+  bool first_sent_ = false;
+  bool first_received_ = false;
+  bool waited_[3] = {false, false, false};
+  std::int64_t position_ = 0;  // distance of the current operation to the end of the first stream
+};
+
+}  // namespace
+
+OpStream in_sequence(OpStream first, OpStream second) {
+  SequenceWaits waits;
+  while (first.next()) {
+    waits.saw_first(first.op());
+    co_yield first.op();
+  }
+  while (second.next()) {
+    Op op = second.op();
+    waits.add_to(op);
+    co_yield op;
+  }
+}
+
+}  // namespace forescale

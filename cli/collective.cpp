@@ -1,0 +1,234 @@
+// `forescale collective`: one collective on a platform, by simulator and cost engine.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/collective_inputs.hpp"
+#include "cli/command.hpp"
+#include "cli/text.hpp"
+#include "sim/bounds.hpp"
+#include "sim/cost_engine.hpp"
+#include "sim/isolate.hpp"
+#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string platform;
+  std::string stack;
+  std::string op = "all-reduce";
+  AlgorithmText algorithm;
+  std::string ranks;
+  std::string bytes;
+  std::int64_t root = 0;
+  std::string engine = "both";
+  std::string trace;
+  OutputOptions output;
+};
+
+struct Question {
+  int ranks = 0;
+  std::int64_t bytes = 0;
+};
+
+// Loaded once, asked for every size and rank count.
+struct Inputs {
+  Platform platform;
+  Stack stack;
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  std::optional<AlgorithmChoice> choice;
+  int root = 0;
+};
+
+json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const Lanes& lanes) {
+  const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
+  json row;
+  if (resolved.through_host || inputs.stack.channels > 1) return row;
+  const CostResult cost =
+      evaluate_cost(*resolved.collective, resolved.call, lanes, place);
+  row = {{"cost_engine_s", cost.time_s},
+         {"messages", cost.messages},
+         {"bytes_sent", cost.bytes_sent}};
+  if (const auto step = uniform_step(lanes, resolved.call.rank_count, place))
+    if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
+      row["closed_form_s"] = *closed;
+  return row;
+}
+
+json answer(const Inputs& inputs, const Question& question, const Options& options) {
+  const ResolvedChoice resolved =
+      resolve(inputs.choice, inputs.stack, inputs.op, question.ranks, question.bytes, inputs.root);
+  const Lanes lanes(inputs.platform, inputs.stack);
+  json row = {{"op", name_of(inputs.op)},
+              {"algorithm", resolved.collective->algorithm},
+              {"ranks", question.ranks},
+              {"bytes", question.bytes},
+              {"chunk_bytes", resolved.call.options.chunk_bytes},
+              {"time_s", nullptr},
+              {"simulated_s", nullptr},
+              {"cost_engine_s", nullptr},
+              {"closed_form_s", nullptr}};
+  const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
+  const Bound bound = collective_bound(inputs.op, resolved.call, lanes, place);
+  row["bound_s"] = bound.time_s;
+  row["bound_reason"] = bound.reason;
+  if (options.engine != "sim") row.update(cost_engine_row(inputs, resolved, lanes));
+  if (options.engine == "cost") {
+    if (row["cost_engine_s"].is_null())
+      throw InputError({.source = "--engine",
+                        .path = "",
+                        .value = "cost",
+                        .constraint = "cannot price a stack with several channels or whole-buffer "
+                                      "copies through the host; use sim"});
+    row["time_s"] = row["cost_engine_s"];
+  } else {
+    Timeline timeline;
+    SessionOptions session;
+    if (inputs.choice) session.choices[inputs.op] = *inputs.choice;
+    if (!options.trace.empty()) session.timeline = &timeline;
+    const CollectiveOutcome outcome = simulate_collective(
+        inputs.platform, inputs.stack,
+        {.op = inputs.op, .bytes = question.bytes, .root = inputs.root, .label = name_of(inputs.op)},
+        question.ranks, session);
+    row["simulated_s"] = row["time_s"] = outcome.time_s;
+    row["messages"] = outcome.messages;
+    row["bytes_sent"] = outcome.bytes_sent;
+    row["busiest"] = outcome.busiest.name;
+    row["busiest_share"] = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
+    if (!options.trace.empty()) {
+      std::ofstream file(options.trace);
+      write_chrome_trace(timeline, rank_places(inputs.platform, question.ranks), file);
+      if (!file)
+        throw InputError({.source = "--trace",
+                          .path = "",
+                          .value = options.trace,
+                          .constraint = "cannot be written"});
+    }
+  }
+  enforce(bound, row["time_s"].get<double>(),
+          fmt::format("{} on {} ranks", resolved.collective->name, question.ranks));
+  return row;
+}
+
+std::string seconds_cell(const json& row, const char* key) {
+  return row[key].is_null() ? "-" : to_text(Seconds{row[key].get<double>()});
+}
+
+void print_table(const json& rows) {
+  Table table({"ranks", "bytes", "<algorithm", "simulated", "cost engine", "closed form", "bound",
+               "messages", "<busiest resource"});
+  for (const json& row : rows)
+    table.add({std::to_string(row["ranks"].get<int>()),
+               to_text(Bytes{row["bytes"].get<std::int64_t>()}), row["algorithm"],
+               seconds_cell(row, "simulated_s"), seconds_cell(row, "cost_engine_s"),
+               seconds_cell(row, "closed_form_s"), seconds_cell(row, "bound_s"),
+               std::to_string(row["messages"].get<std::uint64_t>()),
+               row.contains("busiest")
+                   ? fmt::format("{} {:.0f} %", row["busiest"].get<std::string>(),
+                                 100 * row["busiest_share"].get<double>())
+                   : ""});
+  fmt::print("{}", table.text());
+}
+
+void print_csv(const json& rows) {
+  const std::vector<std::string> keys{"op",          "algorithm",     "ranks",         "bytes",
+                                      "chunk_bytes", "simulated_s",   "cost_engine_s", "closed_form_s",
+                                      "bound_s",     "messages",      "bytes_sent"};
+  fmt::print("{}", csv_line(keys));
+  for (const json& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys)
+      cells.push_back(row[key].is_null()     ? ""
+                      : row[key].is_string() ? row[key].get<std::string>()
+                                             : row[key].dump());
+    fmt::print("{}", csv_line(cells));
+  }
+}
+
+void run(const Options& options) {
+  Inputs inputs;
+  inputs.platform = load_platform(options.platform);
+  inputs.stack = stack_for(inputs.platform, options.stack, Scenario::kNominal);
+  inputs.op = parse_collective_op(options.op, "--op");
+  inputs.choice = parse_choice(inputs.op, options.algorithm);
+  std::vector<std::int64_t> ranks{inputs.platform.slot_count()};
+  if (!options.ranks.empty()) ranks = parse_integers(options.ranks, "--ranks");
+  check_ranks(inputs.platform, ranks, "--ranks");
+  inputs.root = static_cast<int>(options.root);
+  std::vector<Question> questions;
+  for (const std::int64_t count : ranks)
+    for (const Bytes bytes : parse_byte_list(options.bytes, "--bytes"))
+      questions.push_back({.ranks = static_cast<int>(count), .bytes = bytes.value});
+  if (!options.trace.empty() && (questions.size() != 1 || options.engine == "cost"))
+    throw InputError({.source = "--trace",
+                      .path = "",
+                      .value = options.trace,
+                      .constraint = "needs one rank count, one size and the simulator"});
+  json rows = json::array();
+  if (questions.size() == 1) {
+    rows.push_back(answer(inputs, questions.front(), options));
+  } else {
+    std::vector<std::function<std::string()>> tasks;
+    for (const Question& question : questions)
+      tasks.push_back([&inputs, &options, question] {
+        return answer(inputs, question, options).dump();
+      });
+    ProgressLine progress("simulating", tasks.size());
+    for (const std::string& text : run_isolated(tasks, available_cores(),
+                                                [&](size_t done) { progress.done(done); }))
+      rows.push_back(json::parse(text));
+  }
+  if (options.output.json) {
+    json document = questions.size() == 1 ? rows.front() : json{{"points", rows}};
+    document["platform"] = inputs.platform.name;
+    document["stack"] = inputs.stack.name;
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_csv(rows);
+  } else {
+    fmt::print("{} on {} with {}\n", name_of(inputs.op), inputs.platform.name, inputs.stack.name);
+    print_table(rows);
+  }
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "collective",
+      "Time of one collective, by size and rank count\n"
+      "Examples:\n"
+      "  forescale collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us \\\n"
+      "    --op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB\n"
+      "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce \\\n"
+      "    --ranks 16..160 --bytes 1MiB..256MiB --csv");
+  command->add_option("--platform", options->platform, "Preset, JSON file or generator")
+      ->required();
+  command->add_option("--stack", options->stack,
+                      "Stack or JSON file (default on generated platforms: ideal)");
+  command->add_option("--op", options->op,
+                      "reduce, broadcast, all-reduce, reduce-scatter, allgather, gather, scatter, "
+                      "all-to-all (default: all-reduce)");
+  add_algorithm_options(*command, options->algorithm);
+  command->add_option("--ranks", options->ranks,
+                      "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)");
+  command->add_option("--bytes", options->bytes, "Sizes: 256MiB or 64KiB..256MiB (doubling)")
+      ->required();
+  command->add_option("--root", options->root, "Root rank (default 0)");
+  command->add_option("--engine", options->engine,
+                      "sim (contention), cost (contention-free) or both (default)")
+      ->check(CLI::IsMember({"sim", "cost", "both"}));
+  command->add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "collective", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,116 @@
+#include "cli/collective_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/data_files.hpp"
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+void refuse_unread(const Collective& collective, CollectiveOption option, const std::string& name,
+                   const std::string& value) {
+  if (value.empty() || std::find(collective.options.begin(), collective.options.end(), option) !=
+                           collective.options.end())
+    return;
+  throw InputError({.source = name,
+                    .path = "",
+                    .value = value,
+                    .constraint = fmt::format("is not an option of {}", collective.name)});
+}
+
+}  // namespace
+
+void add_algorithm_options(CLI::App& command, AlgorithmText& text) {
+  command.add_option("--algorithm", text.algorithm,
+                     "Algorithm, see `forescale algorithm list` (default: the stack's choice)");
+  command.add_option("--chunk-bytes", text.chunk_bytes, "Pipelining unit, such as 4MiB");
+  command.add_option("--chain-size", text.chain_size, "Ranks in a lower chain (CC-k, CB-k)");
+  command.add_option("--levels", text.levels,
+                     "Levels of a hierarchy, lowest first: chain:8,chain:8,binomial");
+}
+
+std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text) {
+  if (text.algorithm.empty()) {
+    for (const auto& [name, value] : {std::pair{"--chunk-bytes", text.chunk_bytes},
+                                      std::pair{"--chain-size", text.chain_size},
+                                      std::pair{"--levels", text.levels}})
+      if (!value.empty())
+        throw InputError({.source = name,
+                          .path = "",
+                          .value = value,
+                          .constraint = "needs --algorithm: without it the stack chooses"});
+    return std::nullopt;
+  }
+  const Collective& collective = find_collective(op, text.algorithm, "--algorithm");
+  refuse_unread(collective, CollectiveOption::kChunkBytes, "--chunk-bytes", text.chunk_bytes);
+  refuse_unread(collective, CollectiveOption::kChainSize, "--chain-size", text.chain_size);
+  refuse_unread(collective, CollectiveOption::kLevels, "--levels", text.levels);
+  AlgorithmChoice choice{.algorithm = text.algorithm, .options = {}};
+  if (!text.chunk_bytes.empty()) {
+    choice.options.chunk_bytes = parse_bytes(text.chunk_bytes, "--chunk-bytes").value;
+    if (choice.options.chunk_bytes < 1)
+      throw InputError({.source = "--chunk-bytes",
+                        .path = "",
+                        .value = text.chunk_bytes,
+                        .constraint = "must be >= 1 byte"});
+  }
+  if (!text.chain_size.empty())
+    choice.options.chain_size =
+        static_cast<int>(std::clamp<std::int64_t>(parse_integer(text.chain_size, "--chain-size"),
+                                                  -1, 1 << 30));
+  choice.options.levels = text.levels;
+  return choice;
+}
+
+ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,
+                       CollectiveOp op, int ranks, std::int64_t bytes, int root) {
+  ResolvedChoice resolved;
+  resolved.call.rank_count = ranks;
+  resolved.call.bytes = bytes;
+  resolved.call.root = root;
+  if (choice) {
+    resolved.collective = &find_collective(op, choice->algorithm, "--algorithm");
+    resolved.call.options = choice->options;
+  } else {
+    const SelectionRule& rule = stack.select(name_of(op), ranks, bytes);
+    resolved.collective = &find_collective(op, rule.algorithm, "stack " + stack.name);
+    resolved.call.options = {.chunk_bytes = rule.chunk_bytes,
+                             .chain_size = rule.chain_size,
+                             .levels = rule.levels};
+    resolved.through_host = rule.through_host;
+  }
+  check_call(*resolved.collective, resolved.call);
+  return resolved;
+}
+
+Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario) {
+  if (!text.empty()) return load_stack(text, scenario);
+  if (platform.is_generated) return load_stack("ideal", scenario);
+  std::string names;
+  for (const std::string& name : catalogue("models/stacks"))
+    names += (names.empty() ? "" : ", ") + name;
+  throw InputError({.source = "--stack",
+                    .path = "",
+                    .value = "",
+                    .constraint = "is required on this platform (one of: " + names + ")"});
+}
+
+void check_ranks(const Platform& platform, const std::vector<std::int64_t>& ranks,
+                 const std::string& option) {
+  for (const std::int64_t count : ranks) {
+    if (count >= 1 && count <= platform.slot_count()) continue;
+    throw InputError({.source = option,
+                      .path = "",
+                      .value = std::to_string(count),
+                      .constraint = count < 1 ? "must be >= 1"
+                                              : fmt::format("must be <= {}, the ranks that "
+                                                            "platform {} holds",
+                                                            platform.slot_count(),
+                                                            platform.name)});
+  }
+}
+
+}  // namespace forescale

@@ -1,0 +1,43 @@
+// Options that name a collective on a platform, shared by `collective` and `crossover`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/collective.hpp"
+#include "models/stack.hpp"
+#include "sim/session.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+
+struct AlgorithmText {
+  std::string algorithm;  // empty: the stack's choice
+  std::string chunk_bytes;
+  std::string chain_size;
+  std::string levels;
+};
+void add_algorithm_options(CLI::App& command, AlgorithmText& text);
+// Nothing when the stack shall choose; InputError when options are given without an algorithm, or
+// one that the algorithm does not read.
+std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text);
+
+// What the stack's rule for this operation says.
+struct ResolvedChoice {
+  const Collective* collective = nullptr;
+  CollectiveCall call;
+  bool through_host = false;
+};
+ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,
+                       CollectiveOp op, int ranks, std::int64_t bytes, int root);
+
+// The stack named, else `ideal` on a generated platform, else an InputError that says to name one.
+Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario);
+
+// Every rank count within the platform's slots, at least `min`; InputError naming --ranks.
+void check_ranks(const Platform& platform, const std::vector<std::int64_t>& ranks,
+                 const std::string& option);
+
+}  // namespace forescale

@@ -1,0 +1,25 @@
+// Subcommands of forescale: one file each, registered by name.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "models/registry.hpp"
+
+namespace forescale {
+
+struct Command {
+  std::string name;
+  // Adds the subcommand; its callback does the work and throws for errors.
+  void (*add)(CLI::App& app) = nullptr;
+};
+
+// How a command's result is printed.
+struct OutputOptions {
+  bool json = false;
+  bool csv = false;
+};
+void add_output_options(CLI::App& command, OutputOptions& options);
+
+}  // namespace forescale

@@ -1,0 +1,83 @@
+// forescale: the composition root. Exit codes: 0 answer, 2 bad input or usage, 3 the simulation
+// could not finish, 4 a check failed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/command.hpp"
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr int kBadInput = 2;
+constexpr int kStuck = 3;
+constexpr int kCheckFailed = 4;
+
+// The most specific subcommand that was named.
+const CLI::App& chosen(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands();
+  return subcommands.empty() ? app : chosen(*subcommands.front());
+}
+
+// "did you mean --chain-size?" for an option that does not exist.
+std::string suggestion(const CLI::App& command, const std::string& message) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const CLI::App* subcommand : command.get_subcommands(nullptr))
+    names.push_back(subcommand->get_name());
+  const size_t space = message.rfind(' ');
+  const std::string word = message.substr(space == std::string::npos ? 0 : space + 1);
+  const std::string near = nearest(word.substr(0, word.find('=')), names);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+int run(int count, char** arguments) {
+  CLI::App app(
+      "forescale predicts how distributed DNN training scales before the nodes are bought.\n"
+      "Examples:\n"
+      "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
+      "                    --system s-caffe-obr-hr\n"
+      "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce --ranks 160 \\\n"
+      "                    --bytes 4MiB..256MiB\n"
+      "  forescale platform show kesch\n"
+      "Exit codes: 0 answer, 2 bad input, 3 the simulation could not finish, 4 a check failed.");
+  app.set_version_flag("--version", "forescale 0.1.0");
+  app.require_subcommand(1);
+  for (const auto& [name, command] : Registry<Command>::all()) command.add(app);
+  try {
+    app.parse(count, arguments);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    fmt::print(stderr, "forescale: {}{}\nTry: {} --help\n", error.what(),
+               extras ? suggestion(chosen(app), error.what()) : "",
+               &chosen(app) == &app ? "forescale" : "forescale " + chosen(app).get_name());
+    return kBadInput;
+  }
+}
+
+}  // namespace
+}  // namespace forescale
+
+int main(int count, char** arguments) {
+  namespace fs = forescale;
+  try {
+    return fs::run(count, arguments);
+  } catch (const fs::InputError& error) {
+    fmt::print(stderr, "forescale: {}\n", error.what());
+    return fs::kBadInput;
+  } catch (const fs::SimulationStuck& error) {
+    fmt::print(stderr, "forescale: {}\n", error.what());
+    return fs::kStuck;
+  } catch (const fs::CheckFailed& error) {
+    fmt::print(stderr, "forescale: {}\n", error.what());
+    return fs::kCheckFailed;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "forescale: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,173 @@
+#include "cli/text.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+namespace forescale {
+namespace {
+
+double clock_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string padded(const std::string& text, size_t width, bool left) {
+  return left ? fmt::format("{:<{}}", text, width) : fmt::format("{:>{}}", text, width);
+}
+
+}  // namespace
+
+bool stdout_has_colour() {
+  return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+}
+
+std::string coloured(const std::string& text, Colour colour) {
+  if (!stdout_has_colour()) return text;
+  const char* code = colour == Colour::kBold     ? "1"
+                     : colour == Colour::kDim    ? "2"
+                     : colour == Colour::kRed    ? "31"
+                     : colour == Colour::kGreen  ? "32"
+                     : colour == Colour::kYellow ? "33"
+                                                 : "36";
+  return fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+
+void Table::add(std::vector<std::string> cells) {
+  cells.resize(headings_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text() const {
+  std::vector<std::string> names;
+  std::vector<bool> left;
+  std::vector<size_t> widths;
+  for (const std::string& heading : headings_) {
+    left.push_back(heading.starts_with('<'));
+    names.push_back(left.back() ? heading.substr(1) : heading);
+    widths.push_back(names.back().size());
+  }
+  for (const auto& row : rows_)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i)
+      text += (i == 0 ? "" : "  ") + padded(cells[i], widths[i], left[i]);
+    while (text.ends_with(' ')) text.pop_back();
+    return text;
+  };
+  std::string text = coloured(line(names), Colour::kBold) + "\n";
+  for (const auto& row : rows_) text += line(row) + "\n";
+  return text;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (!line.empty()) line += ",";
+    if (cell.find_first_of(",\"\n") == std::string::npos) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+    line += '"';
+  }
+  return line + "\n";
+}
+
+std::string bar_chart(const std::vector<Bar>& bars, double full_scale) {
+  constexpr size_t kWidth = 50;
+  size_t label_width = 0;
+  for (const Bar& bar : bars) label_width = std::max(label_width, bar.label.size());
+  std::string text;
+  for (const Bar& bar : bars) {
+    const double share = full_scale > 0 ? std::clamp(bar.value / full_scale, 0.0, 1.0) : 0;
+    const auto filled = static_cast<size_t>(std::lround(share * static_cast<double>(kWidth)));
+    text += fmt::format("{:>{}} |{}{}| {}\n", bar.label, label_width, std::string(filled, '='),
+                        std::string(kWidth - filled, ' '), bar.value_text);
+  }
+  return text;
+}
+
+std::string line_chart(const std::vector<Curve>& curves, const std::string& x_name,
+                       const std::string& y_name) {
+  constexpr int kColumns = 64;
+  constexpr int kRows = 16;
+  std::set<double> xs;
+  double y_max = 0;
+  for (const Curve& curve : curves) {
+    xs.insert(curve.x.begin(), curve.x.end());
+    for (double y : curve.y) y_max = std::max(y_max, y);
+  }
+  if (xs.size() < 2 || y_max <= 0) return "";
+  const double x_low = std::log2(*xs.begin());
+  const double x_high = std::log2(*xs.rbegin());
+  const double y_low = 0;
+  const double y_high = std::max(1.0, std::log2(y_max));
+  std::vector<std::string> canvas(kRows + 1, std::string(kColumns + 1, ' '));
+  const auto plot = [&](double x, double y, char letter) {
+    const int column =
+        static_cast<int>(std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
+    const double height = (std::log2(std::max(y, 1e-9)) - y_low) / (y_high - y_low);
+    const int row = kRows - static_cast<int>(std::lround(std::clamp(height, 0.0, 1.0) * kRows));
+    char& cell = canvas[static_cast<size_t>(row)][static_cast<size_t>(column)];
+    cell = cell == ' ' || cell == '.' || cell == letter ? letter : '*';
+  };
+  for (int column = 0; column <= kColumns; ++column) {
+    const double x = std::exp2(x_low + (x_high - x_low) * column / kColumns);
+    if (x / *xs.begin() <= y_max * 1.01) plot(x, x / *xs.begin(), '.');
+  }
+  for (const Curve& curve : curves)
+    for (size_t i = 0; i < curve.x.size(); ++i) plot(curve.x[i], curve.y[i], curve.letter);
+  std::string text = fmt::format("{} (logarithmic; dots: ideal)\n", y_name);
+  for (int row = 0; row <= kRows; ++row) {
+    const double y = std::exp2(y_high * (kRows - row) / kRows);
+    const bool labelled = row % 4 == 0;
+    text += (labelled ? fmt::format("{:>7.4g}", y) : std::string(7, ' ')) + " |" +
+            canvas[static_cast<size_t>(row)] + "\n";
+  }
+  text += std::string(8, ' ') + "+" + std::string(kColumns + 1, '-') + "\n";
+  std::string axis(kColumns + 12, ' ');
+  for (double x : xs) {
+    const auto column = static_cast<size_t>(
+        9 + std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
+    const std::string label = fmt::format("{:g}", x);
+    const size_t begin = column + 1 >= label.size() ? column + 1 - label.size() : 0;
+    if (axis.substr(begin > 0 ? begin - 1 : 0, label.size() + 1).find_first_not_of(' ') ==
+        std::string::npos)
+      axis.replace(begin, label.size(), label);
+  }
+  text += axis + " " + x_name + "\n";
+  for (const Curve& curve : curves) text += fmt::format("        {} {}\n", curve.letter, curve.name);
+  if (curves.size() > 1) text += "        * more than one\n";
+  return text;
+}
+
+ProgressLine::ProgressLine(std::string what, std::size_t total)
+    : what_(std::move(what)), total_(total), begin_s_(clock_s()) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+}
+
+void ProgressLine::done(std::size_t finished) {
+  constexpr double kPatience = 2;
+  const double passed_s = clock_s() - begin_s_;
+  if (isatty(STDERR_FILENO) != 1 || passed_s < kPatience) return;
+  shown_ = true;
+  const double left_s = passed_s / static_cast<double>(finished) *
+                        static_cast<double>(total_ - finished);
+  fmt::print(stderr, "\r\033[K{}: {} of {}, about {:.0f} s left", what_, finished, total_, left_s);
+  std::fflush(stderr);
+}
+
+}  // namespace forescale

@@ -1,0 +1,64 @@
+// What people see: tables, charts, colour, progress.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace forescale {
+
+// Colour only on a terminal, and never with NO_COLOR set.
+enum class Colour { kBold, kDim, kRed, kGreen, kYellow, kCyan };
+std::string coloured(const std::string& text, Colour colour);
+bool stdout_has_colour();
+
+// Columns are aligned right, but for those whose heading begins with '<'. Headings are bold.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings);
+  void add(std::vector<std::string> cells);
+  std::string text() const;
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string csv_line(const std::vector<std::string>& cells);
+
+// Horizontal bars: "160 |=========        | 9.1x".
+struct Bar {
+  std::string label;
+  double value = 0;
+  std::string value_text;
+};
+std::string bar_chart(const std::vector<Bar>& bars, double full_scale);
+
+// Curves over a common, logarithmic x axis, drawn with one letter each; a diagonal of dots is ideal.
+struct Curve {
+  char letter = '*';
+  std::string name;
+  std::vector<double> x;
+  std::vector<double> y;
+};
+std::string line_chart(const std::vector<Curve>& curves, const std::string& x_name,
+                       const std::string& y_name);
+
+// A line on stderr that is overwritten, shown when stderr is a terminal and the work takes longer
+// than two seconds.
+class ProgressLine {
+ public:
+  ProgressLine(std::string what, std::size_t total);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void done(std::size_t finished);
+
+ private:
+  std::string what_;
+  std::size_t total_;
+  double begin_s_;
+  bool shown_ = false;
+};
+
+}  // namespace forescale

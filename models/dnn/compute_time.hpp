@@ -1,0 +1,47 @@
+// Compute times by layer of one network on one GPU: a published measurement of the whole iteration,
+// split over the layers by a roofline.
+//
+// Measured pair: total time = T0 + batch * T1 + update. One batch measured: T0 is the roofline's
+// and T1 follows from the measurement; several: both are fitted by least squares of the relative
+// error, T0 >= 0. The roofline's factor (roofline.hpp) is then the one whose layers add up to T1,
+// and the layers' t0 are the roofline's in proportion to T0. Networks on the same GPU that were not
+// measured take the median factor of those that were; a GPU without any takes 1. Both are
+// `assumed`. Source: the measurements' own (models/dnn/times/); that backward takes about twice
+// forward agrees with convnet-benchmarks (Caffe on Titan X: AlexNet 2.03, GoogLeNet 2.31). Limits:
+// roofline.hpp; FP32 only; one factor for all layers, so a layer that a library runs badly is not
+// seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/dnn/network.hpp"
+#include "models/dnn/roofline.hpp"
+#include "models/hardware.hpp"
+
+namespace forescale {
+
+struct ComputeTable {
+  std::string gpu;
+  std::string network;
+  std::vector<LayerTime> layers;  // one a layer of the network, in its order
+  double update_s = 0;            // ApplyUpdate of all parameters
+  std::string source;
+  bool assumed = false;                 // true: no measurement of this network on this GPU
+  std::string description;              // what was measured and what was derived
+  double roofline_factor = 1;           // t1 over the roofline's t1
+  std::int64_t measured_batch_min = 0;  // range of batches that were measured; 0: none
+  std::int64_t measured_batch_max = 0;
+
+  // Of all layers. InputError unless batch > 0.
+  double forward_s(std::int64_t batch) const;
+  double backward_s(std::int64_t batch) const;
+  double iteration_s(std::int64_t batch) const;  // forward + backward + update
+};
+
+// The measurement of a pair is found by the network's structure, so an imported prototxt of a zoo
+// network finds it too. `provenance` notes the numbers and chooses the scenario; may be null.
+ComputeTable compute_table(const GpuModel& gpu, const Network& network, Provenance* provenance);
+
+}  // namespace forescale

@@ -1,0 +1,62 @@
+#include "models/hardware.hpp"
+
+#include <filesystem>
+
+#include "models/data_files.hpp"
+
+namespace forescale {
+namespace {
+
+// Opens the catalogue's file or the path that `name` says.
+JsonInput open(const std::string& folder, const std::string& name, const std::string& option,
+               Provenance* provenance) {
+  return JsonInput::from_file(find_data_file("models/hardware/" + folder, name, option),
+                              provenance);
+}
+
+// "models/my.json" -> "my"; a catalogue name stays what it is.
+std::string short_name(const std::string& name) {
+  return name.ends_with(".json") ? std::filesystem::path(name).stem().string() : name;
+}
+
+}  // namespace
+
+GpuModel load_gpu(const std::string& name, const std::string& option, Provenance* provenance) {
+  const JsonInput in = open("gpus", name, option, provenance);
+  in.allow_only({"memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops_per_s",
+                 "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s"});
+  return {.name = short_name(name),
+          .memory = in.at("memory_bytes").bytes(1),
+          .memory_bandwidth = in.at("memory_bandwidth_bytes_per_s").bandwidth(),
+          .peak_flops = in.at("peak_flops_per_s").flops_rate(),
+          .kernel_launch = in.at("kernel_launch_s").seconds(),
+          .synchronize = in.at("synchronize_s").seconds(),
+          .host_copy = in.at("host_copy_bytes_per_s").bandwidth()};
+}
+
+CpuModel load_cpu(const std::string& name, const std::string& option, Provenance* provenance) {
+  const JsonInput in = open("cpus", name, option, provenance);
+  in.allow_only({"cores", "memory_bandwidth_bytes_per_s", "reduce_per_core_bytes_per_s",
+                 "copy_per_core_bytes_per_s"});
+  constexpr int kCoresMax = 4096;
+  return {.name = short_name(name),
+          .cores = static_cast<int>(in.at("cores").integer(1, kCoresMax)),
+          .memory_bandwidth = in.at("memory_bandwidth_bytes_per_s").bandwidth(),
+          .reduce_per_core = in.at("reduce_per_core_bytes_per_s").bandwidth(),
+          .copy_per_core = in.at("copy_per_core_bytes_per_s").bandwidth()};
+}
+
+LinkClass load_link(const std::string& name, const std::string& option, Provenance* provenance) {
+  return read_link(open("links", name, option, provenance), short_name(name));
+}
+
+LinkClass read_link(const JsonInput& in, const std::string& name) {
+  in.allow_only({"bandwidth_bytes_per_s", "latency_s", "duplex"});
+  const auto duplex = in.find("duplex");
+  return {.name = name,
+          .bandwidth = in.at("bandwidth_bytes_per_s").bandwidth(),
+          .latency = in.at("latency_s").seconds(),
+          .full_duplex = !duplex || duplex->one_of({"full", "half"}) == "full"};
+}
+
+}  // namespace forescale

@@ -1,0 +1,183 @@
+#include "models/stack.hpp"
+
+#include <fmt/format.h>
+
+#include "models/data_files.hpp"
+#include "models/error.hpp"
+#include "models/options_text.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr const char* kStacks = "models/stacks";
+
+Seconds seconds_or_zero(const JsonInput& in, const char* key) {
+  const auto value = in.find(key);
+  return value ? value->seconds() : Seconds{0};
+}
+
+BytesPerSecond cap_or_none(const JsonInput& in, const char* key) {
+  const auto value = in.find(key);
+  return value ? value->bandwidth() : BytesPerSecond{0};
+}
+
+std::int64_t limit_bytes(const JsonInput& in) {
+  const auto value = in.find("up_to_bytes");
+  return value ? value->bytes().value : std::numeric_limits<std::int64_t>::max();
+}
+
+BufferPlace read_place(const JsonInput& in) {
+  return in.one_of({"gpu", "host"}) == "gpu" ? BufferPlace::kGpu : BufferPlace::kHost;
+}
+
+PathRule read_path(const JsonInput& in) {
+  in.allow_only({"where", "buffers", "up_to_bytes", "mechanism", "o_send_s", "o_recv_s",
+                 "latency_s", "connection_cap_bytes_per_s", "read_cap_bytes_per_s",
+                 "write_cap_bytes_per_s", "segment_bytes", "segment_overhead_s"});
+  PathRule rule;
+  rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
+  rule.buffers = read_place(in.at("buffers"));
+  rule.up_to_bytes = limit_bytes(in);
+  rule.staged = in.at("mechanism").one_of({"direct", "staged"}) == "staged";
+  if (rule.staged && rule.buffers == BufferPlace::kHost)
+    in.at("mechanism").fail("must be \"direct\" for buffers in host memory");
+  rule.o_send = seconds_or_zero(in, "o_send_s");
+  rule.o_recv = seconds_or_zero(in, "o_recv_s");
+  rule.latency = seconds_or_zero(in, "latency_s");
+  rule.connection_cap = cap_or_none(in, "connection_cap_bytes_per_s");
+  rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
+  rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
+  if (rule.staged) {
+    rule.segment = in.at("segment_bytes").bytes(1);
+    rule.segment_overhead = in.at("segment_overhead_s").seconds();
+  } else if (in.has("segment_bytes") || in.has("segment_overhead_s")) {
+    in.fail("must be \"staged\" to have segments");
+  }
+  return rule;
+}
+
+ReductionRule read_reduction(const JsonInput& in) {
+  in.allow_only({"place", "overlaps_transfer", "overhead_s", "rate_bytes_per_s"});
+  ReductionRule rule;
+  const std::string place = in.at("place").one_of({"free", "gpu", "cpu", "fixed"});
+  rule.place = place == "free"  ? ReductionPlace::kFree
+               : place == "gpu" ? ReductionPlace::kGpu
+               : place == "cpu" ? ReductionPlace::kCpu
+                                : ReductionPlace::kFixed;
+  rule.overlaps_transfer = in.at("overlaps_transfer").boolean();
+  if (rule.place == ReductionPlace::kFixed) {
+    rule.overhead = in.at("overhead_s").seconds();
+    rule.rate = in.at("rate_bytes_per_s").bandwidth();
+  }
+  return rule;
+}
+
+SelectionRule read_selection(const JsonInput& in) {
+  in.allow_only({"up_to_ranks", "up_to_bytes", "algorithm", "chunk_bytes", "chain_size", "levels",
+                 "through_host", "through_host_bytes_per_s"});
+  SelectionRule rule;
+  if (const auto ranks = in.find("up_to_ranks"))
+    rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
+  rule.up_to_bytes = limit_bytes(in);
+  rule.algorithm = in.at("algorithm").string();
+  if (const auto chunk = in.find("chunk_bytes")) rule.chunk_bytes = chunk->bytes(1).value;
+  if (const auto chain = in.find("chain_size"))
+    rule.chain_size = static_cast<int>(chain->integer(1, 1 << 20));
+  if (const auto levels = in.find("levels")) rule.levels = levels->string();
+  if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
+  rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
+  return rule;
+}
+
+Stack read_stack(const JsonInput& in) {
+  in.allow_only({"format", "name", "description", "channels", "eager_limit_bytes",
+                 "latency_holds_ports", "progress", "reduction", "host_reduction", "paths",
+                 "selection"});
+  in.at("format").one_of({"forescale-stack-1"});
+  Stack stack;
+  stack.name = in.at("name").string();
+  stack.description = in.at("description").string();
+  stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
+  stack.eager_limit = in.at("eager_limit_bytes").bytes();
+  stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
+  stack.progress = in.at("progress").one_of({"hardware", "inside-calls"}) == "hardware"
+                       ? Progress::kHardware
+                       : Progress::kInsideCalls;
+  stack.reduction = read_reduction(in.at("reduction"));
+  stack.host_reduction = read_reduction(in.at("host_reduction"));
+  if (stack.host_reduction.place == ReductionPlace::kGpu)
+    in.at("host_reduction").at("place").fail("must not be \"gpu\" for buffers in host memory");
+  for (const JsonInput& rule : in.at("paths").elements()) stack.paths.push_back(read_path(rule));
+  if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
+  for (const std::string& op : in.at("selection").keys())
+    for (const JsonInput& rule : in.at("selection").at(op).elements())
+      stack.selection[op].push_back(read_selection(rule));
+  return stack;
+}
+
+void apply_ideal_options(Stack& stack, const OptionsText& options) {
+  options.allow_only({"reduce_bandwidth", "reduce_overhead", "overlap", "eager", "channels"});
+  if (const auto text = options.find("reduce_bandwidth")) {
+    stack.reduction.place = ReductionPlace::kFixed;
+    stack.reduction.rate = parse_bandwidth(*text, options.where("reduce_bandwidth"));
+    if (const auto overhead = options.find("reduce_overhead"))
+      stack.reduction.overhead = parse_seconds(*overhead, options.where("reduce_overhead"));
+    stack.reduction.overlaps_transfer = options.boolean("overlap", false);
+    stack.host_reduction = stack.reduction;
+  } else if (options.find("overlap") || options.find("reduce_overhead")) {
+    throw InputError({.source = options.where("reduce_bandwidth"),
+                      .path = "",
+                      .value = "",
+                      .constraint = "is required with overlap and reduce_overhead"});
+  }
+  if (const auto text = options.find("eager"))
+    stack.eager_limit = parse_bytes(*text, options.where("eager"));
+  stack.channels = static_cast<int>(options.integer("channels", stack.channels, 1, 64));
+}
+
+}  // namespace
+
+const char* name_of(BufferPlace place) { return place == BufferPlace::kGpu ? "gpu" : "host"; }
+
+const PathRule& Stack::path(const std::string& locality, BufferPlace buffers,
+                            std::int64_t bytes) const {
+  for (const PathRule& rule : paths)
+    if (rule.buffers == buffers && bytes <= rule.up_to_bytes &&
+        (rule.where == "any" || rule.where == locality))
+      return rule;
+  throw InputError({.source = "stack " + name,
+                    .path = "/paths",
+                    .value = "",
+                    .constraint = fmt::format("has no path for {} of {} buffers, {} bytes",
+                                              locality, name_of(buffers), bytes)});
+}
+
+const SelectionRule& Stack::select(const std::string& op, int ranks, std::int64_t bytes) const {
+  const auto rules = selection.find(op);
+  if (rules != selection.end())
+    for (const SelectionRule& rule : rules->second)
+      if (ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes) return rule;
+  throw InputError(
+      {.source = "stack " + name,
+       .path = "/selection/" + op,
+       .value = "",
+       .constraint = fmt::format("chooses no algorithm for {} ranks and {} bytes; name one with "
+                                 "--algorithm",
+                                 ranks, bytes)});
+}
+
+Stack load_stack(const std::string& text, Scenario scenario) {
+  const OptionsText options = OptionsText::parse(text, "--stack");
+  Provenance provenance{.scenario = scenario, .numbers = {}};
+  const std::string file = find_data_file(kStacks, options.name(), "--stack");
+  Stack stack = read_stack(JsonInput::from_file(file, &provenance));
+  stack.provenance = std::move(provenance);
+  if (stack.name == "ideal") {
+    apply_ideal_options(stack, options);
+  } else {
+    options.allow_only({});
+  }
+  return stack;
+}
+
+}  // namespace forescale

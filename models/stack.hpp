@@ -1,0 +1,104 @@
+// A stack: how the communication software behaves on the hardware. Files in models/stacks/.
+//
+// One message of b bytes from rank to rank costs, after send and receive have met (rendez-vous):
+//   o_send                  holds the send and the receive port
+//   b at the max-min share  of every link crossed, up to the caps; holds both ports
+//   o_recv                  holds the receive port
+//   latency                 route + stack, delays delivery and holds nothing; with
+//                           latency_holds_ports it comes before the bytes and holds both ports
+//                           (the papers' alpha)
+// An eager message (b <= eager_limit) leaves without a match: its sender is done after o_send and a
+// copy of b bytes, its receiver pays o_recv and a copy after arrival.
+// Staged paths move through host memory in segments: with stage k the slowest of m segments,
+// m * segment_overhead holds the ports before the bytes, and one segment's time on each other stage
+// delays delivery (the pipeline's fill).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/json_input.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+
+enum class BufferPlace { kGpu, kHost };
+const char* name_of(BufferPlace place);
+
+// One way of moving a message; the first rule of a stack that fits is taken.
+struct PathRule {
+  std::string where = "any";  // locality: any, peer, cross-socket, inter-node
+  BufferPlace buffers = BufferPlace::kHost;
+  std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+  bool staged = false;  // through host memory at both ends (GPU buffers only)
+  Seconds o_send;
+  Seconds o_recv;
+  Seconds latency;                // on top of the route's
+  BytesPerSecond connection_cap;  // one message; 0: none
+  BytesPerSecond read_cap;        // leaving one device, all its messages together; 0: none
+  BytesPerSecond write_cap;       // entering one device; 0: none
+  Bytes segment;                  // staged only
+  Seconds segment_overhead;       // staged only: alpha of one segment on one stage
+};
+
+// Where received bytes are added to the local ones.
+enum class ReductionPlace {
+  kFree,  // costs nothing
+  kGpu,   // launch + synchronise, then 3 b / memory bandwidth on the GPU that kernels share
+  kCpu,   // b / rate of one core, sharing the host's memory bandwidth
+  kFixed  // overhead + b / rate, whatever the platform
+};
+
+struct ReductionRule {
+  ReductionPlace place = ReductionPlace::kFree;
+  bool overlaps_transfer = false;  // with the next receive of the same plan
+  Seconds overhead;                // kFixed
+  BytesPerSecond rate;             // kFixed
+};
+
+// Who advances a collective's plan while no thread of the rank is inside a communication call.
+enum class Progress {
+  kHardware,    // the network card or a helper thread: always
+  kInsideCalls  // only calls do: forwarding and matching wait for the next one
+};
+
+// Algorithm by operation, rank count and size; the first rule that fits is taken.
+struct SelectionRule {
+  int up_to_ranks = std::numeric_limits<int>::max();
+  std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+  std::string algorithm;
+  std::int64_t chunk_bytes = 0;
+  int chain_size = 8;
+  std::string levels;
+  // The whole buffer is copied to host memory first, worked on there, and the result copied back.
+  bool through_host = false;
+  BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
+};
+
+struct Stack {
+  std::string name;
+  std::string description;
+  int channels = 1;  // sends, and receives, in progress at a rank at once
+  Bytes eager_limit;
+  bool latency_holds_ports = false;
+  Progress progress = Progress::kHardware;
+  ReductionRule reduction;            // of buffers that live on GPUs
+  ReductionRule host_reduction;       // of buffers in host memory
+  std::vector<PathRule> paths;
+  std::map<std::string, std::vector<SelectionRule>> selection;  // key: operation's name
+  Provenance provenance;
+
+  // InputError when no rule fits.
+  const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
+  // InputError when the stack has no rule for that operation.
+  const SelectionRule& select(const std::string& op, int ranks, std::int64_t bytes) const;
+};
+
+// What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:
+// "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB".
+Stack load_stack(const std::string& text, Scenario scenario = Scenario::kNominal);
+
+}  // namespace forescale

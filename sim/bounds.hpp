@@ -1,0 +1,31 @@
+// Physical floors: no answer may be below them.
+//
+// Counted from the definition of each operation, whatever the algorithm:
+//   bytes  every byte that must leave or enter a rank or a node crosses that rank's or node's
+//          narrowest cut; what must be moved in total crosses all ranks' (nodes') links together
+//   time   one message's alpha for any result that depends on another rank; ceil(log2 P) of them
+//          where the alpha holds the ports (one-port model)
+// Reductions inside the network are not considered.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "algorithms/collective.hpp"
+#include "sim/lanes.hpp"
+
+namespace forescale {
+
+struct Bound {
+  double time_s = 0;
+  std::string reason;  // "10.5 MB into node0 over 12 GB/s"
+};
+
+// Of one collective on the first `call.rank_count` slots.
+Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
+                       BufferPlace place);
+
+// Throws CheckFailed when `time_s` is below the bound by more than rounding.
+void enforce(const Bound& bound, double time_s, const std::string& what);
+
+}  // namespace forescale

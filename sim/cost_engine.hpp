@@ -1,0 +1,34 @@
+// The cost engine: a plan's time where nothing contends, by walking every rank's stream once.
+//
+// Same cost contract as the simulator (models/stack.hpp), but each message has its lane to itself.
+// Streaming: a few hundred bytes a rank, whatever the number of operations. One send and one
+// receive at a time (stacks with more channels are the simulator's).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "algorithms/collective.hpp"
+#include "sim/lanes.hpp"
+
+namespace forescale {
+
+struct CostResult {
+  double time_s = 0;  // until the last rank has finished; all start at 0
+  std::uint64_t operations = 0;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+};
+
+// Every pair costs the same. Throws SimulationStuck when the plan cannot finish.
+CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
+                         const StepCost& step);
+
+// Lanes of a platform and stack; member i sits on slot i.
+CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
+                         const Lanes& lanes, BufferPlace place);
+
+// The step cost that is common to all pairs of the first `rank_count` slots at this size, if it is.
+std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferPlace place);
+
+}  // namespace forescale

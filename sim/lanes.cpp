@@ -1,0 +1,228 @@
+#include "sim/lanes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+std::uint64_t lane_key(int from_slot, int to_slot, size_t rule) {
+  constexpr int kRuleBits = 6;
+  constexpr int kSlotBits = 29;
+  return (static_cast<std::uint64_t>(from_slot) << (kSlotBits + kRuleBits)) |
+         (static_cast<std::uint64_t>(to_slot) << kRuleBits) | rule;
+}
+
+}  // namespace
+
+Lanes::Lanes(const Platform& platform, const Stack& stack) : platform_(platform), stack_(stack) {
+  constexpr size_t kMaxRules = 64;
+  FORESCALE_CHECK(stack.paths.size() <= kMaxRules, "too many path rules in a stack");
+}
+
+BufferPlace Lanes::default_place() const {
+  return platform_.has_gpus() ? BufferPlace::kGpu : BufferPlace::kHost;
+}
+
+const Lane& Lanes::lane(int from_slot, int to_slot, BufferPlace place, std::int64_t bytes) const {
+  const int from = platform_.endpoints[static_cast<size_t>(from_slot)];
+  const int to = platform_.endpoints[static_cast<size_t>(to_slot)];
+  const PathRule& rule = stack_.path(name_of(platform_.locality(from, to)), place, bytes);
+  const auto rule_index = static_cast<size_t>(&rule - stack_.paths.data());
+  const std::uint64_t key = lane_key(from_slot, to_slot, rule_index);
+  const auto known = lanes_.find(key);
+  if (known != lanes_.end()) return known->second;
+  return lanes_.emplace(key, make_lane(from, to, rule)).first->second;
+}
+
+void Lanes::add_route(Lane& lane, int from_device, int to_device) const {
+  if (from_device == to_device) return;
+  const Route route = platform_.route(from_device, to_device);
+  for (Capacity capacity : route.capacities)
+    lane.resources.push_back({.kind = ResourceKind::kLink, .index = capacity, .rule = -1});
+  lane.route_latency_s += route.latency.value;
+}
+
+Lane Lanes::make_lane(int from, int to, const PathRule& rule) const {
+  Lane lane;
+  lane.rule = &rule;
+  const auto rule_index = static_cast<std::int32_t>(&rule - stack_.paths.data());
+  const auto narrowest_since = [&](size_t begin) {
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (size_t i = begin; i < lane.resources.size(); ++i)
+      narrowest = std::min(narrowest, bandwidth(lane.resources[i]));
+    return narrowest;
+  };
+  const int from_host = platform_.host_of(from);
+  const int to_host = platform_.host_of(to);
+  if (rule.staged) {
+    lane.resources.push_back({ResourceKind::kCopyOut, from, -1});
+    add_route(lane, from, from_host);
+    lane.resources.push_back({ResourceKind::kMemoryWrite, from_host, -1});
+    lane.stage_bandwidths.push_back(narrowest_since(0));
+    if (from_host != to_host) {
+      const size_t network = lane.resources.size();
+      lane.resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
+      add_route(lane, from_host, to_host);
+      lane.resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
+      lane.stage_bandwidths.push_back(narrowest_since(network));
+    }
+    const size_t copy_in = lane.resources.size();
+    lane.resources.push_back({ResourceKind::kMemoryRead, to_host, -1});
+    add_route(lane, to_host, to);
+    lane.resources.push_back({ResourceKind::kCopyIn, to, -1});
+    lane.stage_bandwidths.push_back(narrowest_since(copy_in));
+  } else if (rule.buffers == BufferPlace::kHost && platform_.has_gpus()) {
+    // Host buffers of ranks that drive GPUs: memory to memory.
+    lane.resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
+    add_route(lane, from_host, to_host);
+    lane.resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
+  } else {
+    add_route(lane, from, to);
+  }
+  if (rule.read_cap.value > 0)
+    lane.resources.push_back({ResourceKind::kReadCap, from, rule_index});
+  if (rule.write_cap.value > 0)
+    lane.resources.push_back({ResourceKind::kWriteCap, to, rule_index});
+  if (rule.connection_cap.value > 0)
+    lane.resources.push_back({ResourceKind::kConnection, from, rule_index});
+  lane.bandwidth_bytes_per_s = narrowest_since(0);
+  return lane;
+}
+
+LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {
+  const PathRule& rule = *lane.rule;
+  const double latency = lane.route_latency_s + rule.latency.value;
+  LaneCost cost{.hold_s = rule.o_send.value,
+                .o_recv_s = rule.o_recv.value,
+                .deliver_s = 0,
+                .bandwidth_bytes_per_s = lane.bandwidth_bytes_per_s};
+  (stack_.latency_holds_ports ? cost.hold_s : cost.deliver_s) += latency;
+  if (lane.stage_bandwidths.empty() || bytes == 0) return cost;
+  const std::int64_t segment = std::min(rule.segment.value, bytes);
+  const std::int64_t segments = (bytes + segment - 1) / segment;
+  const double overhead = rule.segment_overhead.value;
+  const size_t slowest = static_cast<size_t>(
+      std::min_element(lane.stage_bandwidths.begin(), lane.stage_bandwidths.end()) -
+      lane.stage_bandwidths.begin());
+  cost.hold_s += static_cast<double>(segments) * overhead;
+  for (size_t stage = 0; stage < lane.stage_bandwidths.size(); ++stage)
+    if (stage != slowest)
+      cost.deliver_s += overhead + static_cast<double>(segment) / lane.stage_bandwidths[stage];
+  return cost;
+}
+
+double Lanes::eager_copy_s(std::int64_t bytes) const {
+  if (platform_.cpu_models.empty()) return 0;
+  return static_cast<double>(bytes) / platform_.cpu_models.front().copy_per_core.value;
+}
+
+const ReductionRule& Lanes::reduction(BufferPlace place) const {
+  return place == BufferPlace::kGpu ? stack_.reduction : stack_.host_reduction;
+}
+
+double Lanes::reduce_s(std::int64_t bytes, BufferPlace place) const {
+  const ReductionRule& rule = reduction(place);
+  const auto payload = static_cast<double>(bytes);
+  switch (rule.place) {
+    case ReductionPlace::kFree:
+      return 0;
+    case ReductionPlace::kFixed:
+      return rule.overhead.value + payload / rule.rate.value;
+    case ReductionPlace::kGpu: {
+      FORESCALE_CHECK(platform_.has_gpus(), "a GPU reduction needs GPUs");
+      const GpuModel& gpu = platform_.gpu_models.front();
+      // a += b reads two operands and writes one.
+      return gpu.kernel_launch.value + gpu.synchronize.value +
+             3 * payload / gpu.memory_bandwidth.value;
+    }
+    case ReductionPlace::kCpu:
+      return reduction_flow_bytes(bytes) /
+             std::min(bandwidth({ResourceKind::kCore, 0, -1}),
+                      bandwidth({ResourceKind::kMemoryRead, 0, -1}));
+  }
+  return 0;
+}
+
+double Lanes::bandwidth(const Resource& resource) const {
+  switch (resource.kind) {
+    case ResourceKind::kLink:
+      return platform_.bandwidth(resource.index).value;
+    case ResourceKind::kMemoryRead:
+    case ResourceKind::kMemoryWrite:
+      return platform_.cpu_models.empty()
+                 ? std::numeric_limits<double>::infinity()
+                 : platform_.cpu_models.front().memory_bandwidth.value / 2;
+    case ResourceKind::kCopyOut:
+    case ResourceKind::kCopyIn:
+      return platform_.gpu_models.front().host_copy.value;
+    case ResourceKind::kReadCap:
+      return stack_.paths[static_cast<size_t>(resource.rule)].read_cap.value;
+    case ResourceKind::kWriteCap:
+      return stack_.paths[static_cast<size_t>(resource.rule)].write_cap.value;
+    case ResourceKind::kConnection:
+      // One message at a time and channel leaves a rank.
+      return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value *
+             stack_.channels;
+    case ResourceKind::kCore:
+      return reduction_flow_bytes(1) * platform_.cpu_models.front().reduce_per_core.value;
+  }
+  return 0;
+}
+
+std::string Lanes::name(const Resource& resource) const {
+  const auto device = [&] {
+    return platform_.devices[static_cast<size_t>(resource.index)].name;
+  };
+  switch (resource.kind) {
+    case ResourceKind::kLink:
+      return platform_.capacity_name(resource.index);
+    case ResourceKind::kMemoryRead:
+      return device() + " memory reads";
+    case ResourceKind::kMemoryWrite:
+      return device() + " memory writes";
+    case ResourceKind::kCopyOut:
+      return device() + " copies to host";
+    case ResourceKind::kCopyIn:
+      return device() + " copies from host";
+    case ResourceKind::kReadCap:
+      return fmt::format("{} read cap (rule {})", device(), resource.rule);
+    case ResourceKind::kWriteCap:
+      return fmt::format("{} write cap (rule {})", device(), resource.rule);
+    case ResourceKind::kConnection:
+      return fmt::format("{} connection cap (rule {})", device(), resource.rule);
+    case ResourceKind::kCore:
+      return device() + " CPU core";
+  }
+  return "";
+}
+
+std::vector<Resource> Lanes::reduction_resources(int slot) const {
+  const int device = platform_.endpoints[static_cast<size_t>(slot)];
+  return {{ResourceKind::kCore, device, -1},
+          {ResourceKind::kMemoryRead, platform_.host_of(device), -1}};
+}
+
+std::vector<Resource> Lanes::copy_out(int slot) const {
+  const int device = platform_.endpoints[static_cast<size_t>(slot)];
+  Lane lane;
+  lane.resources.push_back({ResourceKind::kCopyOut, device, -1});
+  add_route(lane, device, platform_.host_of(device));
+  lane.resources.push_back({ResourceKind::kMemoryWrite, platform_.host_of(device), -1});
+  return lane.resources;
+}
+
+std::vector<Resource> Lanes::copy_in(int slot) const {
+  const int device = platform_.endpoints[static_cast<size_t>(slot)];
+  Lane lane;
+  lane.resources.push_back({ResourceKind::kMemoryRead, platform_.host_of(device), -1});
+  add_route(lane, platform_.host_of(device), device);
+  lane.resources.push_back({ResourceKind::kCopyIn, device, -1});
+  return lane.resources;
+}
+
+}  // namespace forescale

@@ -1,0 +1,93 @@
+// How a message travels on this platform with this stack: the numbers and the links of one lane.
+//
+// A lane is the contention-free truth that both engines share: the cost engine prices it, the
+// simulator lets its bytes contend on its links.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/stack.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+
+// A shared capacity of the machine, besides the platform's own links.
+enum class ResourceKind : std::uint8_t {
+  kLink,         // a platform capacity; index: Capacity
+  kMemoryRead,   // half of a host's memory bandwidth; index: device
+  kMemoryWrite,  // the other half; index: device
+  kCopyOut,      // GPU -> host copy engine; index: device
+  kCopyIn,       // host -> GPU copy engine; index: device
+  kReadCap,      // a stack's cap on leaving a device; index: device
+  kWriteCap,     // a stack's cap on entering a device; index: device
+  kConnection,   // a stack's cap on one message; index: device of the sender
+  kCore          // the CPU core of a rank that adds and copies; index: device of the rank
+};
+
+struct Resource {
+  ResourceKind kind = ResourceKind::kLink;
+  std::int32_t index = 0;
+  std::int32_t rule = -1;  // caps: which path rule of the stack
+  auto operator<=>(const Resource&) const = default;
+};
+
+struct LaneCost {
+  double hold_s = 0;     // before the bytes, both ports held
+  double o_recv_s = 0;   // after the bytes, receive port held
+  double deliver_s = 0;  // after o_recv, nothing held
+  double bandwidth_bytes_per_s = 0;  // the narrowest resource, uncontended
+};
+
+struct Lane {
+  const PathRule* rule = nullptr;
+  std::vector<Resource> resources;
+  double route_latency_s = 0;
+  double bandwidth_bytes_per_s = 0;
+  std::vector<double> stage_bandwidths;  // staged: copy out, network, copy in
+};
+
+// Lanes between the rank slots of a platform, made when first asked for.
+class Lanes {
+ public:
+  Lanes(const Platform& platform, const Stack& stack);
+
+  // Where a rank's buffers live when nothing else is said: on its GPU if it has one.
+  BufferPlace default_place() const;
+
+  const Lane& lane(int from_slot, int to_slot, BufferPlace place, std::int64_t bytes) const;
+  LaneCost cost(const Lane& lane, std::int64_t bytes) const;
+  bool is_eager(std::int64_t bytes) const { return bytes <= stack_.eager_limit.value; }
+  // Time of the copy that an eager message costs at either end.
+  double eager_copy_s(std::int64_t bytes) const;
+
+  // Uncontended time to add `bytes` received ones at a rank.
+  double reduce_s(std::int64_t bytes, BufferPlace place) const;
+  const ReductionRule& reduction(BufferPlace place) const;
+
+  double bandwidth(const Resource& resource) const;
+  std::string name(const Resource& resource) const;
+  // What a CPU reduction of a rank occupies: a flow of reduction_flow_bytes over these.
+  std::vector<Resource> reduction_resources(int slot) const;
+  static double reduction_flow_bytes(std::int64_t bytes) {
+    return 2.0 * static_cast<double>(bytes);  // a += b reads two operands
+  }
+  // GPU memory <-> host memory copies of a rank, for buffers worked on through the host.
+  std::vector<Resource> copy_out(int slot) const;
+  std::vector<Resource> copy_in(int slot) const;
+
+  const Platform& platform() const { return platform_; }
+  const Stack& stack() const { return stack_; }
+
+ private:
+  Lane make_lane(int from_device, int to_device, const PathRule& rule) const;
+  void add_route(Lane& lane, int from_device, int to_device) const;
+
+  const Platform& platform_;
+  const Stack& stack_;
+  mutable std::unordered_map<std::uint64_t, Lane> lanes_;
+};
+
+}  // namespace forescale

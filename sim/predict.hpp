@@ -1,0 +1,73 @@
+// A prediction: platform x stack x workload x schedule -> one row a GPU count.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "algorithms/schedule.hpp"
+#include "models/dnn/compute_time.hpp"
+#include "models/dnn/network.hpp"
+#include "models/stack.hpp"
+#include "sim/session.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+
+enum class Scaling { kStrong, kWeak };
+
+struct PredictionInputs {
+  Platform platform;
+  Stack stack;
+  Network network;
+  ComputeTable compute;
+  Bytes memory_at(std::int64_t batch_per_gpu) const;
+  const Schedule* schedule = nullptr;
+  std::int64_t batch = 0;  // strong: of all GPUs together; weak: of each GPU
+  Scaling scaling = Scaling::kStrong;
+  int iterations = 3;
+  std::map<CollectiveOp, AlgorithmChoice> choices;
+  Provenance provenance;  // of the workload's numbers
+};
+
+// One row. Times of the steady state, seconds.
+struct PredictionPoint {
+  int gpus = 0;
+  std::int64_t batch_per_gpu = 0;  // the largest share
+  std::int64_t images_per_iteration = 0;
+  std::int64_t memory_bytes = 0;  // that the largest share needs
+  bool fits = true;               // in GPU memory; if not, everything below is 0
+  double iteration_s = 0;
+  double images_per_s = 0;
+  double compute_s = 0;                // forward + backward + update, while the root computes
+  double exposed_communication_s = 0;  // propagation + aggregation that nothing hides
+  std::map<std::string, double> root_s;  // rank 0: by phase, and "idle"
+  std::map<std::string, double> mean_s;  // the same, mean over the ranks
+  double bound_s = 0;
+  std::string bound_reason;
+  std::string busiest;         // the resource busiest in the simulation
+  double busiest_share = 0;    // its busy time over the simulated time
+  bool is_steady = true;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, batch_per_gpu, images_per_iteration,
+                                   memory_bytes, fits, iteration_s, images_per_s, compute_s,
+                                   exposed_communication_s, root_s, mean_s, bound_s, bound_reason,
+                                   busiest, busiest_share, is_steady, messages, bytes_sent)
+
+// Image shares of the ranks: whole images, the first ranks one more when it does not divide.
+std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus);
+
+// The stages that a schedule sees, for one rank's share.
+TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share);
+
+// Simulates one GPU count (one call a process). Throws InputError, SimulationStuck, CheckFailed.
+PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline);
+
+// Nodes and names of the ranks, for a trace.
+std::vector<RankPlace> rank_places(const Platform& platform, int rank_count);
+
+}  // namespace forescale

@@ -1,0 +1,96 @@
+// One simulation: ranks with their threads, communicators and GPUs, on a machine.
+//
+// Used once: construct, start threads, run(). Errors: SimulationStuck (who waits for whom) from
+// run(); InputError from run() when a stack has no rule for what a schedule asks.
+#pragma once
+
+#include <array>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/worker.hpp"
+#include "sim/collective_run.hpp"
+#include "sim/machine.hpp"
+#include "sim/transport.hpp"
+
+namespace forescale {
+
+// What overrides the stack's own choice for an operation.
+struct AlgorithmChoice {
+  std::string algorithm;
+  CollectiveOptions options;
+};
+
+struct SessionOptions {
+  std::map<CollectiveOp, AlgorithmChoice> choices;
+  SharingSolver solver = SharingSolver::kLazy;
+  Timeline* timeline = nullptr;  // null: not recorded
+};
+
+// Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait
+// for; else idle.
+struct Attribution {
+  std::array<double, kPhaseCount> phase_s{};
+  double idle_s = 0;
+};
+
+class Session : private ProgressGate {
+ public:
+  Session(const Platform& platform, const Stack& stack, int rank_count, SessionOptions options);
+  ~Session();
+
+  // The main thread of a rank.
+  void start_rank(int rank, std::function<void(Worker&)> main_thread);
+  void fail_link(const Resource& resource, double at_s);
+  void run();
+
+  double finished_s() const { return finished_s_; }
+  // Per rank, the time at which each iteration ended.
+  const std::vector<std::vector<double>>& iteration_ends() const { return iteration_ends_; }
+  // Per rank, of the last iteration.
+  const std::vector<Attribution>& attributions() const { return attributions_; }
+  const Machine& machine() const { return machine_; }
+  Machine& machine() { return machine_; }
+  const Transport& transport() const { return transport_; }
+  std::uint64_t flow_count() const { return world_.flow_count(); }
+
+ private:
+  class Thread;
+  struct Done;
+  struct KernelRequest;
+  struct CollectiveRequest;
+  struct Rank;
+  struct Communicator;
+
+  bool can_progress(int rank) const override;
+  void when_progressing(int rank, std::function<void()> action) override;
+  void enter_call(int rank);
+  void leave_call(int rank);
+  void account(int rank);
+  void begin_kernel(int rank, int stream);
+  Request start_collective(int rank, const CollectiveStep& step);
+  std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step);
+  CollectiveRun::Settings settings_for(const CollectiveStep& step) const;
+  void abort(std::exception_ptr error);
+  std::string describe_stuck() const;
+
+  const Stack& stack_;
+  SessionOptions options_;
+  World world_;
+  Machine machine_;
+  Transport transport_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::map<int, std::unique_ptr<Communicator>> communicators_;
+  std::uint64_t next_channel_ = 1;
+  std::exception_ptr error_;
+  double finished_s_ = 0;
+  std::vector<std::vector<double>> iteration_ends_;
+  std::vector<Attribution> attributions_;
+};
+
+}  // namespace forescale

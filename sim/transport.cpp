@@ -1,0 +1,250 @@
+#include "sim/transport.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/error.hpp"
+
+namespace forescale {
+
+class Transport::Message : public Completion {
+ public:
+  explicit Message(Transport& owner) : transport(owner) {}
+
+  void complete() override { eager ? arrived() : moved(); }
+  void failed() override {
+    transport.on_failure_(fmt::format("a link failed under {} bytes from rank {} to rank {}",
+                                      send.bytes, send.source, send.destination));
+  }
+
+  // Rendez-vous: the bytes have crossed.
+  void moved() {
+    const double now = transport.world_.now_s();
+    if (transport.timeline_ != nullptr) {
+      transport.timeline_->add({.rank = send.source,
+                                .track = Track::kSend,
+                                .label = send.label,
+                                .begin_s = begin_s,
+                                .end_s = now,
+                                .peer = send.destination,
+                                .bytes = send.bytes});
+      transport.timeline_->add({.rank = send.destination,
+                                .track = Track::kReceive,
+                                .label = receive.label,
+                                .begin_s = begin_s,
+                                .end_s = now,
+                                .peer = send.source,
+                                .bytes = send.bytes});
+    }
+    transport.release_send_port(send.source);
+    send.listener->on_sent(send.index);
+    delay(cost.o_recv_s, &Message::received);
+  }
+
+  void received() {
+    transport.release_receive_port(send.destination);
+    receive.listener->on_received(receive.index);
+    delay(cost.deliver_s, &Message::delivered);
+  }
+
+  void delivered() {
+    MessageListener* listener = receive.listener;
+    const std::int64_t index = receive.index;
+    transport.recycle(this);
+    listener->on_delivered(index);
+  }
+
+  // Eager: the bytes are at the receiver, matched or not.
+  void arrived() { delay(cost.deliver_s, &Message::eager_ready); }
+  void eager_ready() {
+    is_there = true;
+    if (matched) eager_deliver();
+  }
+  void eager_deliver() { delay(cost.o_recv_s + eager_copy_s, &Message::eager_received); }
+  void eager_received() {
+    MessageListener* listener = receive.listener;
+    const std::int64_t index = receive.index;
+    transport.recycle(this);
+    listener->on_received(index);
+    listener->on_delivered(index);
+  }
+
+  void delay(double delay_s, void (Message::*next)()) {
+    if (delay_s > 0)
+      transport.world_.after(delay_s, [this, next] { (this->*next)(); });
+    else
+      (this->*next)();
+  }
+
+  Transport& transport;
+  MessagePost send;
+  MessagePost receive;
+  const std::vector<SimLink>* route = nullptr;
+  LaneCost cost;
+  double eager_copy_s = 0;
+  double begin_s = 0;
+  bool eager = false;
+  bool matched = false;
+  bool is_there = false;
+};
+
+Transport::Transport(Machine& machine, ProgressGate& gate, Timeline* timeline)
+    : machine_(machine), world_(machine.world()), gate_(gate), timeline_(timeline) {
+  const int channels = machine.lanes().stack().channels;
+  ports_.resize(static_cast<size_t>(machine.rank_count()));
+  for (Ports& ports : ports_) ports.free_sends = ports.free_receives = channels;
+}
+
+Transport::~Transport() = default;
+
+Transport::Message* Transport::new_message(const MessagePost& post) {
+  if (free_.empty()) {
+    pool_.push_back(std::make_unique<Message>(*this));
+    free_.push_back(pool_.back().get());
+  }
+  Message* message = free_.back();
+  free_.pop_back();
+  const Lane& lane =
+      machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
+  message->send = post;
+  message->cost = machine_.lanes().cost(lane, post.bytes);
+  message->route = &machine_.route(lane, post.bytes);
+  message->eager = machine_.lanes().is_eager(post.bytes);
+  message->matched = false;
+  message->is_there = false;
+  ++message_count_;
+  bytes_sent_ += static_cast<double>(post.bytes);
+  return message;
+}
+
+void Transport::recycle(Message* message) { free_.push_back(message); }
+
+void Transport::post_send(const MessagePost& post) {
+  Message* message = new_message(post);
+  const Key key{post.channel, (static_cast<std::uint64_t>(post.source) << 32) |
+                                  static_cast<std::uint32_t>(post.destination)};
+  auto [entry, fresh] = queues_.try_emplace(key);
+  Queue& queue = entry->second;
+  if (message->eager) {
+    // The sender goes on after its own copy, whether or not anybody receives.
+    message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
+    world_.after(message->cost.hold_s + message->eager_copy_s, [this, message] {
+      message->send.listener->on_sent(message->send.index);
+      world_.start_flow(*message->route, static_cast<double>(message->send.bytes), message);
+    });
+  }
+  if (queue.receives.empty()) {
+    queue.sends.push_back(message);
+    return;
+  }
+  const MessagePost receive = queue.receives.front();
+  queue.receives.pop_front();
+  if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
+  match(message, receive);
+}
+
+void Transport::post_recv(const MessagePost& post) {
+  const Key key{post.channel, (static_cast<std::uint64_t>(post.source) << 32) |
+                                  static_cast<std::uint32_t>(post.destination)};
+  auto [entry, fresh] = queues_.try_emplace(key);
+  Queue& queue = entry->second;
+  if (queue.sends.empty()) {
+    queue.receives.push_back(post);
+    return;
+  }
+  Message* message = queue.sends.front();
+  queue.sends.pop_front();
+  if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
+  match(message, post);
+}
+
+void Transport::match(Message* message, const MessagePost& receive) {
+  FORESCALE_CHECK(message->send.bytes == receive.bytes,
+                  fmt::format("rank {} sends {} bytes, rank {} receives {}", receive.source,
+                              message->send.bytes, receive.destination, receive.bytes));
+  message->receive = receive;
+  message->matched = true;
+  if (message->eager) {
+    if (message->is_there) message->eager_deliver();
+    return;
+  }
+  // The receiver pulls: it must be able to act.
+  if (gate_.can_progress(receive.destination))
+    try_start(message);
+  else
+    gate_.when_progressing(receive.destination, [this, message] { try_start(message); });
+}
+
+void Transport::try_start(Message* message) {
+  Ports& source = ports_[static_cast<size_t>(message->send.source)];
+  Ports& destination = ports_[static_cast<size_t>(message->send.destination)];
+  if (source.free_sends > 0 && destination.free_receives > 0) {
+    start(message);
+    return;
+  }
+  source.waiting_sends.push_back(message);
+  destination.waiting_receives.push_back(message);
+}
+
+void Transport::start(Message* message) {
+  --ports_[static_cast<size_t>(message->send.source)].free_sends;
+  --ports_[static_cast<size_t>(message->send.destination)].free_receives;
+  message->begin_s = world_.now_s();
+  const auto begin_flow = [this, message] {
+    world_.start_flow(*message->route, static_cast<double>(message->send.bytes), message);
+  };
+  if (message->cost.hold_s > 0)
+    world_.after(message->cost.hold_s, begin_flow);
+  else
+    world_.in_kernel(begin_flow);
+}
+
+// A port became free: start the first waiting message whose other port is free too.
+void Transport::release_send_port(int rank) {
+  Ports& ports = ports_[static_cast<size_t>(rank)];
+  ++ports.free_sends;
+  for (auto waiting = ports.waiting_sends.begin(); waiting != ports.waiting_sends.end();
+       ++waiting) {
+    Message* message = *waiting;
+    Ports& other = ports_[static_cast<size_t>(message->send.destination)];
+    if (other.free_receives == 0) continue;
+    ports.waiting_sends.erase(waiting);
+    std::erase(other.waiting_receives, message);
+    start(message);
+    return;
+  }
+}
+
+void Transport::release_receive_port(int rank) {
+  Ports& ports = ports_[static_cast<size_t>(rank)];
+  ++ports.free_receives;
+  for (auto waiting = ports.waiting_receives.begin(); waiting != ports.waiting_receives.end();
+       ++waiting) {
+    Message* message = *waiting;
+    Ports& other = ports_[static_cast<size_t>(message->send.source)];
+    if (other.free_sends == 0) continue;
+    ports.waiting_receives.erase(waiting);
+    std::erase(other.waiting_sends, message);
+    start(message);
+    return;
+  }
+}
+
+std::vector<std::string> Transport::unmatched() const {
+  std::vector<std::string> lines;
+  for (const auto& [key, queue] : queues_) {
+    for (const Message* message : queue.sends)
+      if (!message->eager)
+        lines.push_back(fmt::format("rank {} waits to send {} bytes to rank {}",
+                                    message->send.source, message->send.bytes,
+                                    message->send.destination));
+    for (const MessagePost& receive : queue.receives)
+      lines.push_back(fmt::format("rank {} waits to receive {} bytes from rank {}",
+                                  receive.destination, receive.bytes, receive.source));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+}  // namespace forescale

@@ -1,0 +1,117 @@
+// Messages between simulated ranks: matching, ports, overheads and flows, by the cost contract of
+// models/stack.hpp.
+//
+// Matching is first in, first out by (channel, source, destination). A matched rendez-vous message
+// takes one send port of its source and one receive port of its destination together, or waits for
+// both: nothing is held while waiting, so ports cannot deadlock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/machine.hpp"
+#include "traces/timeline.hpp"
+
+namespace forescale {
+
+// Told about its messages. `index` is what it gave when posting.
+class MessageListener {
+ public:
+  virtual void on_sent(std::int64_t index) = 0;      // the bytes have left, the port is free
+  virtual void on_received(std::int64_t index) = 0;  // the receive port is free again
+  virtual void on_delivered(std::int64_t index) = 0;  // the bytes may be used; after on_received
+
+ protected:
+  ~MessageListener() = default;
+};
+
+// Whether a rank can advance communication right now, and what to do once it can.
+class ProgressGate {
+ public:
+  virtual bool can_progress(int rank) const = 0;
+  virtual void when_progressing(int rank, std::function<void()> action) = 0;
+
+ protected:
+  ~ProgressGate() = default;
+};
+
+struct MessagePost {
+  std::uint64_t channel = 0;  // separates collectives and tags
+  int source = 0;
+  int destination = 0;
+  std::int64_t bytes = 0;
+  BufferPlace place = BufferPlace::kGpu;
+  MessageListener* listener = nullptr;
+  std::int64_t index = 0;
+  int label = 0;  // of the timeline
+};
+
+class Transport {
+ public:
+  Transport(Machine& machine, ProgressGate& gate, Timeline* timeline);
+  ~Transport();
+
+  // Kernel context only.
+  void post_send(const MessagePost& post);
+  void post_recv(const MessagePost& post);
+
+  std::uint64_t message_count() const { return message_count_; }
+  double bytes_sent() const { return bytes_sent_; }
+  // Messages that were posted at one side only, for reports: text like "rank 3 waits to receive
+  // 128 bytes from rank 2".
+  std::vector<std::string> unmatched() const;
+  // Why the simulation stopped, when a link failed under a message.
+  void set_failure_handler(std::function<void(const std::string&)> handler) {
+    on_failure_ = std::move(handler);
+  }
+
+ private:
+  struct Key {
+    std::uint64_t channel = 0;
+    std::uint64_t pair = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return static_cast<size_t>((key.channel * 0x9E3779B97F4A7C15ULL) ^
+                                 (key.pair * 0xC2B2AE3D27D4EB4FULL));
+    }
+  };
+  class Message;
+  struct Queue {
+    std::deque<Message*> sends;  // waiting for a receive
+    std::deque<MessagePost> receives;
+  };
+  struct Ports {
+    int free_sends = 0;
+    int free_receives = 0;
+    std::deque<Message*> waiting_sends;  // matched, a port is missing
+    std::deque<Message*> waiting_receives;
+  };
+
+  Message* new_message(const MessagePost& post);
+  void recycle(Message* message);
+  void match(Message* message, const MessagePost& receive);
+  void try_start(Message* message);
+  void start(Message* message);
+  void release_send_port(int rank);
+  void release_receive_port(int rank);
+
+  Machine& machine_;
+  World& world_;
+  ProgressGate& gate_;
+  Timeline* timeline_;
+  std::unordered_map<Key, Queue, KeyHash> queues_;
+  std::vector<Ports> ports_;
+  std::vector<std::unique_ptr<Message>> pool_;
+  std::vector<Message*> free_;
+  std::function<void(const std::string&)> on_failure_;
+  std::uint64_t message_count_ = 0;
+  double bytes_sent_ = 0;
+};
+
+}  // namespace forescale

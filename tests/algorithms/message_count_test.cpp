@@ -1,0 +1,117 @@
+// How many messages and bytes plans send, against the textbook.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "algorithms/collective.hpp"
+
+namespace forescale {
+namespace {
+
+struct Traffic {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+};
+
+Traffic sent_by(const Collective& collective, const CollectiveCall& call, int rank) {
+  Traffic traffic;
+  for (OpStream plan = collective.plan(call, rank); plan.next();) {
+    if (plan.op().kind != OpKind::kSend) continue;
+    ++traffic.messages;
+    traffic.bytes += plan.op().bytes;
+  }
+  return traffic;
+}
+
+Traffic sent_by_all(CollectiveOp op, const std::string& algorithm, const CollectiveCall& call) {
+  const Collective& collective = find_collective(op, algorithm, "test");
+  Traffic sum;
+  for (int rank = 0; rank < call.rank_count; ++rank) {
+    const Traffic one = sent_by(collective, call, rank);
+    sum.messages += one.messages;
+    sum.bytes += one.bytes;
+  }
+  return sum;
+}
+
+constexpr std::int64_t kBytes = 4 * 48 * 35;
+constexpr int kRanks = 12;
+const CollectiveCall kCall{.rank_count = kRanks, .bytes = kBytes};
+
+TEST(Messages, ARingSendsTwoBlocksLessThanTwiceTheRanks) {
+  const Collective& ring = find_collective(CollectiveOp::kAllReduce, "ring", "test");
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Traffic traffic = sent_by(ring, kCall, rank);
+    EXPECT_EQ(traffic.messages, 2 * (kRanks - 1));
+    EXPECT_EQ(traffic.bytes, 2 * (kRanks - 1) * kBytes / kRanks);
+  }
+}
+
+TEST(Messages, TreesSendOneVectorARankButTheRoot) {
+  for (const char* algorithm : {"flat", "binomial"}) {
+    const Traffic reduce = sent_by_all(CollectiveOp::kReduce, algorithm, kCall);
+    EXPECT_EQ(reduce.messages, kRanks - 1) << algorithm;
+    EXPECT_EQ(reduce.bytes, (kRanks - 1) * kBytes) << algorithm;
+    const Traffic broadcast = sent_by_all(CollectiveOp::kBroadcast, algorithm, kCall);
+    EXPECT_EQ(broadcast.messages, kRanks - 1) << algorithm;
+  }
+}
+
+TEST(Messages, AChainSendsEveryChunkOverEveryHop) {
+  CollectiveCall call = kCall;
+  call.options.chunk_bytes = 1000;  // 6720 bytes in 7 chunks
+  for (const char* algorithm : {"chain", "cc"}) {
+    const Traffic traffic = sent_by_all(CollectiveOp::kReduce, algorithm, call);
+    EXPECT_EQ(traffic.messages, 7 * (kRanks - 1)) << algorithm;
+    EXPECT_EQ(traffic.bytes, (kRanks - 1) * kBytes) << algorithm;
+  }
+}
+
+TEST(Messages, RecursiveAlgorithmsSendAMessageARound) {
+  CollectiveCall call = kCall;
+  call.rank_count = 16;
+  const Traffic doubling = sent_by_all(CollectiveOp::kAllReduce, "recursive-doubling", call);
+  EXPECT_EQ(doubling.messages, 16 * 4);
+  EXPECT_EQ(doubling.bytes, 16 * 4 * kBytes);
+  const Traffic halving = sent_by_all(CollectiveOp::kAllReduce, "halving-doubling", call);
+  EXPECT_EQ(halving.messages, 16 * 2 * 4);
+  EXPECT_EQ(halving.bytes, 2 * 15 * kBytes);  // 2 (P-1)/P b a rank
+}
+
+TEST(Messages, FoldingCostsAVectorInAndOneOut) {
+  // 12 = 8 + 4: four pairs, then 8 ranks with 3 rounds.
+  const Traffic doubling = sent_by_all(CollectiveOp::kAllReduce, "recursive-doubling", kCall);
+  EXPECT_EQ(doubling.messages, 4 + 8 * 3 + 4);
+}
+
+TEST(Messages, DoubleTreeSendsEachHalfUpAndDownEveryEdge) {
+  const Traffic traffic = sent_by_all(CollectiveOp::kAllReduce, "double-binary-tree", kCall);
+  EXPECT_EQ(traffic.messages, 2 * 2 * (kRanks - 1));
+  EXPECT_EQ(traffic.bytes, 2 * (kRanks - 1) * kBytes);
+}
+
+TEST(Messages, BlocksTravelOnceInFlatAndPairwise) {
+  const std::int64_t others = kBytes / kRanks * (kRanks - 1);
+  EXPECT_EQ(sent_by_all(CollectiveOp::kGather, "flat", kCall).bytes, others);
+  EXPECT_EQ(sent_by_all(CollectiveOp::kScatter, "flat", kCall).bytes, others);
+  for (const char* algorithm : {"pairwise", "linear"}) {
+    const Traffic traffic = sent_by_all(CollectiveOp::kAllToAll, algorithm, kCall);
+    EXPECT_EQ(traffic.messages, kRanks * (kRanks - 1)) << algorithm;
+    EXPECT_EQ(traffic.bytes, kRanks * others) << algorithm;
+  }
+  EXPECT_EQ(sent_by_all(CollectiveOp::kReduceScatter, "pairwise", kCall).bytes, kRanks * others);
+  EXPECT_EQ(sent_by_all(CollectiveOp::kAllGather, "ring", kCall).bytes, kRanks * others);
+  EXPECT_EQ(sent_by_all(CollectiveOp::kAllGather, "bruck", kCall).bytes, kRanks * others);
+}
+
+TEST(Messages, NoneForNothingAndNoneAlone) {
+  for (const Collective* collective : all_collectives())
+    for (const CollectiveCall& call : {CollectiveCall{.rank_count = 8, .bytes = 0},
+                                       CollectiveCall{.rank_count = 1, .bytes = 64}})
+      if (collective->refuse == nullptr || collective->refuse(call).empty()) {
+        EXPECT_EQ(sent_by(*collective, call, 0).messages, 0) << collective->name;
+      }
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,204 @@
+// Compute tables meet their measurements, and say so when there is none.
+#include "models/dnn/compute_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/data_files.hpp"
+#include "models/dnn/measurements.hpp"
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+GpuModel gpu(const std::string& name) {
+  return {.name = name,
+          .memory = {std::int64_t{12} << 30},
+          .memory_bandwidth = {200e9},
+          .peak_flops = {4e12},
+          .kernel_launch = {7e-6},
+          .synchronize = {1e-5},
+          .host_copy = {1e10}};
+}
+
+ComputeTable table(const std::string& gpu_name, const std::string& network) {
+  return compute_table(gpu(gpu_name), load_network(network, "--model"), nullptr);
+}
+
+std::size_t index_of(const Network& network, const std::string& layer) {
+  for (std::size_t i = 0; i < network.layers.size(); ++i)
+    if (network.layers[i].name == layer) return i;
+  throw std::runtime_error("no layer " + layer);
+}
+
+TEST(ComputeTime, MeetsASingleMeasurement) {
+  EXPECT_NEAR(table("k80", "alexnet").iteration_s(256), 0.9, 1e-9);
+  EXPECT_NEAR(table("k80", "googlenet").iteration_s(32), 0.36, 1e-9);
+  EXPECT_NEAR(table("k40", "caffenet").iteration_s(256), 19.2 / 20, 1e-9);
+  EXPECT_NEAR(table("k20c", "caffenet").iteration_s(256), 36.0 / 20, 1e-9);
+  EXPECT_NEAR(table("v100", "vgg-16").iteration_s(192), 192 / 249.19, 1e-9);
+  EXPECT_FALSE(table("k80", "alexnet").assumed);
+  EXPECT_EQ(table("k80", "alexnet").measured_batch_max, 256);
+}
+
+TEST(ComputeTime, TwoBatchesGiveOffsetAndSlope) {
+  const ComputeTable vgg = table("p100", "vgg-16");
+  EXPECT_NEAR(vgg.iteration_s(64), 64.0 / 154, 1e-9);
+  EXPECT_NEAR(vgg.iteration_s(32), 32.0 / 144, 1e-9);
+  const double t1 = (64.0 / 154 - 32.0 / 144) / 32;
+  EXPECT_NEAR(vgg.iteration_s(96), 64.0 / 154 + 32 * t1, 1e-9);
+  EXPECT_EQ(vgg.measured_batch_min, 32);
+}
+
+TEST(ComputeTime, TwoMachinesAtOneBatchGiveBetween) {
+  const double time_s = table("k80", "vgg-16").iteration_s(32);
+  EXPECT_GT(time_s, 32 / 36.3);
+  EXPECT_LT(time_s, 32 / 35.4);
+}
+
+TEST(ComputeTime, EveryMeasurementFileIsReadAndMet) {
+  for (const std::string& name : catalogue("models/dnn/times")) {
+    const JsonInput in =
+        JsonInput::from_file(find_data_file("models/dnn/times", name, "models/dnn/times"));
+    const std::string gpu_name = in.at("gpu").string();
+    const std::string network = in.at("network").string();
+    EXPECT_EQ(name, gpu_name + "-" + network);
+    const std::vector<Measurement> used = read_measurements(in);
+    for (const Measurement& m : used) {
+      EXPECT_EQ(m.library, used[0].library) << name << ": one framework, by the rule";
+      EXPECT_FALSE(m.source.empty()) << name;
+      EXPECT_NEAR(table(gpu_name, network).iteration_s(m.batch), m.iteration.value,
+                  0.02 * m.iteration.value)
+          << name;
+    }
+  }
+}
+
+// The rule behind "use": Caffe first.
+TEST(ComputeTime, CaffeIsUsedWhereItWasMeasured) {
+  for (const std::string& name : catalogue("models/dnn/times")) {
+    const JsonInput in =
+        JsonInput::from_file(find_data_file("models/dnn/times", name, "models/dnn/times"));
+    bool has_caffe = false;
+    bool uses_caffe = false;
+    for (const JsonInput& m : in.at("measurements").elements()) {
+      if (!m.at("library").string().starts_with("Caffe")) continue;
+      has_caffe = true;
+      uses_caffe = uses_caffe || m.at("use").boolean();
+    }
+    EXPECT_EQ(has_caffe, uses_caffe) << name;
+  }
+}
+
+TEST(ComputeTime, LayersFollowTheRoofline) {
+  const Network network = load_network("alexnet", "--model");
+  const GpuModel k80 = gpu("k80");
+  const ComputeTable times = compute_table(k80, network, nullptr);
+  ASSERT_EQ(times.layers.size(), network.layers.size());
+  const LayerTime& fc7 = times.layers[index_of(network, "fc7")];
+  EXPECT_NEAR(fc7.forward_t0_s, 7e-6 + 4 * (4096.0 * 4096 + 4096) / 200e9, 1e-12);
+  EXPECT_NEAR(fc7.backward_t0_s, 2 * fc7.forward_t0_s, 1e-12);
+  EXPECT_NEAR(fc7.forward_t1_s, times.roofline_factor * 2 * 4096 * 4096 / (0.5 * 4e12), 1e-15);
+  const LayerTime& conv1 = times.layers[index_of(network, "conv1")];
+  EXPECT_NEAR(conv1.backward_t1_s, conv1.forward_t1_s, 1e-15);  // no gradient to the images
+  const LayerTime& relu1 = times.layers[index_of(network, "relu1")];
+  EXPECT_NEAR(relu1.forward_t1_s, times.roofline_factor * 2 * 4 * 96 * 55 * 55 / 200e9, 1e-15);
+  EXPECT_NEAR(relu1.backward_t1_s, 1.5 * relu1.forward_t1_s, 1e-15);
+  EXPECT_EQ(times.layers[index_of(network, "data")].forward_t0_s, 0);
+  EXPECT_NEAR(times.update_s, 10.0 * 4 * 60'965'224 / 200e9, 1e-12);
+}
+
+// P100 in Caffe: 256 images in 0.1 s are more FLOP than this GPU's peak. Convolutions may do with
+// fewer (Winograd); layers that only move bytes stay at the bandwidth.
+TEST(ComputeTime, NoLayerBeatsTheBandwidth) {
+  const Network network = load_network("alexnet", "--model");
+  const ComputeTable times = compute_table(gpu("p100"), network, nullptr);
+  EXPECT_LT(times.roofline_factor, 1);
+  EXPECT_NEAR(times.iteration_s(256), 0.1, 1e-9);
+  for (std::size_t i = 0; i < network.layers.size(); ++i)
+    EXPECT_GE(times.layers[i].forward_t1_s * (1 + 1e-9),
+              static_cast<double>(network.layers[i].traffic_per_image.value) / 200e9);
+}
+
+// convnet-benchmarks (b458aab, caffe/output_*.log, Titan X): backward over forward.
+TEST(ComputeTime, BackwardOverForwardIsLikeCaffes) {
+  const ComputeTable alexnet = table("k80", "alexnet");
+  EXPECT_NEAR(alexnet.backward_s(128) / alexnet.forward_s(128), 86.2657 / 42.405, 0.2);
+  const ComputeTable googlenet = table("k80", "googlenet");
+  EXPECT_NEAR(googlenet.backward_s(128) / googlenet.forward_s(128), 338.261 / 146.263, 0.4);
+}
+
+TEST(ComputeTime, AnUnmeasuredNetworkTakesTheMedianAndSaysSo) {
+  Provenance provenance;
+  const ComputeTable cifar =
+      compute_table(gpu("k80"), load_network("cifar10-quick", "--model"), &provenance);
+  EXPECT_TRUE(cifar.assumed);
+  std::vector<double> factors = {table("k80", "alexnet").roofline_factor,
+                                 table("k80", "googlenet").roofline_factor,
+                                 table("k80", "vgg-16").roofline_factor};
+  std::sort(factors.begin(), factors.end());
+  EXPECT_NEAR(cifar.roofline_factor, factors[1], 1e-12);
+  EXPECT_NE(cifar.description.find("not measured"), std::string::npos);
+  EXPECT_TRUE(std::any_of(provenance.numbers.begin(), provenance.numbers.end(),
+                          [](const NumberSource& number) {
+                            return number.assumed && number.path == "/compute/other_networks";
+                          }));
+}
+
+TEST(ComputeTime, AnUnmeasuredGpuTakesTheRooflineAndSaysSo) {
+  const Network network = load_network("alexnet", "--model");
+  const ComputeTable times = compute_table(gpu("my-gpu"), network, nullptr);
+  EXPECT_TRUE(times.assumed);
+  EXPECT_EQ(times.roofline_factor, 1);
+  EXPECT_NE(times.description.find("50 %"), std::string::npos);
+  EXPECT_GT(times.forward_s(1) * 1.0, network.forward_flops() / (0.5 * 4e12));
+}
+
+TEST(ComputeTime, ScenariosOrderTheFallback) {
+  const auto time_s = [](const std::string& gpu_name, Scenario scenario) {
+    Provenance provenance{.scenario = scenario, .numbers = {}};
+    return compute_table(gpu(gpu_name), load_network("cifar10-quick", "--model"), &provenance)
+        .iteration_s(100);
+  };
+  for (const std::string name : {"k80", "my-gpu"}) {
+    EXPECT_LT(time_s(name, Scenario::kFast), time_s(name, Scenario::kNominal));
+    EXPECT_LT(time_s(name, Scenario::kNominal), time_s(name, Scenario::kSlow));
+  }
+  // A measurement does not move.
+  Provenance slow{.scenario = Scenario::kSlow, .numbers = {}};
+  EXPECT_NEAR(compute_table(gpu("k80"), load_network("alexnet", "--model"), &slow).iteration_s(256),
+              0.9, 1e-9);
+}
+
+TEST(ComputeTime, AnImportedNetworkOfTheZooFindsItsMeasurement) {
+  const Network imported = load_network(
+      std::string(FORESCALE_SOURCE_DIR) + "/tests/models/data/alexnet_layer.prototxt", "--model");
+  EXPECT_NEAR(compute_table(gpu("k80"), imported, nullptr).iteration_s(256), 0.9, 1e-9);
+}
+
+TEST(ComputeTime, RefusesBadInput) {
+  EXPECT_THROW(table("k80", "alexnet").iteration_s(0), InputError);
+  EXPECT_THROW(table("k80", "alexnet").forward_s(-1), InputError);
+  const auto read = [](const std::string& row) {
+    return read_measurements(JsonInput::from_text(
+        R"({"gpu": "g", "network": "n", "measurements": [)" + row + "]}", "g-n.json"));
+  };
+  EXPECT_EQ(read(R"({"batch": 4, "images_per_s": 8, "passes": "forward+backward",
+                     "library": "Caffe", "use": true})")[0]
+                .iteration.value,
+            4.0 / 8);
+  EXPECT_THROW(read(""), InputError);
+  EXPECT_THROW(read(R"({"batch": 0, "images_per_s": 8, "passes": "forward+backward",
+                        "library": "Caffe", "use": true})"),
+               InputError);
+  EXPECT_THROW(read(R"({"batch": 4, "image_per_s": 8, "passes": "forward+backward",
+                        "library": "Caffe", "use": true})"),
+               InputError);
+  EXPECT_THROW(read(R"({"batch": 4, "passes": "forward+backward", "library": "Caffe",
+                        "use": true})"),
+               InputError);
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Text: #pragma once, no `using namespace`, no tabs, no path of one machine, links that resolve."""
+
+import pathlib
+import re
+import urllib.parse
+
+import project
+
+# Fixtures (logs, tables) keep the tabs that their tools write.
+NO_TABS = project.CXX + (".py", ".cmake", "CMakeLists.txt", ".json", ".md", ".sh", ".proto")
+NO_TABS_NAMED = ("run", "test")
+USING_NAMESPACE = re.compile(r"^[ \t]*using\s+namespace\b", re.MULTILINE)
+PRAGMA_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+# Somebody's home or workplace; a URL's or a relative path's folder of that name is none.
+MACHINE_PATH = re.compile(r"(?<![\w.~${}-])/(?:work|root|home/[\w.-]+|Users/[\w.-]+)/")
+INLINE_LINK = re.compile(r"\]\(\s*(<[^>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+[^)\n]*)?\)")
+DEFINED_LINK = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*(<[^>\n]*>|\S+)", re.MULTILINE)
+MARKDOWN_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?^ {0,3}\1[^\n]*$|(?P<tick>`+)[^`].*?(?P=tick)",
+                           re.MULTILINE | re.DOTALL)
+
+
+def check_cxx(report, path, text):
+    code = project.code_only(text)
+    if path.name.endswith(project.CXX_HEADERS) and not PRAGMA_ONCE.search(code):
+        report.add(path, 1, "a header without #pragma once")
+    for match in USING_NAMESPACE.finditer(code):
+        report.add(path, project.line_of(code, match.end()), "using namespace")
+
+
+def check_links(report, root, path, text, known):
+    prose = MARKDOWN_CODE.sub(lambda code: re.sub(r"[^\n]", " ", code.group(0)), text)
+    for pattern in (INLINE_LINK, DEFINED_LINK):
+        for match in pattern.finditer(prose):
+            target = match.group(1).strip("<>")
+            if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$", target):
+                continue  # elsewhere, or in this very page
+            name = urllib.parse.unquote(re.split(r"[#?]", target)[0])
+            base = root if name.startswith("/") else (root / path).parent
+            if pathlib.Path(base, name.lstrip("/")).resolve() not in known:
+                report.add(path, project.line_of(prose, match.start(1)),
+                           f"links to {target}, which is not in the project")
+
+
+def main():
+    root = project.parse_arguments(__doc__).root
+    report = project.Report("text")
+    every = project.files(root)
+    known = {root}
+    for path in every:
+        known.update([(root / path).resolve(), *(root / path).parents])
+    for path in every:
+        text = project.text_of(root / path)
+        if text is None:
+            continue
+        if path.name.endswith(project.CXX):
+            check_cxx(report, path, text)
+        if path.name.endswith(".md"):
+            check_links(report, root, path, text, known)
+        no_tabs = path.name.endswith(NO_TABS) or path.name in NO_TABS_NAMED
+        for number, line in enumerate(text.split("\n"), start=1):
+            if no_tabs and "\t" in line:
+                report.add(path, number, "a tab")
+            if MACHINE_PATH.search(line):
+                report.add(path, number, "a path of one machine")
+    report.finish(len(every))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""clang-tidy finds no bug in the project's own sources (the checks are in .clang-tidy).
+
+A file costs seconds, so one that passed is not checked again until it, a header of the project
+that it reaches, .clang-tidy, its compile command or clang-tidy itself changes: BUILD/tidy/ keeps a
+hash of those for each. Sources that this build does not compile are named and left out, and
+tests/ is left out: headers are seen through the sources that use them.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import check_includes
+import project
+
+VERSION = "16"  # 14 and 15 cannot read the coroutines and ranges of GCC 12's library
+
+
+def checker():
+    for name in (f"clang-tidy-{VERSION}", "clang-tidy"):
+        program = shutil.which(name)
+        if program:
+            version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+            if re.search(rf"version {VERSION}\.", version):
+                return program
+    sys.exit(f"clang-tidy {VERSION} not found; ./test installs it")
+
+
+def reached(root, path, seen):
+    """`path` and the project's headers that it includes, directly or not."""
+    if path in seen or not (root / path).is_file():
+        return
+    seen.add(path)
+    code = project.code_only(project.text_of(root / path) or "")
+    for match in check_includes.INCLUDE.finditer(code):
+        if match.group(1):
+            reached(root, pathlib.Path(match.group(1)), seen)
+
+
+def fingerprint(root, path, command, program):
+    digest = hashlib.sha256(f"{program}\n{command}\n".encode())
+    seen = set()
+    reached(root, path, seen)
+    for name in [pathlib.Path(".clang-tidy"), *sorted(seen)]:
+        digest.update(str(name).encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def tidy(program, root, build, path):
+    """The violations in `path` and its headers as (file, line, message); None: clean."""
+    result = subprocess.run(
+        [program, "-p", str(build), "--quiet", f"--config-file={root / '.clang-tidy'}",
+         str(root / path)], capture_output=True, text=True)
+    if result.returncode == 0:
+        return None
+    found = re.findall(r"^(/.+?):(\d+):\d+: (?:warning|error): (.*)$", result.stdout, re.MULTILINE)
+    violations = []
+    for name, line, message in found:
+        real = pathlib.Path(name).resolve()  # the compiler may see the tree through a link
+        if real.is_relative_to(root):
+            violations.append((real.relative_to(root), int(line), message))
+        else:
+            violations.append((path, 1, f"by way of {real}:{line}: {message}"))
+    return violations or [(path, 1, result.stdout + result.stderr)]
+
+
+def main():
+    arguments = project.parse_arguments(
+        __doc__,
+        ("--build", {"type": pathlib.Path, "required": True, "help": "has compile_commands.json"}),
+        ("--jobs", {"type": int, "default": os.cpu_count()}))
+    root, build = arguments.root, arguments.build.resolve()
+    program = checker()
+    stamps = build / "tidy"
+    stamps.mkdir(exist_ok=True)
+    commands = {
+        os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry.get("command", "")
+        for entry in json.loads((build / "compile_commands.json").read_text())
+    }
+    sources, not_built, keys = [], [], {}
+    for path in project.files(root, project.CXX_SOURCES):
+        if path.parts[0] not in project.FOLDERS:
+            continue
+        command = commands.get(os.path.realpath(root / path))
+        if command is None:
+            not_built.append(path)
+            continue
+        sources.append(path)
+        keys[path] = fingerprint(root, path, command, program)
+
+    def stamp(path):
+        return stamps / path.as_posix().replace("/", "__")
+
+    changed = [path for path in sources
+               if not stamp(path).is_file() or stamp(path).read_text() != keys[path]]
+    report = project.Report("tidy")
+    violations = set()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = pool.map(lambda path: tidy(program, root, build, path), changed)
+        for path, found in zip(changed, results):
+            if found is None:
+                stamp(path).write_text(keys[path])
+            else:
+                violations.update(found)
+    for violation in violations:
+        report.add(*violation)
+    if not_built:
+        print(f"not compiled here, so not checked: {', '.join(map(str, not_built))}")
+    print(f"{len(changed)} checked now, {len(sources) - len(changed)} unchanged since they passed")
+    report.finish(len(sources))
+
+
+if __name__ == "__main__":
+    main()

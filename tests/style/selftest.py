@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The style checkers: each passes a clean little tree and names each violation planted in it."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import project
+
+HERE = pathlib.Path(__file__).resolve().parent
+SETTINGS = [".clang-format", ".clang-tidy"]
+
+# A tree without a violation; it holds what a careless checker would complain about.
+CLEAN = {
+    "models/units.hpp": "// Not code: using namespace std; #include <mpi.h>\n"
+                        "#pragma once\n\n#include <string>\n\nstd::string unit();\n",
+    "models/units.cpp": '#include "models/units.hpp"\n\n'
+                        'std::string unit() { return "#include <simgrid/s4u.hpp>"; }\n',
+    "models/dnn/import.cpp": '#include "caffe.pb.h"\n#include "models/dnn/net.pb.h"\n'
+                             '#include "models/units.hpp"\n',
+    "models/dnn/net.proto": 'syntax = "proto2";\n',
+    "topologies/routes.cpp": '#include <boost/graph/adjacency_list.hpp>\n\n'
+                             '#include "models/units.hpp"\n',
+    "topologies/generator_star.cpp": "const bool kRegistered = add_fabric({});\n",
+    "algorithms/collectives/ring.cpp": "// Ring.\nconst bool kRegistered = Registry<Collective>::"
+                                       'add({.name = "ring"});\n',
+    "algorithms/schedules/two.cpp": "const bool kBoth = [] {\n  register_schedule(a);\n"
+                                    "  return register_schedule(b);\n}();\n",
+    "sim/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "models/units.hpp"\n',
+    "calibrate/fit.cpp": "#include <Eigen/Dense>\n",
+    "calibrate/bench/ping.cpp": "#include <cuda_runtime.h>\n#include <mpi.h>\n",
+    "tests/helper.hpp": "#pragma once\n",
+    "tests/sim/world_test.cpp": '#include <gtest/gtest.h>\n#include <simgrid/s4u.hpp>\n\n'
+                                '#include "models/units.hpp"\n#include "tests/helper.hpp"\n',
+    "tests/data/osu.log": "1\t2\n",
+    "README.md": "[page](docs/page.md#part) [folder](models/) [web](https://example.org/work/x)\n"
+                 "`[code](none.md)`\n\n```\n[code](none.md)\n```\n[here](#part) ![x][y]\n\n"
+                 "[y]: docs/a%20b.md 'title'\n",
+    "docs/page.md": "[up](../README.md)\n",
+    "docs/a b.md": "\n",
+    "build/release/left.hpp": "\tusing namespace std;\n",
+}
+
+# (checker, file, its content, the line to be named)
+VIOLATIONS = [
+    ("includes", "models/up.cpp", '\n#include "sim/world.hpp"\n', 2),
+    ("includes", "algorithms/up.cpp", '#include "traces/t.hpp"\n', 1),
+    ("includes", "tests/models/up_test.cpp", '#include "algorithms/a.hpp"\n', 1),
+    ("includes", "tests/models/up2_test.cpp", '#include "tests/sim/h.hpp"\n', 1),
+    ("includes", "models/out.cpp", '#include "../models/units.hpp"\n', 1),
+    ("includes", "models/beside.cpp", '#include "units.hpp"\n', 1),
+    ("includes", "models/angle.cpp", "#include <models/units.hpp>\n", 1),
+    ("includes", "models/test.cpp", '#include "tests/helper.hpp"\n', 1),
+    ("includes", "models/sim.cpp", "// x\n\n#include <simgrid/s4u.hpp>\n", 3),
+    ("includes", "sim/boost.cpp", "#include <boost/graph/graph_traits.hpp>\n", 1),
+    ("includes", "tests/sim/boost_test.cpp", "#include <boost/range.hpp>\n", 1),
+    ("includes", "sim/eigen.cpp", "  #  include <Eigen/Dense>\n", 1),
+    ("includes", "calibrate/mpi.cpp", "#include <mpi.h>\n", 1),
+    ("includes", "sim/cuda.cu", "#include <cuda_runtime.h>\n", 1),
+    ("includes", "calibrate/nccl.cpp", "#include <nccl.h>\n", 1),
+    ("includes", "cli/proto.cpp", '#include "caffe.pb.h"\n', 1),
+    ("includes", "misc/stray.cpp", "int x;\n", 1),
+    ("format", "models/ugly.cpp", "int a;\nint   b;\n", 2),
+    ("plugins", "algorithms/collectives/ring.hpp", "#pragma once\n", 1),
+    ("plugins", "topologies/generator_star.hpp", "#pragma once\n", 1),
+    ("plugins", "algorithms/schedules/mute.cpp", "// kRegistered = register_schedule(x)\n", 1),
+    ("plugins", "topologies/generators/mute.cpp", "const bool kRegistered = true;\n", 1),
+    ("text", "models/twice.hpp", "// #pragma once\nint x;\n", 1),
+    ("text", "models/wide.cpp", "int x;\n  using namespace std;\n", 2),
+    ("text", "models/tab.cpp", "int x;\n\tint y;\n", 2),
+    ("text", "cmake/tab.sh", "\ttrue\n", 1),
+    ("text", "models/place.json", '{\n"from": "/wo' + 'rk/main/x"}\n', 2),
+    ("text", "docs/place.md", "see /ho" + "me/someone/x\n", 1),
+    ("text", "docs/link.md", "fine\n\n[gone](none.md)\n", 3),
+    ("text", "docs/link2.md", "[built](../build/release/left.hpp)\n", 1),
+    ("text", "docs/link3.md", "[a]\n\n[a]: none.md\n", 3),
+    ("tidy", "models/null.cpp", "int* f();\nint* f() { return 0; }\n", 2),
+]
+
+
+def plant(root, files):
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def run_checker(checker, root):
+    command = [sys.executable, str(HERE / f"check_{checker}.py"), "--root", str(root)]
+    if checker == "tidy":
+        command += ["--build", str(root / "build")]
+        # Only what compiles by itself: the clean tree includes libraries that it does not have.
+        names = [name for name in ("models/units.cpp", "models/null.cpp") if (root / name).exists()]
+        (root / "build" / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(root / "build"), "file": str(root / name),
+             "command": f"g++ -std=c++20 -I'{root}' -c '{root / name}'"} for name in names]))
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+class StyleCheckers(unittest.TestCase):
+    def setUp(self):
+        # A space in the name: paths are not to be split.
+        self._folder = tempfile.TemporaryDirectory(prefix="forescale style ")
+        self.addCleanup(self._folder.cleanup)
+        self.root = pathlib.Path(self._folder.name).resolve() / "tree"
+        plant(self.root, CLEAN)
+        for name in SETTINGS:
+            shutil.copy(project.default_root() / name, self.root / name)
+
+    def test_a_clean_tree_passes(self):
+        for checker in sorted({violation[0] for violation in VIOLATIONS}):
+            with self.subTest(checker):
+                result = run_checker(checker, self.root)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_each_violation_is_named_with_its_line(self):
+        for checker, name, content, line in VIOLATIONS:
+            with self.subTest(f"{checker}: {name}"):
+                plant(self.root, {name: content})
+                result = run_checker(checker, self.root)
+                (self.root / name).unlink()
+                said = result.stdout + result.stderr
+                self.assertEqual(result.returncode, 1, said)
+                self.assertIn(f"{name}:{line}: ", said)
+                self.assertIn(", 1 violations", said)
+
+    def test_tidy_rechecks_what_changed_only(self):
+        self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
+        self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", self.root).stdout)
+        plant(self.root, {"models/units.hpp": CLEAN["models/units.hpp"] + "int more();\n"})
+        self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

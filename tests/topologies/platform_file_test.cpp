@@ -1,0 +1,218 @@
+// JSON platform files: every layout, and what each mistake in one is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/error.hpp"
+#include "tests/topologies/route_checks.hpp"
+#include "topologies/platform_schema.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// Two sockets, two GPUs and a NIC on each, so that NICs are shared out by socket.
+json two_nics() {
+  return json::parse(R"({
+    "format": "forescale-platform-1",
+    "name": "dgx",
+    "link_classes": {"x": {"bandwidth_bytes_per_s": 1e10, "latency_s": "1us"}},
+    "node": {"count": 4, "layout": "pcie-tree", "sockets": 2, "switches_per_socket": 1,
+             "cards_per_switch": 2, "gpus_per_card": 1, "gpu": "p100", "cpu": "xeon-e5-2680v4",
+             "socket_link": "qpi", "switch_link": "x", "card_link": "x",
+             "nics": [{"socket": 0, "switch": 0, "class": "x"}, {"socket": 1, "class": "x"}]},
+    "fabric": {"layout": "fat-tree", "radix": 4, "link": "edr"}
+  })");
+}
+
+Platform load(const json& file) { return read_platform(file.dump(), "dgx.json"); }
+
+std::string message_of(const json& file) {
+  try {
+    load(file);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no InputError";
+}
+
+// The message after putting `value` at the JSON pointer `place` of a good file.
+std::string message_with(const char* place, const json& value) {
+  json file = two_nics();
+  file[json::json_pointer(place)] = value;
+  return message_of(file);
+}
+
+TEST(PlatformFile, NearestNicIsOnTheSameSocket) {
+  const Platform platform = load(two_nics());
+  EXPECT_EQ(platform.slot_count(), 16);
+  const auto nic_name = [&](int slot) {
+    const int nic = platform.nic_of(platform.endpoints[static_cast<size_t>(slot)]);
+    return platform.devices[static_cast<size_t>(nic)].name;
+  };
+  EXPECT_EQ(nic_name(0), "node0/nic0");
+  EXPECT_EQ(nic_name(3), "node0/nic1");
+  EXPECT_EQ(nic_name(6), "node1/nic1");
+  expect_all_pairs_sound(platform);
+}
+
+TEST(PlatformFile, EqualNicsAreSharedOut) {
+  json file = two_nics();
+  file["node"]["nics"] =
+      json::parse(R"([{"socket": 0, "class": "x"}, {"socket": 0, "class": "x"}])");
+  const Platform platform = load(file);
+  EXPECT_NE(platform.nic_of(platform.endpoints[0]), platform.nic_of(platform.endpoints[1]));
+  expect_all_pairs_sound(platform);
+}
+
+TEST(PlatformFile, EveryFabricLayout) {
+  for (const char* fabric :
+       {R"({"layout": "star", "link": "edr"})",
+        R"({"layout": "fat-tree", "down": [4, 2], "up": [2], "link": "edr", "up_link": "fdr"})",
+        R"({"layout": "dragonfly", "groups": 3, "routers": 2, "hosts": 2, "globals": 1,
+            "link": "x", "global_link": "edr"})",
+        R"({"layout": "torus", "dims": [2, 2], "hosts": 2, "link": "x", "host_link": "edr"})",
+        R"({"layout": "torus", "dims": 8,
+            "link": {"bandwidth_bytes_per_s": {"value": 1e9, "source": "a data sheet"},
+                     "latency_s": {"value": 1e-6, "assumed": "guess", "fast": 0, "slow": "5us"},
+                     "duplex": "half"}})"}) {
+    json file = two_nics();
+    file["fabric"] = json::parse(fabric);
+    expect_all_pairs_sound(load(file));
+  }
+}
+
+json explicit_file() {
+  return json::parse(R"({
+    "format": "forescale-platform-1", "name": "hand-made",
+    "node": {"count": 2, "layout": "explicit", "gpu": "v100", "cpu": "xeon-e5-2680v4",
+      "devices": [{"name": "c", "kind": "cpu"}, {"name": "g0", "kind": "gpu"},
+                  {"name": "g1", "kind": "gpu"}, {"name": "g2", "kind": "gpu"},
+                  {"name": "n", "kind": "nic"}],
+      "links": [{"from": "c", "to": "g0", "class": "pcie3-x16"},
+                {"from": "c", "to": "g1", "class": "pcie3-x16"},
+                {"from": "c", "to": "g2", "class": "pcie3-x16"},
+                {"from": "g0", "to": "g1", "class": "pcie3-x16"},
+                {"from": "g1", "to": "g2", "class": "pcie3-x16"},
+                {"from": "c", "to": "n", "class": "pcie3-x16"}]},
+    "fabric": {"layout": "explicit", "switches": ["s0", "s1", "s2"],
+      "links": [{"from": "node0/n", "to": "s0", "class": "edr"},
+                {"from": "s0", "to": "s1", "class": "edr"},
+                {"from": "s1", "to": "node1/n", "class": "edr"},
+                {"from": "s1", "to": "s2", "class": "edr"},
+                {"from": "s0", "to": "s2", "class": "edr"}]}
+  })");
+}
+
+TEST(PlatformFile, ExplicitNodeNeverRoutesThroughAGpu) {
+  const Platform platform = load(explicit_file());
+  expect_all_pairs_sound(platform);
+  const int g0 = platform.endpoints[0];
+  // Neighbours use their direct link; g0 to g2 goes over the CPU, not through g1.
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.endpoints[1])),
+            std::vector<std::string>{"node0/g0 -> node0/g1"});
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.endpoints[2])),
+            (std::vector<std::string>{"node0/g0 -> node0/c", "node0/c -> node0/g2"}));
+  EXPECT_EQ(platform.route(g0, platform.endpoints[3]).capacities.size(), 2u + 3 + 2);
+}
+
+TEST(PlatformFile, BareHostsWithACpu) {
+  const Platform platform = load(json::parse(R"({
+    "format": "forescale-platform-1", "name": "hosts",
+    "node": {"count": 3, "layout": "host", "cpu": "xeon-e5-2680v4"},
+    "fabric": {"layout": "star", "link": "ethernet-10g"}})"));
+  EXPECT_EQ(platform.cpu_models.size(), 1u);
+  EXPECT_EQ(platform.slot_count(), 3);
+  expect_all_pairs_sound(platform);
+}
+
+TEST(BadPlatformFile, NamesPathValueAndConstraint) {
+  EXPECT_EQ(message_with("/link_classes/x/latency_s", -1),
+            "dgx.json:/link_classes/x/latency_s = -1: must be >= 0");
+  EXPECT_EQ(message_with("/link_classes/x/bandwidth_bytes_per_s", 0),
+            "dgx.json:/link_classes/x/bandwidth_bytes_per_s = 0: must be > 0");
+  EXPECT_EQ(message_with("/node/count", 0), "dgx.json:/node/count = 0: must be >= 1");
+  EXPECT_THAT(message_with("/node/nics/0/socket", 2),
+              HasSubstr("dgx.json:/node/nics/0/socket = 2: must be <= 1"));
+  EXPECT_THAT(message_with("/node/nics/1/switch", 1), HasSubstr("/node/nics/1/switch = 1"));
+  EXPECT_THAT(message_with("/format", "v2"), HasSubstr("dgx.json:/format = \"v2\""));
+  EXPECT_THAT(message_with("/link_classes/x/latency_s", json::parse(R"({"value": 1})")),
+              HasSubstr("must have either \"source\" or \"assumed\""));
+  EXPECT_THAT(message_with("/node/gpu_link", "x"), HasSubstr("the tree has no such level"));
+}
+
+TEST(BadPlatformFile, SuggestsTheNearestName) {
+  EXPECT_THAT(message_with("/node/socket", 2),
+              HasSubstr("dgx.json:/node/socket = 2: key is unknown; did you mean \"sockets\"?"));
+  EXPECT_THAT(message_with("/fabrik", 2), HasSubstr("did you mean \"fabric\"?"));
+  EXPECT_THAT(message_with("/fabric/radx", 2),
+              HasSubstr("dgx.json:/fabric/radx: key is unknown; did you mean \"radix\"?"));
+  EXPECT_THAT(message_with("/node/gpu", "p10"),
+              HasSubstr("dgx.json:/node/gpu = p10: unknown; did you mean \"p100\"?"));
+  EXPECT_THAT(message_with("/node/card_link", "pcie3x16"),
+              HasSubstr("dgx.json:/node/card_link = \"pcie3x16\": is unknown; did you mean "
+                        "\"pcie3-x16\"?"));
+  json file = two_nics();
+  file["node"].erase("layout");
+  file["node"]["layuot"] = "host";
+  EXPECT_THAT(message_of(file), HasSubstr("/node/layuot = \"host\": key is unknown; did you mean "
+                                          "\"layout\"?"));
+  EXPECT_THAT(message_with("/fabric/layout", "fattree"), HasSubstr("did you mean \"fat-tree\"?"));
+}
+
+TEST(BadPlatformFile, CutOff) {
+  const std::string text = two_nics().dump();
+  try {
+    read_platform(text.substr(0, text.size() / 2), "dgx.json");
+    FAIL() << "no InputError";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("dgx.json: must be complete JSON"));
+  }
+}
+
+TEST(BadPlatformFile, Unconnected) {
+  json file = explicit_file();
+  file["fabric"]["links"].erase(2);
+  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric/links: must connect all nodes: there "
+                                          "is no way from node0/n to node1/n"));
+  file = explicit_file();
+  file["node"]["links"].erase(5);
+  EXPECT_THAT(message_of(file), HasSubstr("must connect all its devices"));
+  // Only GPUs join g2 to the rest: no way, as they are never passed through.
+  file = explicit_file();
+  file["node"]["links"].erase(2);
+  EXPECT_THAT(message_of(file), HasSubstr("there is no way from c to g2"));
+}
+
+TEST(BadPlatformFile, Structure) {
+  json file = two_nics();
+  file.erase("fabric");
+  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric: is required and missing"));
+  file = two_nics();
+  file["node"].erase("nics");
+  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric: needs a NIC in the node"));
+  file = two_nics();
+  file["node"]["count"] = 5;  // 10 NICs
+  EXPECT_THAT(message_of(file), HasSubstr("must have room for 10 ports"));
+}
+
+// What only the schema sees, and that it agrees with the reader on good files.
+TEST(PlatformSchema, NamesPathAndValue) {
+  json file = two_nics();
+  EXPECT_NO_THROW(check_platform_schema(JsonInput::from_text(file.dump(), "dgx.json")));
+  file["link_classes"]["x"]["latency_s"] = -1;
+  try {
+    check_platform_schema(JsonInput::from_text(file.dump(), "dgx.json"));
+    FAIL() << "no InputError";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("dgx.json:/link_classes/x/latency_s = -1: must obey "
+                                        "platform.schema.json"));
+  }
+}
+
+}  // namespace
+}  // namespace forescale

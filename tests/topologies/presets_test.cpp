@@ -1,0 +1,136 @@
+// The preset clusters: all load and obey the schema (the loader checks it); KESCH link by link.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/data_files.hpp"
+#include "tests/topologies/route_checks.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Presets, AllLoadInEveryScenario) {
+  for (const std::string& name : catalogue("topologies/presets"))
+    for (Scenario scenario : {Scenario::kNominal, Scenario::kFast, Scenario::kSlow}) {
+      const Platform platform = load_platform(name, scenario);
+      EXPECT_EQ(platform.name, name);
+      EXPECT_FALSE(platform.is_generated);
+      EXPECT_FALSE(platform.assumptions.empty());
+      EXPECT_GT(bisection_bandwidth(platform).value, 0);
+      for (const NumberSource& number : platform.provenance.numbers)
+        EXPECT_THAT(number.source, ::testing::Not(::testing::StartsWith("given in")))
+            << number.file << number.path;
+    }
+}
+
+TEST(Presets, AllPairsSound) {
+  for (const char* name : {"kesch", "cluster-b", "taurus-smp4", "susitna"})
+    expect_all_pairs_sound(load_platform(name));
+}
+
+class Kesch : public ::testing::Test {
+ protected:
+  int slot(int node, int gpu) const {
+    return kesch.endpoints[static_cast<size_t>(16 * node + gpu)];
+  }
+  std::vector<std::string> names(int from, int to) const {
+    return link_names(kesch, kesch.route(from, to));
+  }
+  Platform kesch = load_platform("kesch");
+};
+
+TEST_F(Kesch, Counts) {
+  EXPECT_EQ(kesch.node_count, 12);
+  EXPECT_EQ(kesch.slot_count(), 192);  // S-Caffe section 6.1
+  EXPECT_EQ(kesch.gpu_models.size(), 1u);
+  EXPECT_EQ(kesch.gpu_models[0].name, "k80");
+  EXPECT_EQ(kesch.cpu_models[0].cores, 12);
+  EXPECT_EQ(kesch.devices.back().name, "hub0");
+  EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 5))].name, "node3/gpu5");
+  EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 5))].socket, 0);
+  EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 8))].socket, 1);
+}
+
+TEST_F(Kesch, PeersStayBelowTheirSwitch) {
+  EXPECT_THAT(names(slot(0, 0), slot(0, 1)),
+              ElementsAre("node0/gpu0 -> node0/card0", "node0/card0 -> node0/gpu1"));
+  EXPECT_THAT(names(slot(0, 0), slot(0, 2)),
+              ElementsAre("node0/gpu0 -> node0/card0", "node0/card0 -> node0/switch0",
+                          "node0/switch0 -> node0/card1", "node0/card1 -> node0/gpu2"));
+  EXPECT_EQ(kesch.locality(slot(0, 0), slot(0, 2)), Locality::kPeer);
+  // Two switches of one socket: over the CPU's root complex, still peers.
+  EXPECT_EQ(kesch.route(slot(0, 0), slot(0, 7)).capacities.size(), 6u);
+  EXPECT_EQ(kesch.locality(slot(0, 0), slot(0, 7)), Locality::kPeer);
+}
+
+TEST_F(Kesch, CrossSocketGoesOverQpi) {
+  EXPECT_THAT(names(slot(2, 1), slot(2, 8)),
+              ElementsAre("node2/gpu1 -> node2/card0", "node2/card0 -> node2/switch0",
+                          "node2/switch0 -> node2/cpu0", "node2/cpu0 -> node2/cpu1",
+                          "node2/cpu1 -> node2/switch2", "node2/switch2 -> node2/card4",
+                          "node2/card4 -> node2/gpu8"));
+  EXPECT_EQ(kesch.locality(slot(2, 1), slot(2, 8)), Locality::kCrossSocket);
+}
+
+TEST_F(Kesch, InterNodeGoesThroughBothAdapters) {
+  const Route route = kesch.route(slot(0, 0), slot(11, 15));
+  EXPECT_THAT(link_names(kesch, route),
+              ElementsAre("node0/gpu0 -> node0/card0", "node0/card0 -> node0/switch0",
+                          "node0/switch0 -> node0/cpu0", "node0/cpu0 -> node0/nic0",
+                          "node0/nic0 -> hub0", "hub0 -> node11/nic0", "node11/nic0 -> node11/cpu0",
+                          "node11/cpu0 -> node11/cpu1", "node11/cpu1 -> node11/switch3",
+                          "node11/switch3 -> node11/card7", "node11/card7 -> node11/gpu15"));
+  EXPECT_EQ(kesch.locality(slot(0, 0), slot(11, 15)), Locality::kInterNode);
+  // 7 PCIe hops of which 2 on cards, 1 QPI, 2 wires; the classes' own latencies.
+  const auto latency = [](const char* name) {
+    return load_link(name, "test", nullptr).latency.value;
+  };
+  EXPECT_NEAR(route.latency.value,
+              6 * latency("pcie3-x16") + 2 * latency("k80-card") + latency("qpi") +
+                  2 * latency("connect-ib-dual-fdr"),
+              1e-15);
+}
+
+TEST_F(Kesch, HostsAndNics) {
+  const int cpu0 = kesch.host_of(slot(4, 0));
+  const int cpu1 = kesch.host_of(slot(4, 15));
+  EXPECT_EQ(kesch.devices[static_cast<size_t>(cpu0)].name, "node4/cpu0");
+  EXPECT_EQ(kesch.devices[static_cast<size_t>(cpu1)].name, "node4/cpu1");
+  EXPECT_EQ(kesch.nic_of(slot(4, 0)), kesch.nic_of(slot(4, 15)));
+  EXPECT_EQ(kesch.host_of(cpu1), cpu1);
+  EXPECT_THAT(names(slot(4, 15), cpu1),
+              ElementsAre("node4/gpu15 -> node4/card7", "node4/card7 -> node4/switch3",
+                          "node4/switch3 -> node4/cpu1"));
+  EXPECT_THAT(names(cpu0, kesch.host_of(slot(5, 0))),
+              ElementsAre("node4/cpu0 -> node4/nic0", "node4/nic0 -> hub0", "hub0 -> node5/nic0",
+                          "node5/nic0 -> node5/cpu0"));
+}
+
+TEST_F(Kesch, DescriptionSaysWhatIsAssumed) {
+  const std::string text = describe(kesch);
+  EXPECT_THAT(text, HasSubstr("12 nodes, 192 slots, GPU k80"));
+  EXPECT_THAT(text, HasSubstr("card0 (shared switch)  [pcie3-x16]"));
+  EXPECT_THAT(text, HasSubstr("12 links  [connect-ib-dual-fdr]"));
+  EXPECT_THAT(text, HasSubstr("assumed about the structure"));
+  EXPECT_THAT(text, HasSubstr("connect-ib-dual-fdr/bandwidth_bytes_per_s = 1.2e+10  assumed"));
+}
+
+TEST_F(Kesch, GraphvizHasEveryDevice) {
+  const std::string dot = graphviz(kesch);
+  EXPECT_THAT(dot, ::testing::StartsWith("graph"));
+  for (const Device& device : kesch.devices)
+    EXPECT_THAT(dot, HasSubstr("label=\"" + device.name + "\""));
+}
+
+TEST(Presets, Ri2HasTwoDevicesANode) {
+  const Platform ri2 = load_platform("ri2");
+  EXPECT_EQ(ri2.node_count, 20);
+  EXPECT_EQ(ri2.slot_count(), 40);
+  EXPECT_EQ(ri2.locality(ri2.endpoints[0], ri2.endpoints[1]), Locality::kPeer);
+  EXPECT_EQ(ri2.locality(ri2.endpoints[1], ri2.endpoints[2]), Locality::kInterNode);
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,108 @@
+// Chrome trace JSON (the Trace Event Format), as Perfetto and chrome://tracing open it.
+//
+// A process a node, a thread a rank and track. Slices of one thread must nest, so spans of a track
+// that overlap go to further threads of the same name. Times are microseconds.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "traces/timeline.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr double kMicroseconds = 1e6;
+constexpr int kTracks = 7;
+constexpr int kOverlapMax = 64;  // threads for the overlapping spans of one track
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int thread_id(const Span& span, int sub_track) {
+  return (span.rank * kTracks + static_cast<int>(span.track)) * kOverlapMax + sub_track + 1;
+}
+
+// The first sub-track of each span's track that is free when it begins.
+std::vector<int> sub_tracks(const std::vector<Span>& spans) {
+  std::vector<size_t> order(spans.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return spans[a].begin_s < spans[b].begin_s;
+  });
+  std::map<std::pair<int, Track>, std::vector<double>> free_from;
+  std::vector<int> chosen(spans.size());
+  for (size_t i : order) {
+    std::vector<double>& ends = free_from[{spans[i].rank, spans[i].track}];
+    size_t lane = 0;
+    while (lane < ends.size() && ends[lane] > spans[i].begin_s) ++lane;
+    lane = std::min<size_t>(lane, kOverlapMax - 1);
+    if (lane == ends.size()) ends.push_back(0);
+    ends[lane] = spans[i].end_s;
+    chosen[i] = static_cast<int>(lane);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& places,
+                        std::ostream& out) {
+  out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  const std::vector<Span>& spans = timeline.spans();
+  const std::vector<int> lanes = sub_tracks(spans);
+  std::map<int, std::string> node_names;
+  for (const RankPlace& place : places) node_names[place.node] = place.node_name;
+  std::string separator;
+  for (const auto& [node, name] : node_names) {
+    fmt::print(out,
+               "{}{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}",
+               separator, node, quoted(name));
+    separator = ",\n";
+  }
+  std::map<int, std::pair<int, std::string>> threads;  // id -> node, name
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const RankPlace& place = places.at(static_cast<size_t>(spans[i].rank));
+    threads.try_emplace(thread_id(spans[i], lanes[i]), place.node,
+                        place.rank_name + " " + name_of(spans[i].track));
+  }
+  for (const auto& [id, thread] : threads)
+    fmt::print(out,
+               ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{0},\"tid\":{1},\"args\":"
+               "{{\"name\":{2}}}}},\n{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},"
+               "\"tid\":{1},\"args\":{{\"sort_index\":{1}}}}}",
+               thread.first, id, quoted(thread.second));
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const Span& span = spans[i];
+    const int node = places[static_cast<size_t>(span.rank)].node;
+    const int thread = thread_id(span, lanes[i]);
+    fmt::print(out,
+               ",\n{{\"ph\":\"X\",\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{:.6f},"
+               "\"dur\":{:.6f}",
+               quoted(timeline.labels()[static_cast<size_t>(span.label)]),
+               quoted(name_of(span.track)), node, thread, span.begin_s * kMicroseconds,
+               (span.end_s - span.begin_s) * kMicroseconds);
+    if (span.bytes > 0)
+      fmt::print(out, ",\"args\":{{\"bytes\":{},\"peer\":{}}}", span.bytes, span.peer);
+    out << "}";
+    // A send is followed by its receive: an arrow between them.
+    const bool is_end = span.track == Track::kReceive && i > 0 &&
+                        spans[i - 1].track == Track::kSend && spans[i - 1].rank == span.peer;
+    const bool is_begin = span.track == Track::kSend && i + 1 < spans.size() &&
+                          spans[i + 1].track == Track::kReceive && spans[i + 1].rank == span.peer;
+    if (is_begin || is_end)
+      fmt::print(out,
+                 ",\n{{\"ph\":\"{}\",\"name\":\"message\",\"cat\":\"message\",\"id\":{},\"pid\":{},"
+                 "\"tid\":{},\"ts\":{:.6f}{}}}",
+                 is_begin ? "s" : "f", is_begin ? i : i - 1, node, thread,
+                 (is_begin ? span.begin_s : span.end_s) * kMicroseconds,
+                 is_begin ? "" : ",\"bp\":\"e\"");
+  }
+  out << "\n]}\n";
+}
+
+}  // namespace forescale

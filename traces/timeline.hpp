@@ -1,0 +1,60 @@
+// A timeline: what every rank did when, as spans. Written by the simulator, read by trace writers.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace forescale {
+
+// One line of a rank in a trace viewer. Spans of a track nest or follow each other.
+enum class Track : std::uint8_t {
+  kCompute,
+  kReduction,
+  kSend,
+  kReceive,
+  kCopy,
+  kMainThread,
+  kHelperThread
+};
+const char* name_of(Track track);
+
+struct Span {
+  int rank = 0;
+  Track track = Track::kCompute;
+  int label = 0;  // index into Timeline::labels()
+  double begin_s = 0;
+  double end_s = 0;
+  int peer = -1;           // send and receive tracks
+  std::int64_t bytes = 0;  // 0 where it does not apply
+};
+
+class Timeline {
+ public:
+  int label(const std::string& text);  // number of a text, the same for equal texts
+  void add(const Span& span) { spans_.push_back(span); }
+
+  const std::vector<std::string>& labels() const { return labels_; }
+  const std::vector<Span>& spans() const { return spans_; }
+
+ private:
+  std::vector<std::string> labels_;
+  std::unordered_map<std::string, int> index_;
+  std::vector<Span> spans_;
+};
+
+// Where a rank lives, for grouping in a viewer.
+struct RankPlace {
+  int node = 0;
+  std::string node_name;
+  std::string rank_name;
+};
+
+// Chrome trace JSON that Perfetto opens: a process a node, a thread a rank and track, flow arrows
+// from the send to its receive. Times in microseconds.
+void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& places,
+                        std::ostream& out);
+
+}  // namespace forescale
