@@ -69,9 +69,7 @@ class SequenceWaits {
   std::int64_t position_ = 0;  // distance of the current operation to the end of the first stream
 };
 
-}  // namespace
-
-OpStream in_sequence(OpStream first, OpStream second) {
+OpStream both(OpStream first, OpStream second) {
   SequenceWaits waits;
   while (first.next()) {
     waits.saw_first(first.op());
@@ -82,6 +80,14 @@ OpStream in_sequence(OpStream first, OpStream second) {
     waits.add_to(op);
     co_yield op;
   }
+}
+
+}  // namespace
+
+OpStream in_sequence(OpStream first, OpStream second) {
+  if (first.is_nothing()) return second;
+  if (second.is_nothing()) return first;
+  return both(std::move(first), std::move(second));
 }
 
 }  // namespace forescale

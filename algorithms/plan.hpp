@@ -48,14 +48,14 @@ const char* name_of(OpKind kind);
 class OpStream {
  public:
   struct promise_type {
-    Op current;
+    const Op* current = nullptr;  // in the frame of the suspended coroutine: no copy
     OpStream get_return_object() {
       return OpStream(std::coroutine_handle<promise_type>::from_promise(*this));
     }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     std::suspend_always yield_value(const Op& op) noexcept {
-      current = op;
+      current = &op;
       return {};
     }
     void return_void() noexcept {}
@@ -80,7 +80,10 @@ class OpStream {
     handle_.resume();
     return !handle_.done();
   }
-  const Op& op() const { return handle_.promise().current; }
+  // Valid after next() said true, until the following next().
+  const Op& op() const { return *handle_.promise().current; }
+  // True for a stream without a coroutine: a rank that has nothing to do.
+  bool is_nothing() const { return !handle_; }
 
  private:
   explicit OpStream(std::coroutine_handle<promise_type> handle) : handle_(handle) {}

@@ -78,6 +78,11 @@ class Blocks {
   bool even() const { return at(0).bytes == at(count_ - 1).bytes; }
 
   ByteRange at(std::int64_t index) const { return span(index, 1); }
+  // Block `index - 1` given block `index` > 0: half the work of at(), for inner loops.
+  ByteRange before(ByteRange block, std::int64_t index) const {
+    const std::int64_t begin = whole_.offset + start(index - 1);
+    return {begin, block.offset - begin};
+  }
   // Blocks [first, first + length).
   ByteRange span(std::int64_t first, std::int64_t length) const {
     const std::int64_t begin = start(first);

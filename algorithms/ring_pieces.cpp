@@ -24,8 +24,8 @@ OpStream ring(Group group, int member, Blocks blocks, Steps steps) {
   int block = (member - 1 - steps.first + 2 * count) % count;
   ByteRange outgoing = blocks.at(block);
   for (int step = steps.first; step < steps.end; ++step) {
+    const ByteRange incoming = block == 0 ? blocks.at(count - 1) : blocks.before(outgoing, block);
     block = block == 0 ? count - 1 : block - 1;
-    const ByteRange incoming = blocks.at(block);
     if (outgoing.bytes > 0) co_yield send(to, outgoing, step > steps.first ? 1 : 0);
     if (incoming.bytes > 0)
       co_yield step < count - 1 ? recv_reduce(from, incoming)

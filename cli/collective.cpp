@@ -48,7 +48,7 @@ struct Inputs {
 
 json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const Lanes& lanes) {
   const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
-  json row;
+  json row = json::object();
   if (resolved.through_host || inputs.stack.channels > 1) return row;
   const CostResult cost =
       evaluate_cost(*resolved.collective, resolved.call, lanes, place);

@@ -130,6 +130,7 @@ class Engine {
         head_ = 0;
       }
       at(rank).queued = false;
+      current_ = rank;
       while (try_send(rank) || try_receive(rank)) {
       }
     }
@@ -151,7 +152,7 @@ class Engine {
 
   void enqueue(int rank) {
     RankState& state = at(rank);
-    if (state.queued) return;
+    if (state.queued || rank == current_) return;
     state.queued = true;
     queue_.push_back(rank);
   }
@@ -162,11 +163,13 @@ class Engine {
       while (cursor >= state.end) {
         state.base = std::min(state.next_send, state.next_receive);
         if (state.ended || state.end - state.base >= window_) return false;
-        if (!state.stream.next()) {
-          state.ended = true;
-          return false;
+        // As many as fit: a coroutine's frame is cold by the time it is asked again.
+        while (state.end - state.base < window_ && !state.ended) {
+          if (state.stream.next())
+            op_at(state, state.end++) = state.stream.op();
+          else
+            state.ended = true;
         }
-        op_at(state, state.end++) = state.stream.op();
       }
       if ((op_at(state, cursor).kind == OpKind::kSend) == sends) return true;
     }
@@ -322,6 +325,7 @@ class Engine {
   std::vector<Op> windows_;
   std::vector<int> queue_;
   size_t head_ = 0;
+  int current_ = -1;  // the rank being advanced: it goes on by itself
   CostResult result_;
 };
 

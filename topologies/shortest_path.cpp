@@ -12,6 +12,8 @@
 namespace forescale {
 namespace {
 
+constexpr double kTieBreakMax = 1e-3;  // so that hops come first on paths of up to 1000
+
 struct ArcNumber {
   int number = 0;
   double weight = 0;
@@ -72,8 +74,10 @@ std::vector<int> arrivals_from(const PathProblem& problem, int source) {
   Graph graph(static_cast<size_t>(problem.vertex_count));
   for (size_t i = 0; i < problem.arcs.size(); ++i) {
     const Arc& arc = problem.arcs[i];
-    boost::add_edge(static_cast<size_t>(arc.tail), static_cast<size_t>(arc.head),
-                    {.number = static_cast<int>(i), .weight = 1 + arc.latency.value}, graph);
+    boost::add_edge(
+        static_cast<size_t>(arc.tail), static_cast<size_t>(arc.head),
+        {.number = static_cast<int>(i), .weight = 1 + std::min(arc.latency.value, kTieBreakMax)},
+        graph);
   }
   const LeavesAllowed allowed{.problem = &problem, .source = source, .graph = &graph};
   const boost::filtered_graph<Graph, LeavesAllowed> filtered(graph, allowed);

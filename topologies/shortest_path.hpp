@@ -1,7 +1,7 @@
 // Shortest paths with a rule: some vertices are ends only, never on the way (GPUs, NICs, hosts).
 //
 // Fewest hops first, least latency among equals: the weight of an arc is 1 + latency in seconds,
-// and latencies are far below a second. Dijkstra of the Boost Graph Library, which stays in the
+// of which at most a millisecond counts. Dijkstra of the Boost Graph Library, which stays in the
 // .cpp. Deterministic.
 #pragma once
 

@@ -37,10 +37,12 @@ TreeNode in_order_node(int rank_count, int rank) {
   return node;
 }
 
-// The tree 0 or 1 of a rank.
+// A rank's name in the in-order tree (shift -1), or the rank of that name (shift 1).
 int renamed(int rank_count, int tree, int rank, int shift) {
   if (tree == 0 || rank < 0) return rank;
-  return rank_count % 2 == 0 ? rank_count - 1 - rank : (rank + shift + rank_count) % rank_count;
+  if (rank_count % 2 == 0) return rank_count - 1 - rank;
+  const int shifted = rank + shift;
+  return shifted < 0 ? rank_count - 1 : shifted == rank_count ? 0 : shifted;
 }
 
 TreeNode tree_node(int rank_count, int tree, int rank) {
@@ -129,9 +131,11 @@ void add_tree(Lanes& lanes, int rank_count, int tree, int rank) {
     lanes.add({.tree = tree, .down = true, .kind = OpKind::kRecv, .peer = node.parent},
               down_turn(height + depth) + side);
   }
+  int side_before = -1;
   for (const int child : node.children) {
     if (child < 0) continue;
-    const int side = colour(rank_count, tree, child);
+    const int side = side_before < 0 ? colour(rank_count, tree, child) : 1 - side_before;
+    side_before = side;
     lanes.add({.tree = tree, .down = false, .kind = OpKind::kRecvReduce, .peer = child},
               up_turn(height - depth - 1) + side);
     lanes.add({.tree = tree, .down = true, .kind = OpKind::kSend, .peer = child},

@@ -53,5 +53,30 @@ TEST(Bisection, KeschIsSixAdapters) {
   EXPECT_EQ(bisection("kesch"), 6 * std::min(pcie, wire));
 }
 
+TEST(Bisection, AbsurdBandwidthsDoNotOverflow) {
+  EXPECT_NEAR(bisection("star:hosts=4,bandwidth=1e300B/s,latency=0"), 2e300, 1e288);
+}
+
+TEST(Bisection, NicWithTwoWiresIsLimitedByItsSlot) {
+  // 4 nodes, one NIC each on a slot of 3 GB/s, wires of 2 GB/s to both of two switches.
+  std::string links;
+  for (int node = 0; node < 4; ++node)
+    for (int rail = 0; rail < 2; ++rail)
+      links += (links.empty() ? "" : ",") + std::string("{\"from\": \"node") +
+               std::to_string(node) + "/nic0\", \"to\": \"s" + std::to_string(rail) +
+               "\", \"class\": \"wire\"}";
+  const Platform platform = read_platform(
+      R"({"format": "forescale-platform-1", "name": "rails", "link_classes": {
+          "slot": {"bandwidth_bytes_per_s": 3e9, "latency_s": 0},
+          "wire": {"bandwidth_bytes_per_s": 2e9, "latency_s": 0}},
+          "node": {"count": 4, "layout": "pcie-tree", "switches_per_socket": 0, "gpu": "k40",
+                   "cpu": "xeon-e5-2680v3", "card_link": "slot",
+                   "nics": [{"socket": 0, "class": "slot"}]},
+          "fabric": {"layout": "explicit", "switches": ["s0", "s1"], "links": [)" +
+          links + "]}}",
+      "rails.json");
+  EXPECT_EQ(bisection_bandwidth(platform).value, 2 * 3e9);
+}
+
 }  // namespace
 }  // namespace forescale

@@ -83,7 +83,7 @@ TEST_F(Kesch, InterNodeGoesThroughBothAdapters) {
                           "node11/cpu0 -> node11/cpu1", "node11/cpu1 -> node11/switch3",
                           "node11/switch3 -> node11/card7", "node11/card7 -> node11/gpu15"));
   EXPECT_EQ(kesch.locality(slot(0, 0), slot(11, 15)), Locality::kInterNode);
-  // 7 PCIe hops of which 2 on cards, 1 QPI, 2 wires; the classes' own latencies.
+  // 6 PCIe hops and 2 on the cards, 1 QPI, 2 wires, each with its class's latency.
   const auto latency = [](const char* name) {
     return load_link(name, "test", nullptr).latency.value;
   };

@@ -1,0 +1,98 @@
+#include "algorithms/system.hpp"
+
+#include <algorithm>
+
+#include "algorithms/levels.hpp"
+#include "algorithms/schedule.hpp"
+#include "models/data_files.hpp"
+#include "models/json_input.hpp"
+
+namespace forescale {
+namespace {
+
+// Runs `find` and blames `in` when it finds nothing.
+template <class Find>
+auto blaming(const JsonInput& in, Find find) {
+  try {
+    return find();
+  } catch (const InputError& error) {
+    in.fail(error.parts().constraint);
+  }
+}
+
+// The constraint of a key: JsonInput::fail() would blame the value.
+CollectiveOp operation(const JsonInput& collectives, const std::string& name) {
+  try {
+    return parse_collective_op(name, collectives.file());
+  } catch (const InputError& error) {
+    throw InputError({.source = collectives.file(),
+                      .path = collectives.path() + "/" + name,
+                      .value = "",
+                      .constraint = "key is " + error.parts().constraint});
+  }
+}
+
+// The option if it is given; then the algorithm must read it.
+std::optional<JsonInput> option_of(const JsonInput& in, const Collective& collective,
+                                   CollectiveOption option, const char* key) {
+  auto found = in.find(key);
+  if (found && std::count(collective.options.begin(), collective.options.end(), option) == 0)
+    found->fail("is not an option of " + collective.name);
+  return found;
+}
+
+SystemChoice read_choice(const JsonInput& in, CollectiveOp op) {
+  in.allow_only({"algorithm", "chunk_bytes", "chain_size", "levels"});
+  SystemChoice choice;
+  const JsonInput algorithm = in.at("algorithm");
+  choice.algorithm = algorithm.string();
+  const Collective& collective =
+      *blaming(algorithm, [&] { return &find_collective(op, choice.algorithm, algorithm.file()); });
+  constexpr std::int64_t kChainMax = 1 << 20;
+  if (const auto chunk = option_of(in, collective, CollectiveOption::kChunkBytes, "chunk_bytes"))
+    choice.chunk_bytes = chunk->bytes(1).value;
+  if (const auto chain = option_of(in, collective, CollectiveOption::kChainSize, "chain_size"))
+    choice.chain_size = static_cast<int>(chain->integer(1, kChainMax));
+  if (const auto levels = option_of(in, collective, CollectiveOption::kLevels, "levels")) {
+    choice.levels = levels->string();
+    blaming(*levels, [&] { return parse_levels(choice.levels, levels->file()); });
+  }
+  return choice;
+}
+
+std::string read_stack_name(const JsonInput& in) {
+  const std::string text = in.string();
+  blaming(in, [&] {
+    return find_data_file("models/stacks", text.substr(0, text.find(':')), in.file());
+  });
+  return text;
+}
+
+std::string read_schedule_name(const JsonInput& in) {
+  const std::string name = in.string();
+  return blaming(in, [&] { return Registry<Schedule>::find(name, in.file()).name; });
+}
+
+}  // namespace
+
+System load_system(const std::string& name_or_path, const std::string& option) {
+  const JsonInput in =
+      JsonInput::from_file(find_data_file("algorithms/systems", name_or_path, option));
+  in.allow_only(
+      {"format", "name", "description", "paper", "section", "schedule", "stack", "collectives"});
+  in.at("format").one_of({"forescale-system-1"});
+  System system;
+  system.name = in.at("name").string();
+  system.description = in.at("description").string();
+  system.paper = in.at("paper").string();
+  system.section = in.at("section").string();
+  system.schedule = read_schedule_name(in.at("schedule"));
+  system.stack = read_stack_name(in.at("stack"));
+  if (const auto collectives = in.find("collectives"))
+    for (const std::string& op : collectives->keys())
+      system.collectives[op] = read_choice(collectives->at(op), operation(*collectives, op));
+  if (const auto note = in.find("note")) system.note = note->string();
+  return system;
+}
+
+}  // namespace forescale

@@ -1,0 +1,41 @@
+// A system: a named point of schedule x stack x options, with the paper that describes it.
+//
+// Files in algorithms/systems/, and users write their own:
+//   {"format": "forescale-system-1", "name", "description", "paper", "section",
+//    "schedule": a registered schedule, "stack": what --stack takes,
+//    "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
+//    "note": for people}
+// "collectives" overrides the stack's own choice for an operation; it and its options may be left
+// out, and options that an algorithm does not read are errors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace forescale {
+
+struct SystemChoice {
+  std::string algorithm;
+  std::int64_t chunk_bytes = 0;  // 0: the whole message in one chunk
+  int chain_size = 8;
+  std::string levels;
+};
+
+struct System {
+  std::string name;
+  std::string description;
+  std::string paper;
+  std::string section;
+  std::string schedule;
+  std::string stack;
+  std::map<std::string, SystemChoice> collectives;  // key: operation's name
+  std::string note;                                 // may be empty
+};
+
+// A name from algorithms/systems/ or a JSON file; `option` names where it was said. InputError
+// naming file, JSON path and the nearest name: unknown keys, schedules, stacks, operations and
+// algorithms, and options that cannot be.
+System load_system(const std::string& name_or_path, const std::string& option);
+
+}  // namespace forescale

@@ -1,0 +1,332 @@
+// `forescale model`: networks of the zoo, files, and the importer.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+
+#include "cli/catalogue.hpp"
+#include "models/data_files.hpp"
+#include "models/dnn/compute_time.hpp"
+#include "models/dnn/import_caffe.hpp"
+#include "models/dnn/network.hpp"
+#include "models/dnn/training_memory.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kZoo = "models/dnn/zoo";
+constexpr double kGiga = 1e9;
+
+struct Options {
+  std::vector<std::string> names;
+  std::string input_shape;
+  std::string gpu;
+  std::int64_t batch = 32;
+  std::string out;
+  bool sources = false;
+  OutputOptions output;
+};
+
+// "3x227x227" -> {3, 227, 227}; nothing for an empty text.
+std::optional<Shape> parse_shape(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  constexpr size_t kSides = 3;
+  Shape shape;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (shape.size() < kSides) {
+    std::int64_t side = 0;
+    const auto [stop, error] = std::from_chars(at, end, side);
+    if (error != std::errc() || side < 1) break;
+    shape.push_back(side);
+    at = stop;
+    if (at == end || *at != 'x') break;
+    ++at;
+  }
+  if (shape.size() == kSides && at == end) return shape;
+  throw InputError({.source = "--input-shape",
+                    .path = "",
+                    .value = text,
+                    .constraint = "must be channels x height x width, such as 3x227x227"});
+}
+
+json published(const std::optional<std::int64_t>& parameters) {
+  return parameters ? json(*parameters) : json();
+}
+
+json overview(const Network& network) {
+  return {{"name", network.name},
+          {"layers", network.layers.size()},
+          {"parameters", network.parameters()},
+          {"parameters_without_auxiliary", network.parameters(Heads::kMain)},
+          {"forward_flops_per_image", network.forward_flops()},
+          {"backward_flops_per_image", network.backward_flops()},
+          {"activation_bytes_per_image", network.activation_per_image().value},
+          {"published_parameters", published(network.architecture.published_parameters)},
+          {"published_source", network.architecture.published_source}};
+}
+
+void list(const Options& options) {
+  json rows = json::array();
+  Problems problems;
+  for (const std::string& name : catalogue(kZoo))
+    problems.attempt([&] { rows.push_back(overview(load_network(name, "model list"))); });
+  print_rows(rows,
+             {{.key = "name", .heading = "<model"},
+              {.key = "layers", .heading = "layers"},
+              {.key = "parameters", .heading = "parameters", .text = count_cell},
+              {.key = "forward_flops_per_image", .heading = "forward MFLOP", .text = mega_cell},
+              {.key = "backward_flops_per_image", .heading = "backward MFLOP", .text = mega_cell},
+              {.key = "activation_bytes_per_image", .heading = "activations", .text = bytes_cell},
+              {.key = "published_parameters", .heading = "published", .text = count_cell},
+              {.key = "published_source", .heading = "<published by"}},
+             options.output);
+  problems.raise("model list");
+}
+
+json layer_rows(const Network& network) {
+  json rows = json::array();
+  for (const Layer& layer : network.layers)
+    rows.push_back({{"name", layer.name + (layer.auxiliary ? " (auxiliary)" : "")},
+                    {"type", layer.type},
+                    {"output", to_text(layer.output_shape)},
+                    {"parameters", layer.parameters},
+                    {"forward_flops_per_image", layer.forward_flops},
+                    {"backward_flops_per_image", layer.backward_flops},
+                    {"activation_bytes_per_image", layer.activation_per_image.value}});
+  return rows;
+}
+
+std::vector<Column> layer_columns() {
+  return {{.key = "name", .heading = "<layer"},
+          {.key = "type", .heading = "<type"},
+          {.key = "output", .heading = "<output"},
+          {.key = "parameters", .heading = "parameters", .text = count_cell},
+          {.key = "forward_flops_per_image", .heading = "forward MFLOP", .text = mega_cell},
+          {.key = "backward_flops_per_image", .heading = "backward MFLOP", .text = mega_cell},
+          {.key = "activation_bytes_per_image", .heading = "activation", .text = bytes_cell}};
+}
+
+std::string totals(const Network& network, Heads heads) {
+  return fmt::format(
+      "{} parameters ({}), {:.3f} GFLOP forward, {:.3f} GFLOP backward, {} "
+      "activations an image",
+      count_cell(network.parameters(heads)), to_text(network.parameter_bytes(heads)),
+      network.forward_flops(heads) / kGiga, network.backward_flops(heads) / kGiga,
+      to_text(network.activation_per_image(heads)));
+}
+
+// What --gpu asks for.
+struct ComputeAnswer {
+  GpuModel gpu;
+  ComputeTable table;
+  Bytes memory;
+  Provenance provenance;
+};
+
+ComputeAnswer compute(const Network& network, const Options& options) {
+  if (options.batch < 1)
+    throw InputError({.source = "--batch",
+                      .path = "",
+                      .value = std::to_string(options.batch),
+                      .constraint = "must be >= 1"});
+  ComputeAnswer answer;
+  answer.gpu = load_gpu(options.gpu, "--gpu", &answer.provenance);
+  answer.table = compute_table(answer.gpu, network, &answer.provenance);
+  answer.memory = training_memory(network, options.batch, &answer.provenance);
+  return answer;
+}
+
+void add_times(json& rows, const ComputeTable& table, std::int64_t batch) {
+  const auto images = static_cast<double>(batch);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const LayerTime& time = table.layers[i];
+    rows[i]["forward_s"] = time.forward_t0_s + images * time.forward_t1_s;
+    rows[i]["backward_s"] = time.backward_t0_s + images * time.backward_t1_s;
+  }
+}
+
+json to_json(const ComputeAnswer& answer, const json& rows, std::int64_t batch) {
+  const ComputeTable& table = answer.table;
+  return {{"gpu", table.gpu},
+          {"batch", batch},
+          {"layers", rows},
+          {"forward_s", table.forward_s(batch)},
+          {"backward_s", table.backward_s(batch)},
+          {"update_s", table.update_s},
+          {"iteration_s", table.iteration_s(batch)},
+          {"memory_bytes", answer.memory.value},
+          {"gpu_memory_bytes", answer.gpu.memory.value},
+          {"assumed", table.assumed},
+          {"description", table.description},
+          {"source", table.source},
+          {"roofline_factor", table.roofline_factor},
+          {"measured_batch_min", table.measured_batch_min},
+          {"measured_batch_max", table.measured_batch_max},
+          {"numbers", sources_json(answer.provenance)}};
+}
+
+void print_compute(const ComputeAnswer& answer, std::int64_t batch) {
+  const ComputeTable& table = answer.table;
+  const double iteration_s = table.iteration_s(batch);
+  fmt::print(
+      "\non {}, batch {}: forward {}, backward {}, update {}: iteration {}, {:.4g} "
+      "images/s\n",
+      table.gpu, batch, to_text(Seconds{table.forward_s(batch)}),
+      to_text(Seconds{table.backward_s(batch)}), to_text(Seconds{table.update_s}),
+      to_text(Seconds{iteration_s}), static_cast<double>(batch) / iteration_s);
+  fmt::print("memory:  {} of {}{}\n", to_text(answer.memory), to_text(answer.gpu.memory),
+             answer.memory > answer.gpu.memory ? ": does not fit" : "");
+  fmt::print("times:   {}{}\n", table.assumed ? "assumed: " : "", table.description);
+  if (!table.source.empty()) fmt::print("source:  {}\n", table.source);
+  if (table.measured_batch_max > 0 &&
+      (batch < table.measured_batch_min || batch > table.measured_batch_max))
+    fmt::print("warning: batch {} lies outside the measured ones, {} to {}\n", batch,
+               table.measured_batch_min, table.measured_batch_max);
+  fmt::print("numbers: {} (--sources lists them)\n", count_text(answer.provenance));
+}
+
+void print_network(const Network& network) {
+  fmt::print("\nall:       {}\n", totals(network, Heads::kAll));
+  if (network.parameters() != network.parameters(Heads::kMain))
+    fmt::print("main only: {}\n", totals(network, Heads::kMain));
+  const Architecture& net = network.architecture;
+  if (net.published_parameters)
+    fmt::print("published: {} parameters{} ({})\n", count_cell(*net.published_parameters),
+               net.published_parameters_main
+                   ? fmt::format(", {} without auxiliary heads",
+                                 count_cell(*net.published_parameters_main))
+                   : "",
+               net.published_source);
+}
+
+void show(const Options& options) {
+  const Network network =
+      load_network(options.names.front(), "model show", parse_shape(options.input_shape));
+  json rows = layer_rows(network);
+  std::vector<Column> columns = layer_columns();
+  std::optional<ComputeAnswer> answer;
+  if (!options.gpu.empty()) {
+    answer = compute(network, options);
+    add_times(rows, answer->table, options.batch);
+    columns.push_back({.key = "forward_s", .heading = "forward", .text = seconds_cell});
+    columns.push_back({.key = "backward_s", .heading = "backward", .text = seconds_cell});
+  }
+  if (options.output.json) {
+    json document = to_json(network);
+    if (answer) document["compute"] = to_json(*answer, rows, options.batch);
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_rows(rows, columns, options.output);
+  } else if (options.sources && answer) {
+    fmt::print("{} on {}: {}\n{}", network.name, answer->table.gpu, count_text(answer->provenance),
+               sources_text(answer->provenance));
+  } else {
+    fmt::print("{}: {}\ninput {}, {} layers\n\n{}", network.name, network.source,
+               to_text(network.input_shape), network.layers.size(), table_text(rows, columns));
+    print_network(network);
+    if (answer) print_compute(*answer, options.batch);
+  }
+}
+
+void check_published(const Network& network, const std::optional<std::int64_t>& parameters,
+                     Heads heads, const std::string& path) {
+  if (!parameters || *parameters == network.parameters(heads)) return;
+  throw InputError(
+      {.source = network.architecture.file,
+       .path = path,
+       .value = std::to_string(*parameters),
+       .constraint = fmt::format("must be {}, which the layers give", network.parameters(heads))});
+}
+
+void check(const Options& options) {
+  check_all(options.names.empty() ? catalogue(kZoo) : options.names, "model check",
+            [](const std::string& name) {
+              const Network network = load_network(name, "model check");
+              const Architecture& net = network.architecture;
+              check_published(network, net.published_parameters, Heads::kAll,
+                              "/published/parameters");
+              check_published(network, net.published_parameters_main, Heads::kMain,
+                              "/published/parameters_without_auxiliary");
+              return fmt::format("{} layers, {} parameters{}", network.layers.size(),
+                                 count_cell(network.parameters()),
+                                 net.published_parameters ? " as published" : "");
+            });
+}
+
+void import(const Options& options) {
+  const Network network = import_caffe(options.names.front(), parse_shape(options.input_shape));
+  const std::string text = to_json(network).dump(2);
+  if (options.out.empty()) {
+    fmt::print("{}\n", text);
+    return;
+  }
+  std::ofstream file(options.out);
+  file << text << "\n";
+  file.close();
+  if (!file)
+    throw InputError(
+        {.source = "--out", .path = "", .value = options.out, .constraint = "cannot be written"});
+  fmt::print("{}: {} layers, {}\n", options.out, network.layers.size(),
+             totals(network, Heads::kAll));
+}
+
+void add_show(CLI::App& command, const std::shared_ptr<Options>& options) {
+  CLI::App* verb = add_verb(
+      command, {.name = "show",
+                .summary = "The layers with shapes, parameters, FLOP; on a GPU with their times",
+                .examples = {"model show alexnet", "model show googlenet --gpu k80 --batch 32",
+                             "model show train_val.prototxt --input-shape 3x227x227 --csv"}});
+  verb->add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
+      ->required()
+      ->expected(1);
+  CLI::Option* gpu =
+      verb->add_option("--gpu", options->gpu, "Compute times on this GPU: a name or a JSON file");
+  verb->add_option("--batch", options->batch, "Images on that GPU (default 32)")->needs(gpu);
+  verb->add_flag("--sources", options->sources, "Every number of the times with its source")
+      ->needs(gpu);
+  verb->add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+  add_output_options(*verb, options->output);
+  verb->callback([options] { show(*options); });
+}
+
+void add_import(CLI::App& command, const std::shared_ptr<Options>& options) {
+  CLI::App* verb =
+      add_verb(command, {.name = "import",
+                         .summary = "A Caffe prototxt as a model file",
+                         .examples = {"model import train_val.prototxt -o my-net.json",
+                                      "model import deploy.prototxt --input-shape 3x227x227"}});
+  verb->add_option("FILE", options->names, "Caffe prototxt")->required()->expected(1);
+  verb->add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+  verb->add_option("-o,--out", options->out, "Write here (default: standard output)");
+  verb->callback([options] { import(*options); });
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_catalogue_command(app, {.name = "model",
+                                  .summary = "Networks: list, show, check, import",
+                                  .examples = {"model list", "model show googlenet --gpu k80"}});
+  CLI::App* verb = add_verb(*command, {.name = "list",
+                                       .summary = "The zoo: sizes, FLOP, published totals",
+                                       .examples = {"model list --csv"}});
+  add_output_options(*verb, options->output);
+  verb->callback([options] { list(*options); });
+  add_show(*command, options);
+
+  verb = add_verb(*command, {.name = "check",
+                             .summary = "Are these networks right? Without a name: the zoo",
+                             .examples = {"model check my-net.json train_val.prototxt"}});
+  verb->add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
+  verb->callback([options] { check(*options); });
+  add_import(*command, options);
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "model", .add = add});
+
+}  // namespace
+}  // namespace forescale
