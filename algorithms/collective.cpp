@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/levels.hpp"
-#include "algorithms/tree_pieces.hpp"
 #include "models/error.hpp"
 #include "models/registry.hpp"
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "algorithms/call_pieces.hpp"
 #include "models/error.hpp"
 #include "models/units.hpp"
 

@@ -1,5 +1,4 @@
-// The part of plan_check.hpp that executes a plan on symbols: a cell holds whose contributions, to
-// which element, it is the sum of.
+// The part of plan_check.hpp that executes a plan on symbols and compares with the contract.
 //
 // Rendez-vous: a message moves when the sender's next send and the receiver's next receive are each
 // other's and both have what they wait for. The order in which ready messages are taken does not
@@ -7,124 +6,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bitset>
 #include <optional>
 
 #include "algorithms/plan_check.hpp"
+#include "algorithms/plan_contract.hpp"
 
 namespace forescale {
 namespace {
 
-struct Value {
-  std::bitset<kCheckedRanksMax> ranks;
-  std::int64_t element = -1;  // -1: nothing that anyone put there
-
-  bool operator==(const Value&) const = default;
-};
-using Values = std::vector<Value>;
-
-std::string to_text(const Value& value) {
-  if (value.element < 0) return "nothing";
-  std::vector<int> ranks;
-  for (int rank = 0; rank < kCheckedRanksMax; ++rank)
-    if (value.ranks[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
-  return fmt::format("element {} of ranks {{{}}}", value.element, fmt::join(ranks, ", "));
-}
-
-Value of_rank(int rank, std::int64_t element) {
-  Value value;
-  value.ranks.set(static_cast<std::size_t>(rank));
-  value.element = element;
-  return value;
-}
-
-// What the contract in collective.hpp says of each cell, before and after. Cells, not bytes.
-class Contract {
- public:
-  explicit Contract(const PlanCase& plan) : plan_(plan) {
-    for (int rank = 0; rank < plan.call.rank_count; ++rank)
-      all_.set(static_cast<std::size_t>(rank));
-  }
-
-  std::int64_t cells(int rank) const {
-    return buffer_bytes(plan_.op, plan_.call, rank) / plan_.cell_bytes;
-  }
-
-  Value before(int rank, std::int64_t cell) const {
-    switch (plan_.op) {
-      case CollectiveOp::kBroadcast:
-      case CollectiveOp::kScatter:
-        return rank == plan_.call.root ? of_rank(rank, cell) : Value{};
-      case CollectiveOp::kAllGather:
-      case CollectiveOp::kGather:
-        return in_block(rank, cell) ? of_rank(rank, cell) : Value{};
-      default:
-        return cell < plan_.call.bytes / plan_.cell_bytes ? of_rank(rank, cell) : Value{};
-    }
-  }
-
-  // Nothing where the contract leaves it open.
-  std::optional<Value> after(int rank, std::int64_t cell) const {
-    const bool is_root = rank == plan_.call.root;
-    const Value sum = {.ranks = all_, .element = cell};
-    switch (plan_.op) {
-      case CollectiveOp::kReduce:
-        return is_root ? std::optional(sum) : std::nullopt;
-      case CollectiveOp::kBroadcast:
-        return of_rank(plan_.call.root, cell);
-      case CollectiveOp::kAllReduce:
-        return sum;
-      case CollectiveOp::kReduceScatter:
-        return in_block(rank, cell) ? std::optional(sum) : std::nullopt;
-      case CollectiveOp::kAllGather:
-        return of_rank(owner(cell), cell);
-      case CollectiveOp::kGather:
-        return is_root ? std::optional(of_rank(owner(cell), cell)) : std::nullopt;
-      case CollectiveOp::kScatter:
-        return in_block(rank, cell) ? std::optional(of_rank(plan_.call.root, cell)) : std::nullopt;
-      case CollectiveOp::kAllToAll:
-        return received_slot(rank, cell);
-    }
-    return std::nullopt;
-  }
-
- private:
-  ByteRange block(int rank) const {
-    return block_range(plan_.call.bytes, plan_.call.rank_count, rank, plan_.call.element_bytes);
-  }
-  bool in_block(int rank, std::int64_t cell) const {
-    const ByteRange own = block(rank);
-    const std::int64_t byte = cell * plan_.cell_bytes;
-    return byte >= own.offset && byte < own.offset + own.bytes;
-  }
-  int owner(std::int64_t cell) const {
-    int rank = 0;
-    while (!in_block(rank, cell)) ++rank;
-    return rank;
-  }
-  std::optional<Value> received_slot(int rank, std::int64_t cell) const {
-    const std::int64_t byte = cell * plan_.cell_bytes - plan_.call.bytes;
-    if (byte < 0) return std::nullopt;
-    const ByteRange own = block(rank);
-    return of_rank(static_cast<int>(byte / own.bytes),
-                   (own.offset + byte % own.bytes) / plan_.cell_bytes);
-  }
-
-  const PlanCase& plan_;
-  std::bitset<kCheckedRanksMax> all_;
-};
-
 // One rank on its way through its stream.
 struct RankState {
   const std::vector<Op>* ops = nullptr;
-  Values buffer;
+  SymbolicValues buffer;
   std::vector<bool> done;
   std::size_t next_send = 0;     // position of the first send not done; ops->size(): none
   std::size_t next_receive = 0;  // the same for receives
   std::size_t received = 0;      // all receives and copies before this position are done
   std::size_t sent = 0;          // all sends before it are done
   std::vector<std::size_t> copies;
-  std::optional<Values> arrived;  // for the recv_reduce at next_receive, which waits to add it
+  std::optional<SymbolicValues>
+      arrived;  // for the recv_reduce at next_receive, which waits to add it
 
   bool is_send(std::size_t position) const { return (*ops)[position].kind == OpKind::kSend; }
   bool is_copy(std::size_t position) const { return (*ops)[position].kind == OpKind::kCopy; }
@@ -231,7 +132,7 @@ class SymbolicRun {
     if (out.peer != receiver || in.peer != sender || !from.may_start(from.next_send) ||
         !to.may_start(receive_position))
       return false;
-    Values values = read(from, out.offset, out.bytes);
+    SymbolicValues values = read(from, out.offset, out.bytes);
     values.resize(static_cast<std::size_t>(in.bytes / plan_.cell_bytes));  // reported as mismatch
     if (in.kind == OpKind::kRecvReduce) {
       to.arrived = std::move(values);
@@ -243,11 +144,11 @@ class SymbolicRun {
     return true;
   }
 
-  Values read(const RankState& state, std::int64_t offset, std::int64_t bytes) const {
+  SymbolicValues read(const RankState& state, std::int64_t offset, std::int64_t bytes) const {
     const auto first = state.buffer.begin() + offset / plan_.cell_bytes;
-    return Values(first, first + bytes / plan_.cell_bytes);
+    return SymbolicValues(first, first + bytes / plan_.cell_bytes);
   }
-  void write(RankState& state, const Op& op, const Values& values) const {
+  void write(RankState& state, const Op& op, const SymbolicValues& values) const {
     std::copy(values.begin(), values.end(), state.buffer.begin() + op.offset / plan_.cell_bytes);
   }
 
@@ -257,8 +158,9 @@ class SymbolicRun {
     const Op& op = (*state.ops)[position];
     bool reported = false;
     for (std::size_t index = 0; index < state.arrived->size(); ++index) {
-      Value& sum = state.buffer[static_cast<std::size_t>(op.offset / plan_.cell_bytes) + index];
-      const Value& term = (*state.arrived)[index];
+      SymbolicValue& sum =
+          state.buffer[static_cast<std::size_t>(op.offset / plan_.cell_bytes) + index];
+      const SymbolicValue& term = (*state.arrived)[index];
       if (sum.element == term.element && (sum.ranks & term.ranks).none()) {
         sum.ranks |= term.ranks;
         continue;
@@ -267,7 +169,7 @@ class SymbolicRun {
         problems_.push_back(fmt::format("rank {} adds what it must not, {} to {}: {}", rank,
                                         to_text(term), to_text(sum), describe(op, position)));
       reported = true;
-      sum = Value{};
+      sum = SymbolicValue{};
     }
     state.arrived.reset();
     state.finish(position);
@@ -293,8 +195,8 @@ class SymbolicRun {
   void compare() {
     for (int rank = 0; rank < plan_.call.rank_count; ++rank)
       for (std::int64_t cell = 0; cell < contract_.cells(rank); ++cell) {
-        const std::optional<Value> expected = contract_.after(rank, cell);
-        const Value& found = state_of(rank).buffer[static_cast<std::size_t>(cell)];
+        const std::optional<SymbolicValue> expected = contract_.after(rank, cell);
+        const SymbolicValue& found = state_of(rank).buffer[static_cast<std::size_t>(cell)];
         if (!expected || *expected == found) continue;
         problems_.push_back(fmt::format("rank {} ends with {} at element {}, not {}", rank,
                                         to_text(found), cell, to_text(*expected)));
@@ -303,7 +205,7 @@ class SymbolicRun {
   }
 
   const PlanCase& plan_;
-  Contract contract_;
+  CollectiveContract contract_;
   std::vector<RankState> ranks_;
   std::vector<std::string> problems_;
 };

@@ -155,8 +155,4 @@ double tree_broadcast_s(TreeKind kind, int member_count, Chunks chunks, const St
   return rounds * cost.transfer_s(chunks.whole().bytes);
 }
 
-Chunks chunks_of_call(const CollectiveCall& call) {
-  return Chunks({.offset = 0, .bytes = call.bytes}, call.options.chunk_bytes, call.element_bytes);
-}
-
 }  // namespace forescale

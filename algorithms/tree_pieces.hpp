@@ -25,7 +25,4 @@ OpStream tree_broadcast(TreeKind kind, Group group, int member, Chunks chunks);
 double tree_reduce_s(TreeKind kind, int member_count, Chunks chunks, const StepCost& cost);
 double tree_broadcast_s(TreeKind kind, int member_count, Chunks chunks, const StepCost& cost);
 
-// The vector of a call in its chunks.
-Chunks chunks_of_call(const CollectiveCall& call);
-
 }  // namespace forescale

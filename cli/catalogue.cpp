@@ -1,5 +1,6 @@
 #include "cli/catalogue.hpp"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -121,6 +122,7 @@ void Problems::attempt(const std::function<void()>& action) {
 
 void Problems::raise(const std::string& what) const {
   if (errors_.empty()) return;
+  std::fflush(stdout);  // what is right comes first where both go to the same file
   if (errors_.size() == 1) throw InputError(errors_.front());
   for (const InputError& error : errors_) fmt::print(stderr, "forescale: {}\n", error.what());
   throw InputError({.source = what,
@@ -137,7 +139,6 @@ void check_all(const std::vector<std::string>& names, const std::string& what,
       const std::string said = check(name);
       fmt::print("{}: ok{}{}\n", name, said.empty() ? "" : ", ", said);
     });
-  std::fflush(stdout);  // before the errors where both are the same terminal or file
   problems.raise(what);
 }
 
@@ -172,6 +173,15 @@ std::string sources_text(const Provenance& provenance) {
   return table.text();
 }
 
+json read_chain_size(const std::string& op, const std::string& algorithm, int chain_size) {
+  const auto& known = Registry<Collective>::all();
+  const auto collective = known.find(op + "/" + algorithm);
+  if (collective == known.end()) return json();
+  const auto& options = collective->second.options;
+  const bool reads = std::count(options.begin(), options.end(), CollectiveOption::kChainSize) > 0;
+  return reads ? json(chain_size) : json();
+}
+
 void check_selection(const Stack& stack, const std::string& source) {
   for (const auto& [op, rules] : stack.selection)
     for (size_t i = 0; i < rules.size(); ++i) {
@@ -189,6 +199,29 @@ void check_selection(const Stack& stack, const std::string& source) {
                           .constraint = error.parts().constraint});
       }
     }
+}
+
+// "3x227x227" -> {3, 227, 227}; nothing for an empty text.
+std::optional<Shape> parse_shape(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  constexpr size_t kSides = 3;
+  Shape shape;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (shape.size() < kSides) {
+    std::int64_t side = 0;
+    const auto [stop, error] = std::from_chars(at, end, side);
+    if (error != std::errc() || side < 1) break;
+    shape.push_back(side);
+    at = stop;
+    if (at == end || *at != 'x') break;
+    ++at;
+  }
+  if (shape.size() == kSides && at == end) return shape;
+  throw InputError({.source = "--input-shape",
+                    .path = "",
+                    .value = text,
+                    .constraint = "must be channels x height x width, such as 3x227x227"});
 }
 
 }  // namespace forescale

@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "models/dnn/architecture.hpp"
 #include "models/error.hpp"
 #include "models/json_input.hpp"
 #include "models/stack.hpp"
@@ -67,6 +69,12 @@ std::string count_text(const Provenance& provenance);
 nlohmann::json sources_json(const Provenance& provenance);
 // A line a number: where it stands, its value, who says so; assumed ones with both ends.
 std::string sources_text(const Provenance& provenance);
+
+// The chain size of a choice, null where the algorithm ("reduce", "ring") does not read one.
+nlohmann::json read_chain_size(const std::string& op, const std::string& algorithm, int chain_size);
+
+// --input-shape: "3x227x227", nothing when empty.
+std::optional<Shape> parse_shape(const std::string& text);
 
 // InputError for a selection rule of the stack whose operation or algorithm does not exist or that
 // cannot be served; `source` is what errors call the stack.

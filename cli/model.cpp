@@ -6,11 +6,10 @@
 #include <fstream>
 
 #include "cli/catalogue.hpp"
+#include "cli/model_compute.hpp"
 #include "models/data_files.hpp"
-#include "models/dnn/compute_time.hpp"
 #include "models/dnn/import_caffe.hpp"
 #include "models/dnn/network.hpp"
-#include "models/dnn/training_memory.hpp"
 
 namespace forescale {
 namespace {
@@ -29,29 +28,6 @@ struct Options {
   bool sources = false;
   OutputOptions output;
 };
-
-// "3x227x227" -> {3, 227, 227}; nothing for an empty text.
-std::optional<Shape> parse_shape(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  constexpr size_t kSides = 3;
-  Shape shape;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (shape.size() < kSides) {
-    std::int64_t side = 0;
-    const auto [stop, error] = std::from_chars(at, end, side);
-    if (error != std::errc() || side < 1) break;
-    shape.push_back(side);
-    at = stop;
-    if (at == end || *at != 'x') break;
-    ++at;
-  }
-  if (shape.size() == kSides && at == end) return shape;
-  throw InputError({.source = "--input-shape",
-                    .path = "",
-                    .value = text,
-                    .constraint = "must be channels x height x width, such as 3x227x227"});
-}
 
 json published(const std::optional<std::int64_t>& parameters) {
   return parameters ? json(*parameters) : json();
@@ -119,76 +95,6 @@ std::string totals(const Network& network, Heads heads) {
       to_text(network.activation_per_image(heads)));
 }
 
-// What --gpu asks for.
-struct ComputeAnswer {
-  GpuModel gpu;
-  ComputeTable table;
-  Bytes memory;
-  Provenance provenance;
-};
-
-ComputeAnswer compute(const Network& network, const Options& options) {
-  if (options.batch < 1)
-    throw InputError({.source = "--batch",
-                      .path = "",
-                      .value = std::to_string(options.batch),
-                      .constraint = "must be >= 1"});
-  ComputeAnswer answer;
-  answer.gpu = load_gpu(options.gpu, "--gpu", &answer.provenance);
-  answer.table = compute_table(answer.gpu, network, &answer.provenance);
-  answer.memory = training_memory(network, options.batch, &answer.provenance);
-  return answer;
-}
-
-void add_times(json& rows, const ComputeTable& table, std::int64_t batch) {
-  const auto images = static_cast<double>(batch);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const LayerTime& time = table.layers[i];
-    rows[i]["forward_s"] = time.forward_t0_s + images * time.forward_t1_s;
-    rows[i]["backward_s"] = time.backward_t0_s + images * time.backward_t1_s;
-  }
-}
-
-json to_json(const ComputeAnswer& answer, const json& rows, std::int64_t batch) {
-  const ComputeTable& table = answer.table;
-  return {{"gpu", table.gpu},
-          {"batch", batch},
-          {"layers", rows},
-          {"forward_s", table.forward_s(batch)},
-          {"backward_s", table.backward_s(batch)},
-          {"update_s", table.update_s},
-          {"iteration_s", table.iteration_s(batch)},
-          {"memory_bytes", answer.memory.value},
-          {"gpu_memory_bytes", answer.gpu.memory.value},
-          {"assumed", table.assumed},
-          {"description", table.description},
-          {"source", table.source},
-          {"roofline_factor", table.roofline_factor},
-          {"measured_batch_min", table.measured_batch_min},
-          {"measured_batch_max", table.measured_batch_max},
-          {"numbers", sources_json(answer.provenance)}};
-}
-
-void print_compute(const ComputeAnswer& answer, std::int64_t batch) {
-  const ComputeTable& table = answer.table;
-  const double iteration_s = table.iteration_s(batch);
-  fmt::print(
-      "\non {}, batch {}: forward {}, backward {}, update {}: iteration {}, {:.4g} "
-      "images/s\n",
-      table.gpu, batch, to_text(Seconds{table.forward_s(batch)}),
-      to_text(Seconds{table.backward_s(batch)}), to_text(Seconds{table.update_s}),
-      to_text(Seconds{iteration_s}), static_cast<double>(batch) / iteration_s);
-  fmt::print("memory:  {} of {}{}\n", to_text(answer.memory), to_text(answer.gpu.memory),
-             answer.memory > answer.gpu.memory ? ": does not fit" : "");
-  fmt::print("times:   {}{}\n", table.assumed ? "assumed: " : "", table.description);
-  if (!table.source.empty()) fmt::print("source:  {}\n", table.source);
-  if (table.measured_batch_max > 0 &&
-      (batch < table.measured_batch_min || batch > table.measured_batch_max))
-    fmt::print("warning: batch {} lies outside the measured ones, {} to {}\n", batch,
-               table.measured_batch_min, table.measured_batch_max);
-  fmt::print("numbers: {} (--sources lists them)\n", count_text(answer.provenance));
-}
-
 void print_network(const Network& network) {
   fmt::print("\nall:       {}\n", totals(network, Heads::kAll));
   if (network.parameters() != network.parameters(Heads::kMain))
@@ -210,14 +116,14 @@ void show(const Options& options) {
   std::vector<Column> columns = layer_columns();
   std::optional<ComputeAnswer> answer;
   if (!options.gpu.empty()) {
-    answer = compute(network, options);
-    add_times(rows, answer->table, options.batch);
+    answer = compute_on(network, {.gpu = options.gpu, .batch = options.batch});
+    add_times(rows, *answer);
     columns.push_back({.key = "forward_s", .heading = "forward", .text = seconds_cell});
     columns.push_back({.key = "backward_s", .heading = "backward", .text = seconds_cell});
   }
   if (options.output.json) {
     json document = to_json(network);
-    if (answer) document["compute"] = to_json(*answer, rows, options.batch);
+    if (answer) document["compute"] = to_json(*answer, rows);
     fmt::print("{}\n", document.dump(2));
   } else if (options.output.csv) {
     print_rows(rows, columns, options.output);
@@ -228,7 +134,7 @@ void show(const Options& options) {
     fmt::print("{}: {}\ninput {}, {} layers\n\n{}", network.name, network.source,
                to_text(network.input_shape), network.layers.size(), table_text(rows, columns));
     print_network(network);
-    if (answer) print_compute(*answer, options.batch);
+    if (answer) print_compute(*answer);
   }
 }
 

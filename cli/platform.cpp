@@ -62,9 +62,9 @@ void list(const Options& options) {
                    {{.key = "kind", .heading = ""}, {.key = "usage", .heading = ""}});
     print_rows(rows, columns, options.output);
   } else {
-    fmt::print("{}\n{}", table_text(presets, preset_columns),
-               table_text(generators, {{.key = "usage", .heading = "<generator"},
-                                       {.key = "summary", .heading = "<description"}}));
+    fmt::print("{}\ngenerators\n", table_text(presets, preset_columns));
+    for (const GeneratorHelp& generator : platform_generators())
+      fmt::print("  {}\n      {}\n", generator.usage, generator.summary);
   }
   problems.raise("platform list");
 }

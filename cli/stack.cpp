@@ -60,7 +60,7 @@ json to_json(const std::string& op, const SelectionRule& rule) {
           {"up_to_bytes", limit(rule.up_to_bytes)},
           {"algorithm", rule.algorithm},
           {"chunk_bytes", rule.chunk_bytes > 0 ? json(rule.chunk_bytes) : json()},
-          {"chain_size", rule.chain_size},
+          {"chain_size", read_chain_size(op, rule.algorithm, rule.chain_size)},
           {"levels", rule.levels},
           {"through_host", rule.through_host},
           {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};

@@ -27,7 +27,7 @@ json to_json(const System& system) {
         {{"op", op},
          {"algorithm", choice.algorithm},
          {"chunk_bytes", choice.chunk_bytes > 0 ? json(choice.chunk_bytes) : json()},
-         {"chain_size", choice.chain_size},
+         {"chain_size", read_chain_size(op, choice.algorithm, choice.chain_size)},
          {"levels", choice.levels}});
   return {{"name", system.name},         {"description", system.description},
           {"paper", system.paper},       {"section", system.section},

@@ -89,29 +89,46 @@ SelectionRule read_selection(const JsonInput& in) {
   return rule;
 }
 
+// A file that extends another states only what differs; an operation's selection is replaced whole.
 Stack read_stack(const JsonInput& in) {
-  in.allow_only({"format", "name", "description", "channels", "eager_limit_bytes",
+  in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
                  "latency_holds_ports", "progress", "reduction", "host_reduction", "paths",
                  "selection"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
+  const auto base = in.find("extends");
+  if (base)
+    stack = read_stack(JsonInput::from_file(
+        find_data_file(kStacks, base->string(), in.file() + ":" + base->path()),
+        in.provenance()));
+  const auto states = [&](const char* key) { return !base || in.has(key); };
   stack.name = in.at("name").string();
   stack.description = in.at("description").string();
-  stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
-  stack.eager_limit = in.at("eager_limit_bytes").bytes();
-  stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
-  stack.progress = in.at("progress").one_of({"hardware", "inside-calls"}) == "hardware"
-                       ? Progress::kHardware
-                       : Progress::kInsideCalls;
-  stack.reduction = read_reduction(in.at("reduction"));
-  stack.host_reduction = read_reduction(in.at("host_reduction"));
-  if (stack.host_reduction.place == ReductionPlace::kGpu)
-    in.at("host_reduction").at("place").fail("must not be \"gpu\" for buffers in host memory");
-  for (const JsonInput& rule : in.at("paths").elements()) stack.paths.push_back(read_path(rule));
-  if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
-  for (const std::string& op : in.at("selection").keys())
-    for (const JsonInput& rule : in.at("selection").at(op).elements())
-      stack.selection[op].push_back(read_selection(rule));
+  if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
+  if (states("eager_limit_bytes")) stack.eager_limit = in.at("eager_limit_bytes").bytes();
+  if (states("latency_holds_ports"))
+    stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
+  if (states("progress"))
+    stack.progress = in.at("progress").one_of({"hardware", "inside-calls"}) == "hardware"
+                         ? Progress::kHardware
+                         : Progress::kInsideCalls;
+  if (states("reduction")) stack.reduction = read_reduction(in.at("reduction"));
+  if (states("host_reduction")) {
+    stack.host_reduction = read_reduction(in.at("host_reduction"));
+    if (stack.host_reduction.place == ReductionPlace::kGpu)
+      in.at("host_reduction").at("place").fail("must not be \"gpu\" for buffers in host memory");
+  }
+  if (states("paths")) {
+    stack.paths.clear();
+    for (const JsonInput& rule : in.at("paths").elements()) stack.paths.push_back(read_path(rule));
+    if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
+  }
+  if (states("selection"))
+    for (const std::string& op : in.at("selection").keys()) {
+      stack.selection[op].clear();
+      for (const JsonInput& rule : in.at("selection").at(op).elements())
+        stack.selection[op].push_back(read_selection(rule));
+    }
   return stack;
 }
 

@@ -2,6 +2,7 @@
 // leaders run a ring all-reduce, chains broadcast inside the groups. Chains are chunked.
 // T = chain reduce(k) + ring(ceil(P/k)) + chain broadcast(k). A shorter last group leaves that
 // exact while the ring's blocks are equal; otherwise there is no closed form.
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/ring_pieces.hpp"
 #include "algorithms/tree_pieces.hpp"
 

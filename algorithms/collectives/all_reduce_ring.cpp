@@ -1,21 +1,19 @@
 // Ring all-reduce: P-1 rounds of reduce-scatter, then P-1 of allgather, one block of b/P a round.
 // T = (P-1)(x + r) + (P-1) x of the largest block, overlapped or not; 2(P-1)(alpha + beta b/P) + r.
 // Source: Patarasuk & Yuan 2009. Baidu's and NCCL's ring.
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/ring_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  return ring_all_reduce(whole_group(call.rank_count, 0), rank, blocks_of(call));
+  return ring_all_reduce(whole_group(call.rank_count, 0), rank, blocks_of_call(call));
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  return ring_reduce_scatter_s(blocks_of(call), cost) + ring_allgather_s(blocks_of(call), cost);
+  return ring_reduce_scatter_s(blocks_of_call(call), cost) +
+         ring_allgather_s(blocks_of_call(call), cost);
 }
 
 const bool kRegistered =

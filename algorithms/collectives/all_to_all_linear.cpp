@@ -1,18 +1,13 @@
 // Linear all-to-all: every rank serves the others in the order of their numbers, so that all begin
 // with rank 0 and queue. Messages form a wavefront over (sender, receiver), one step a diagonal:
 // T = (2P-3) x(b/P) for equal blocks; the copy of the own block is not counted.
-#include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/call_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   const std::int64_t slot_bytes = blocks.at(rank).bytes;
   const auto slot = [=](int sender) -> ByteRange {
     return {.offset = call.bytes + sender * slot_bytes, .bytes = slot_bytes};
@@ -26,7 +21,7 @@ OpStream plan(CollectiveCall call, int rank) {
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
   return (2 * call.rank_count - 3) * cost.transfer_s(blocks.largest_bytes());

@@ -1,17 +1,12 @@
 // Pairwise all-to-all: in round s, rank r sends to r+s and receives from r-s. T = (P-1) x(b/P) for
 // equal blocks; the copy of the own block is not counted. No closed form for unequal blocks.
-#include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/call_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   const std::int64_t slot_bytes = blocks.at(rank).bytes;
   const auto slot = [=](int sender) -> ByteRange {
     return {.offset = call.bytes + sender * slot_bytes, .bytes = slot_bytes};
@@ -28,7 +23,7 @@ OpStream plan(CollectiveCall call, int rank) {
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
   return (call.rank_count - 1) * cost.transfer_s(blocks.largest_bytes());

@@ -3,18 +3,13 @@
 // stand at their final place, so a run that wraps around the end takes two messages, where the
 // original rotates the vector once in the end. For P > 2 no closed form: some ranks wrap, and the
 // others wait for them.
-#include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/call_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   const int count = call.rank_count;
   int after = 0;
   for (int have = 1; have < count; have *= 2) {
@@ -36,7 +31,7 @@ OpStream plan(CollectiveCall call, int rank) {
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (call.rank_count > 2) return std::nullopt;
-  return cost.transfer_s(blocks_of(call).largest_bytes());
+  return cost.transfer_s(blocks_of_call(call).largest_bytes());
 }
 
 const bool kRegistered =

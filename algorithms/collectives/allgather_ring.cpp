@@ -1,20 +1,17 @@
 // Ring allgather: P-1 rounds, one block of b/P a round. T = (P-1) x of the largest block.
 // Source: the second half of Patarasuk & Yuan 2009.
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/ring_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  return ring_allgather(whole_group(call.rank_count, 0), rank, blocks_of(call));
+  return ring_allgather(whole_group(call.rank_count, 0), rank, blocks_of_call(call));
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  return ring_allgather_s(blocks_of(call), cost);
+  return ring_allgather_s(blocks_of_call(call), cost);
 }
 
 const bool kRegistered = register_collective({.op = CollectiveOp::kAllGather,

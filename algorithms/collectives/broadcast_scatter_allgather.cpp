@@ -3,26 +3,23 @@
 // T = sum over the root's sends of x(bytes of the subtree) + (P-1) x(b/P); for P a power of two and
 // equal blocks, (log2 P + P - 1) alpha + 2 (P-1)/P b beta. Exact for any P: the root is among the
 // last to finish the scatter and its block among the largest.
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/ring_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 // Block m belongs to member m, counted from the root: subtrees stay contiguous.
 OpStream plan(CollectiveCall call, int rank) {
   const Group group = whole_group(call.rank_count, call.root);
   const int member = member_of(rank, call.root, call.rank_count);
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   return in_sequence(binomial_scatter(group, member, {.blocks = blocks, .rotation = 0}),
                      ring_allgather(group, member, blocks));
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   return binomial_scatter_s({.blocks = blocks, .rotation = 0}, cost) +
          ring_allgather_s(blocks, cost);
 }

@@ -1,6 +1,7 @@
-// CB-k reduce: chains of k ranks, then a binomial tree of their leaders; levels one after the
-// other. T = C(k) + B(ceil(P/k)); C(m) = (n+m-2)(x + r) a chunked chain of m ranks, overlapped
-// (m-1)(x + r) + (n-1) max(x, r); B(m) = ceil(log2 m)(x + r) of the whole vector.
+// CB-k reduce: chains of k ranks, then a binomial tree of their leaders; levels in sequence.
+// T = C(k) + B(ceil(P/k))
+// C(m) = (n+m-2)(x + r): a chain of m ranks, n chunks; overlapped (m-1)(x + r) + (n-1) max(x, r).
+// B(m) = ceil(log2 m)(x + r): a binomial tree of m ranks, the whole vector in one message.
 #include "algorithms/levels.hpp"
 
 namespace forescale {

@@ -1,7 +1,7 @@
-// CCB-k reduce: chains of k ranks, chains of k leaders, then a binomial tree; levels in sequence.
-// T = C(k) + C(min(k, ceil(P/k))) + B(ceil(P/k^2)); C(m) = (n+m-2)(x + r) a chunked
-// chain of m ranks, overlapped (m-1)(x + r) + (n-1) max(x, r); B(m) = ceil(log2 m)(x + r) of the
-// whole vector.
+// CCB-k reduce: chains of k ranks, chains of k leaders, a binomial tree; levels in sequence.
+// T = C(k) + C(min(k, ceil(P/k))) + B(ceil(P/k^2))
+// C(m) = (n+m-2)(x + r): a chain of m ranks, n chunks; overlapped (m-1)(x + r) + (n-1) max(x, r).
+// B(m) = ceil(log2 m)(x + r): a binomial tree of m ranks, the whole vector in one message.
 #include "algorithms/levels.hpp"
 
 namespace forescale {

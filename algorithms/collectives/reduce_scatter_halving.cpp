@@ -1,25 +1,18 @@
 // Recursive halving reduce-scatter: in round k, ranks P/2^k apart exchange halves of what they have
 // left and add. Powers of two only. T = sum over k = 1..log2 P of (x + r)(b/2^k), equal blocks.
+#include "algorithms/call_pieces.hpp"
 #include "algorithms/halving_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-std::string refuse(const CollectiveCall& call) {
-  if (std::has_single_bit(static_cast<unsigned>(call.rank_count))) return "";
-  return "needs a power of two of ranks";
-}
-
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  return halving_reduce_scatter(folded(whole_group(call.rank_count, 0)), rank, blocks_of(call));
+  return halving_reduce_scatter(folded(whole_group(call.rank_count, 0)), rank,
+                                blocks_of_call(call));
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   if (call.bytes > 0 && !blocks.even()) return std::nullopt;
   return halving_reduce_scatter_s(blocks, cost);
 }
@@ -31,7 +24,7 @@ const bool kRegistered =
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.3",
                          .plan = plan,
                          .closed_form = closed_form,
-                         .refuse = refuse});
+                         .refuse = refuse_unless_power_of_two});
 
 }  // namespace
 }  // namespace forescale

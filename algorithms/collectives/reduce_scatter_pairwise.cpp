@@ -1,18 +1,13 @@
 // Pairwise reduce-scatter: in round s, rank r sends block r+s to its owner and receives its own
 // block from rank r-s. Nothing is passed on, so rounds do not depend on each other.
 // T = (P-1)(x + r); overlapped (x + r) + (P-2) max(x, r), for equal blocks of b/P.
-#include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/call_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   const ByteRange own = blocks.at(rank);
   int to = rank;
   int from = rank;
@@ -26,7 +21,7 @@ OpStream plan(CollectiveCall call, int rank) {
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
   const double x_s = cost.transfer_s(blocks.largest_bytes());

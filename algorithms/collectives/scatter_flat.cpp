@@ -1,23 +1,18 @@
 // Flat scatter: the root sends every rank its block. T = sum of x(block) over the other ranks.
-#include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/call_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-Blocks blocks_of(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
-}
-
 OpStream plan(CollectiveCall call, int rank) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   if (rank != call.root && blocks.at(rank).bytes > 0) co_yield recv(call.root, blocks.at(rank));
   for (int peer = 0; rank == call.root && peer < call.rank_count; ++peer)
     if (peer != call.root && blocks.at(peer).bytes > 0) co_yield send(peer, blocks.at(peer));
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  const Blocks blocks = blocks_of(call);
+  const Blocks blocks = blocks_of_call(call);
   double total_s = 0;
   for (int rank = 0; rank < call.rank_count; ++rank)
     if (rank != call.root && blocks.at(rank).bytes > 0)

@@ -1,0 +1,77 @@
+// `forescale predict`: the scaling table.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/catalogue.hpp"
+#include "cli/command.hpp"
+#include "cli/prediction.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+struct Options {
+  PredictionText text;
+  bool no_range = false;
+  bool sources = false;
+  OutputOptions output;
+};
+
+void run(const Options& options) {
+  PredictionText text = options.text;
+  text.range = !options.no_range;
+  const Prediction prediction = run_prediction(text);
+  if (options.output.json) {
+    fmt::print("{}\n", to_json(prediction).dump(2));
+  } else if (options.output.csv) {
+    fmt::print("{}", to_csv(prediction));
+  } else {
+    fmt::print("{}", to_table(prediction));
+    if (options.sources) fmt::print("\n{}", sources_text({.scenario = Scenario::kNominal, .numbers = prediction.numbers}));
+  }
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  PredictionText& text = options->text;
+  CLI::App* command = app.add_subcommand(
+      "predict",
+      "How training scales with the number of GPUs\n"
+      "Examples:\n"
+      "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
+      "    --system s-caffe-obr-hr\n"
+      "  forescale predict --platform my-cluster.json --model net.prototxt --batch 64 \\\n"
+      "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
+      "Times are the steady state of several simulated iterations. A count whose share of the\n"
+      "batch does not fit in GPU memory is reported as such.");
+  command->add_option("--platform", text.platform, "Preset, JSON file or generator")->required();
+  command->add_option("--model", text.model, "Zoo name, JSON file or Caffe .prototxt")->required();
+  command->add_option("--batch", text.batch,
+                      "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
+      ->required();
+  command->add_option("--scaling", text.scaling, "strong (default) or weak")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  command->add_option("--gpus", text.gpus,
+                      "Counts: 16,32,64 or 1..160 (doubling); default: 1 to all");
+  command->add_option("--system", text.system, "Named system, see `forescale system list`");
+  command->add_option("--schedule", text.schedule, "Schedule (default: the system's)");
+  command->add_option("--stack", text.stack, "Communication stack (default: the system's)");
+  command->add_option("--input-shape", text.input_shape,
+                      "Input of a prototxt that does not state it: 3x227x227");
+  command->add_option("--iterations", text.iterations, "Iterations to simulate (default 3)");
+  command->add_option("--epoch-images", text.epoch_images,
+                      "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
+  command->add_flag("--no-range", options->no_range,
+                    "Leave out the range that assumed numbers cause (three times faster)");
+  command->add_flag("--sources", options->sources, "List every number with its source");
+  command->add_option("--trace", text.trace,
+                      "Write a Chrome/Perfetto timeline of the largest count to this file");
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "predict", .add = add});
+
+}  // namespace
+}  // namespace forescale
