@@ -61,7 +61,7 @@ SystemChoice read_choice(const JsonInput& in, CollectiveOp op) {
 }
 
 std::string read_stack_name(const JsonInput& in) {
-  const std::string text = in.string();
+  std::string text = in.string();
   blaming(in, [&] {
     return find_data_file("models/stacks", text.substr(0, text.find(':')), in.file());
   });

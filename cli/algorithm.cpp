@@ -72,7 +72,8 @@ CollectiveCall example_call(const Collective& collective, const Options& options
     call.rank_count = static_cast<int>(
         std::clamp<std::int64_t>(parse_integer(options.ranks, "--ranks"), 0, 1 << 30));
   if (!options.bytes.empty()) call.bytes = parse_bytes(options.bytes, "--bytes").value;
-  call.options = parse_choice(collective.op, options.algorithm)->options;
+  if (const auto choice = parse_choice(collective.op, options.algorithm))
+    call.options = choice->options;
   check_call(collective, call);
   if (options.rank < 0 || options.rank >= call.rank_count)
     throw InputError(

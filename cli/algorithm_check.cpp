@@ -57,8 +57,10 @@ std::vector<CollectiveCall> calls_of(const Collective& collective, int rank_coun
   };
   const std::set<int> roots =
       has_root(collective.op) ? std::set<int>{0, rank_count - 1} : std::set<int>{0};
-  for (const Shape& shape : {Shape{0, 0, 8}, Shape{4, 0, 2}, Shape{61, 8, 3},
-                             Shape{4 * 257, 4 * 13, 8}, Shape{4 * 97, 4, 4}})
+  constexpr std::int64_t kElement = 4;
+  for (const Shape& shape :
+       {Shape{0, 0, 8}, Shape{kElement, 0, 2}, Shape{61, 8, 3},
+        Shape{kElement * 257, kElement * 13, 8}, Shape{kElement * 97, kElement, 4}})
     for (const int root : roots) {
       CollectiveCall call{.rank_count = rank_count, .bytes = shape.bytes, .root = root};
       if (reads(CollectiveOption::kChunkBytes)) call.options.chunk_bytes = shape.chunk_bytes;

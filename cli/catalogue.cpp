@@ -1,9 +1,9 @@
 #include "cli/catalogue.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -208,16 +208,16 @@ std::optional<Shape> parse_shape(const std::string& text) {
   Shape shape;
   const char* at = text.data();
   const char* const end = at + text.size();
-  while (shape.size() < kSides) {
+  while (at != end) {
     std::int64_t side = 0;
     const auto [stop, error] = std::from_chars(at, end, side);
-    if (error != std::errc() || side < 1) break;
+    const bool is_last = shape.size() + 1 == kSides;
+    if (error != std::errc() || side < 1 || (stop == end) != is_last) break;
     shape.push_back(side);
-    at = stop;
-    if (at == end || *at != 'x') break;
-    ++at;
+    if (is_last) return shape;
+    if (*stop != 'x') break;
+    at = stop + 1;
   }
-  if (shape.size() == kSides && at == end) return shape;
   throw InputError({.source = "--input-shape",
                     .path = "",
                     .value = text,

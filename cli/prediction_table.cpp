@@ -10,6 +10,8 @@
 namespace forescale {
 namespace {
 
+constexpr size_t kColumns = 15;
+
 std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
 
 std::string percent(double part, double whole) {
@@ -31,8 +33,11 @@ double phase(const PredictionPoint& point, const char* name) {
 void add_row(Table& table, const Row& row, bool with_range) {
   const PredictionPoint& p = row.point;
   if (!p.fits) {
-    table.add({std::to_string(p.gpus), std::to_string(p.batch_per_gpu),
-               fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}))});
+    std::vector<std::string> cells(kColumns, "-");
+    cells.front() = std::to_string(p.gpus);
+    cells[1] = std::to_string(p.batch_per_gpu);
+    cells.back() = fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}));
+    table.add(std::move(cells));
     return;
   }
   table.add({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), ms(p.iteration_s),

@@ -257,10 +257,10 @@ class CollectiveRun::Member : public MessageListener {
         worker_.then = std::move(done);
         const double flow_bytes = Lanes::reduction_flow_bytes(bytes);
         const int rank = world_rank();
-        run_.machine_.account(lanes.reduction_resources(rank), flow_bytes);
-        world().in_kernel([this, flow_bytes, rank] {
-          world().start_flow(run_.machine_.reduction_route(rank), flow_bytes, &worker_);
-        });
+        const Machine::Path& path = run_.machine_.reduction_path(rank);
+        path.account(flow_bytes);
+        world().in_kernel(
+            [this, flow_bytes, &path] { world().start_flow(path.links, flow_bytes, &worker_); });
         return;
       }
     }
@@ -328,11 +328,9 @@ class CollectiveRun::Member : public MessageListener {
                              .bytes = run_.settings_.call.bytes});
       world().after(std::max(0.0, left_s), done);
     };
-    machine.account(out ? machine.lanes().copy_out(rank) : machine.lanes().copy_in(rank), bytes);
-    world().in_kernel([this, &machine, rank, out, bytes] {
-      world().start_flow(out ? machine.copy_out_route(rank) : machine.copy_in_route(rank), bytes,
-                         &copier_);
-    });
+    const Machine::Path& path = out ? machine.copy_out_path(rank) : machine.copy_in_path(rank);
+    path.account(bytes);
+    world().in_kernel([this, &path, bytes] { world().start_flow(path.links, bytes, &copier_); });
   }
 
   struct Continuation : Completion {

@@ -10,19 +10,14 @@
 namespace forescale {
 namespace {
 
-std::uint64_t lane_key(int from_slot, int to_slot, size_t rule) {
-  constexpr int kRuleBits = 6;
-  constexpr int kSlotBits = 29;
-  return (static_cast<std::uint64_t>(from_slot) << (kSlotBits + kRuleBits)) |
-         (static_cast<std::uint64_t>(to_slot) << kRuleBits) | rule;
+std::uint64_t pair_key(int from_slot, int to_slot, BufferPlace place) {
+  return (static_cast<std::uint64_t>(from_slot) << 32) |
+         (static_cast<std::uint64_t>(to_slot) << 1) | (place == BufferPlace::kGpu ? 1U : 0U);
 }
 
 }  // namespace
 
-Lanes::Lanes(const Platform& platform, const Stack& stack) : platform_(platform), stack_(stack) {
-  constexpr size_t kMaxRules = 64;
-  FORESCALE_CHECK(stack.paths.size() <= kMaxRules, "too many path rules in a stack");
-}
+Lanes::Lanes(const Platform& platform, const Stack& stack) : platform_(platform), stack_(stack) {}
 
 BufferPlace Lanes::default_place() const {
   return platform_.has_gpus() ? BufferPlace::kGpu : BufferPlace::kHost;
@@ -31,12 +26,25 @@ BufferPlace Lanes::default_place() const {
 const Lane& Lanes::lane(int from_slot, int to_slot, BufferPlace place, std::int64_t bytes) const {
   const int from = platform_.endpoints[static_cast<size_t>(from_slot)];
   const int to = platform_.endpoints[static_cast<size_t>(to_slot)];
-  const PathRule& rule = stack_.path(name_of(platform_.locality(from, to)), place, bytes);
-  const auto rule_index = static_cast<size_t>(&rule - stack_.paths.data());
-  const std::uint64_t key = lane_key(from_slot, to_slot, rule_index);
-  const auto known = lanes_.find(key);
-  if (known != lanes_.end()) return known->second;
-  return lanes_.emplace(key, make_lane(from, to, rule)).first->second;
+  auto [entry, fresh] = pairs_.try_emplace(pair_key(from_slot, to_slot, place));
+  if (fresh) entry->second = make_pair(from, to, place);
+  for (Pair::Choice& choice : entry->second.choices) {
+    if (bytes > choice.up_to_bytes) continue;
+    if (!choice.lane) choice.lane = make_lane(from, to, *choice.rule);
+    return *choice.lane;
+  }
+  // Says which path is missing.
+  stack_.path(name_of(platform_.locality(from, to)), place, bytes);
+  FORESCALE_CHECK(false, "a pair without a lane has a path");
+}
+
+Lanes::Pair Lanes::make_pair(int from, int to, BufferPlace place) const {
+  const std::string locality = name_of(platform_.locality(from, to));
+  Pair pair;
+  for (const PathRule& rule : stack_.paths)
+    if (rule.buffers == place && (rule.where == "any" || rule.where == locality))
+      pair.choices.push_back({.up_to_bytes = rule.up_to_bytes, .rule = &rule, .lane = nullptr});
+  return pair;
 }
 
 void Lanes::add_route(Lane& lane, int from_device, int to_device) const {
@@ -47,8 +55,10 @@ void Lanes::add_route(Lane& lane, int from_device, int to_device) const {
   lane.route_latency_s += route.latency.value;
 }
 
-Lane Lanes::make_lane(int from, int to, const PathRule& rule) const {
-  Lane lane;
+std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) const {
+  auto made = std::make_unique<Lane>();
+  Lane& lane = *made;
+  lane.id = lane_count_++;
   lane.rule = &rule;
   const auto rule_index = static_cast<std::int32_t>(&rule - stack_.paths.data());
   const auto narrowest_since = [&](size_t begin) {
@@ -91,7 +101,7 @@ Lane Lanes::make_lane(int from, int to, const PathRule& rule) const {
   if (rule.connection_cap.value > 0)
     lane.resources.push_back({ResourceKind::kConnection, from, rule_index});
   lane.bandwidth_bytes_per_s = narrowest_since(0);
-  return lane;
+  return made;
 }
 
 LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,6 +43,7 @@ struct LaneCost {
 };
 
 struct Lane {
+  int id = 0;  // dense, in the order of making
   const PathRule* rule = nullptr;
   std::vector<Resource> resources;
   double route_latency_s = 0;
@@ -82,12 +84,23 @@ class Lanes {
   const Stack& stack() const { return stack_; }
 
  private:
-  Lane make_lane(int from_device, int to_device, const PathRule& rule) const;
+  // The lanes of one pair of slots and one buffer place, by the rules that can apply to them.
+  struct Pair {
+    struct Choice {
+      std::int64_t up_to_bytes = 0;
+      const PathRule* rule = nullptr;
+      std::unique_ptr<Lane> lane;
+    };
+    std::vector<Choice> choices;
+  };
+  Pair make_pair(int from_device, int to_device, BufferPlace place) const;
+  std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
   void add_route(Lane& lane, int from_device, int to_device) const;
 
   const Platform& platform_;
   const Stack& stack_;
-  mutable std::unordered_map<std::uint64_t, Lane> lanes_;
+  mutable std::unordered_map<std::uint64_t, Pair> pairs_;
+  mutable int lane_count_ = 0;
 };
 
 }  // namespace forescale

@@ -10,7 +10,7 @@
 namespace forescale {
 
 Machine::Machine(World& world, const Platform& platform, const Stack& stack, int rank_count)
-    : world_(world), platform_(platform), lanes_(platform, stack), rank_count_(rank_count) {
+    : world_(world), lanes_(platform, stack), rank_count_(rank_count) {
   if (rank_count > platform.slot_count())
     throw InputError({.source = "--gpus",
                       .path = "",
@@ -68,50 +68,40 @@ void Machine::add(const Resource& resource) {
 
 SimLink Machine::link(const Resource& resource) const { return resources_.at(resource).link; }
 
-std::vector<SimLink> Machine::links_of(const std::vector<Resource>& resources) const {
-  std::vector<SimLink> links;
+Machine::Path Machine::path_of(const std::vector<Resource>& resources) {
+  Path path;
   for (const Resource& resource : resources) {
     const auto entry = resources_.find(resource);
-    if (entry != resources_.end()) links.push_back(entry->second.link);
+    if (entry == resources_.end()) continue;  // never limits
+    path.links.push_back(entry->second.link);
+    path.carried.push_back(&entry->second.bytes);
   }
-  return links;
+  return path;
 }
 
-const std::vector<SimLink>& Machine::route(const Lane& lane, std::int64_t bytes) {
-  auto [entry, fresh] = routes_.try_emplace(&lane);
-  if (fresh) entry->second = links_of(lane.resources);
-  account(lane.resources, static_cast<double>(bytes));
+const Machine::Path& Machine::path(const Lane& lane) {
+  const auto id = static_cast<size_t>(lane.id);
+  if (id >= lane_paths_.size()) lane_paths_.resize(id + 1);
+  if (!lane_paths_[id]) lane_paths_[id] = std::make_unique<Path>(path_of(lane.resources));
+  return *lane_paths_[id];
+}
+
+const Machine::Path& Machine::reduction_path(int rank) {
+  auto [entry, fresh] = reduction_paths_.try_emplace(rank);
+  if (fresh) entry->second = path_of(lanes_.reduction_resources(rank));
   return entry->second;
 }
 
-const std::vector<SimLink>& Machine::cached(std::map<int, std::vector<SimLink>>& cache, int rank,
-                                            const std::vector<Resource>& resources) {
-  auto [entry, fresh] = cache.try_emplace(rank);
-  if (fresh) entry->second = links_of(resources);
+const Machine::Path& Machine::copy_out_path(int rank) {
+  auto [entry, fresh] = copy_out_paths_.try_emplace(rank);
+  if (fresh) entry->second = path_of(lanes_.copy_out(rank));
   return entry->second;
 }
 
-const std::vector<SimLink>& Machine::reduction_route(int rank) {
-  return cached(reduction_routes_, rank, lanes_.reduction_resources(rank));
-}
-
-const std::vector<SimLink>& Machine::copy_out_route(int rank) {
-  return cached(copy_out_routes_, rank, lanes_.copy_out(rank));
-}
-
-const std::vector<SimLink>& Machine::copy_in_route(int rank) {
-  return cached(copy_in_routes_, rank, lanes_.copy_in(rank));
-}
-
-void Machine::account(const std::vector<Resource>& resources, double bytes) {
-  for (const Resource& resource : resources) {
-    const auto entry = resources_.find(resource);
-    if (entry != resources_.end()) entry->second.bytes += bytes;
-  }
-}
-
-void Machine::clear_accounts() {
-  for (auto& [resource, carried] : resources_) carried.bytes = 0;
+const Machine::Path& Machine::copy_in_path(int rank) {
+  auto [entry, fresh] = copy_in_paths_.try_emplace(rank);
+  if (fresh) entry->second = path_of(lanes_.copy_in(rank));
+  return entry->second;
 }
 
 Machine::Busiest Machine::busiest() const {

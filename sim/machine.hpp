@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,22 @@ class Machine {
   const Lanes& lanes() const { return lanes_; }
   World& world() { return world_; }
 
-  // Links of a lane in the World; kept for the machine's life.
-  const std::vector<SimLink>& route(const Lane& lane, std::int64_t bytes);
-  const std::vector<SimLink>& reduction_route(int rank);
-  const std::vector<SimLink>& copy_out_route(int rank);
-  const std::vector<SimLink>& copy_in_route(int rank);
+  // What a flow crosses, in the World; kept for the machine's life.
+  struct Path {
+    std::vector<SimLink> links;
+    std::vector<double*> carried;  // bytes so far, by link
+    void account(double bytes) const {
+      for (double* total : carried) *total += bytes;
+    }
+  };
+  const Path& path(const Lane& lane);
+  const Path& reduction_path(int rank);
+  const Path& copy_out_path(int rank);
+  const Path& copy_in_path(int rank);
   int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
   SimLink link(const Resource& resource) const;
 
-  // Adds to what a set of resources carried.
-  void account(const std::vector<Resource>& resources, double bytes);
-  void clear_accounts();
-  // The resource busiest since clear_accounts(), by bytes over bandwidth.
+  // The busiest resource so far, by bytes over bandwidth.
   struct Busiest {
     std::string name;
     double busy_s = 0;
@@ -45,20 +50,17 @@ class Machine {
     double bytes = 0;
   };
   void add(const Resource& resource);
-  std::vector<SimLink> links_of(const std::vector<Resource>& resources) const;
-  const std::vector<SimLink>& cached(std::map<int, std::vector<SimLink>>& cache, int rank,
-                                     const std::vector<Resource>& resources);
+  Path path_of(const std::vector<Resource>& resources);
 
   World& world_;
-  const Platform& platform_;
   Lanes lanes_;
   int rank_count_;
   std::map<Resource, Carried> resources_;
   std::vector<int> gpus_;
-  std::unordered_map<const Lane*, std::vector<SimLink>> routes_;
-  std::map<int, std::vector<SimLink>> reduction_routes_;
-  std::map<int, std::vector<SimLink>> copy_out_routes_;
-  std::map<int, std::vector<SimLink>> copy_in_routes_;
+  std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id
+  std::map<int, Path> reduction_paths_;            // by rank
+  std::map<int, Path> copy_out_paths_;
+  std::map<int, Path> copy_in_paths_;
 };
 
 }  // namespace forescale

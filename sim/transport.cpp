@@ -80,7 +80,7 @@ class Transport::Message : public Completion {
   Transport& transport;
   MessagePost send;
   MessagePost receive;
-  const std::vector<SimLink>* route = nullptr;
+  const Machine::Path* path = nullptr;
   LaneCost cost;
   double eager_copy_s = 0;
   double begin_s = 0;
@@ -109,7 +109,8 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
       machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
   message->send = post;
   message->cost = machine_.lanes().cost(lane, post.bytes);
-  message->route = &machine_.route(lane, post.bytes);
+  message->path = &machine_.path(lane);
+  message->path->account(static_cast<double>(post.bytes));
   message->eager = machine_.lanes().is_eager(post.bytes);
   message->matched = false;
   message->is_there = false;
@@ -131,7 +132,7 @@ void Transport::post_send(const MessagePost& post) {
     message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
     world_.after(message->cost.hold_s + message->eager_copy_s, [this, message] {
       message->send.listener->on_sent(message->send.index);
-      world_.start_flow(*message->route, static_cast<double>(message->send.bytes), message);
+      world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
     });
   }
   if (queue.receives.empty()) {
@@ -192,7 +193,7 @@ void Transport::start(Message* message) {
   --ports_[static_cast<size_t>(message->send.destination)].free_receives;
   message->begin_s = world_.now_s();
   const auto begin_flow = [this, message] {
-    world_.start_flow(*message->route, static_cast<double>(message->send.bytes), message);
+    world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
   };
   if (message->cost.hold_s > 0)
     world_.after(message->cost.hold_s, begin_flow);

@@ -5,8 +5,11 @@
 #include <simgrid/s4u.hpp>
 #include <xbt/log.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
+#include <queue>
 
 #include "models/error.hpp"
 
@@ -28,6 +31,15 @@ class FlowZone : public NetZoneImpl {
     into->link_list_.insert(into->link_list_.end(), current->begin(), current->end());
   }
   const std::vector<SimLink>* current = nullptr;
+};
+
+struct Action {
+  double time_s = 0;
+  std::uint64_t order = 0;
+  mutable std::function<void()> action;  // moved out of the queue's const top()
+  bool operator>(const Action& other) const {
+    return time_s != other.time_s ? time_s > other.time_s : order > other.order;
+  }
 };
 
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
@@ -61,8 +73,12 @@ struct World::Impl {
   sg::Host* to = nullptr;
   std::vector<sg::Host*> processors;
   std::map<SimLink, sg::Link*> links;
-  // Actions of equal time must keep their order: one SimGrid timer a distinct time.
-  std::map<double, std::vector<std::function<void()>>> pending;
+  // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
+  // the first.
+  std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
+  std::uint64_t next_order = 0;
+  double armed_s = std::numeric_limits<double>::infinity();
+  bool running_actions = false;
   // Never release the last pointer to an activity inside its own callback.
   sg::ActivityPtr parked;
   struct Running {
@@ -99,14 +115,27 @@ struct World::Impl {
       completion->failed();
   }
 
-  void run_pending(double time) {
-    // Actions may add others for this same instant: they run in this loop.
-    const auto entry = pending.find(time);
-    for (size_t i = 0; i < entry->second.size(); ++i) {
-      const auto action = std::move(entry->second[i]);
+  void arm() {
+    if (running_actions || actions.empty() || actions.top().time_s >= armed_s) return;
+    armed_s = actions.top().time_s;
+    Timer::set(armed_s, [this, time_s = armed_s] {
+      if (time_s == armed_s) run_actions();  // else an earlier timer has taken its place
+    });
+  }
+
+  // Actions may add others for this same instant: they run in this loop.
+  void run_actions() {
+    running_actions = true;
+    // SimGrid may fire a timer a rounding error before its time.
+    const double now_s = std::max(sg::Engine::get_clock(), armed_s);
+    armed_s = std::numeric_limits<double>::infinity();
+    while (!actions.empty() && actions.top().time_s <= now_s) {
+      const auto action = std::move(actions.top().action);
+      actions.pop();
       action();
     }
-    pending.erase(entry);
+    running_actions = false;
+    arm();
   }
 };
 
@@ -164,10 +193,8 @@ int World::add_processor(const std::string& name) {
 double World::now_s() const { return sg::Engine::get_clock(); }
 
 void World::after(double delay_s, std::function<void()> action) {
-  const double time = now_s() + delay_s;
-  auto [entry, fresh] = impl_->pending.try_emplace(time);
-  entry->second.push_back(std::move(action));
-  if (fresh) Timer::set(time, [this, time] { impl_->run_pending(time); });
+  impl_->actions.push({now_s() + delay_s, impl_->next_order++, std::move(action)});
+  impl_->arm();
 }
 
 void World::in_kernel(std::function<void()> action) {

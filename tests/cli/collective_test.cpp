@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+constexpr const char* kStar =
+    "collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us ";
+constexpr const char* kChain =
+    "--op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB ";
+
+// The example of --help. (n + P - 2) t(c) with n = 256 MiB / 4 MiB chunks on P = 160 ranks.
+TEST(CollectiveCommand, ExampleIsThePapersEquation) {
+  const nlohmann::json answer = expect_answer(std::string(kStar) + kChain + "--json").json();
+  const double step_s = 1e-6 + (4 << 20) / 12.5e9;
+  const double expected_s = (256 / 4 + 160 - 2) * step_s;
+  for (const char* key : {"time_s", "simulated_s", "cost_engine_s", "closed_form_s"})
+    EXPECT_NEAR(answer[key], expected_s, 1e-9 * expected_s) << key;
+  EXPECT_LE(answer["bound_s"], answer["time_s"]);
+  EXPECT_EQ(answer["messages"], 159 * 64);
+  EXPECT_DOUBLE_EQ(answer["bytes_sent"], 159.0 * (256 << 20));
+  EXPECT_EQ(answer["ranks"], 160);
+}
+
+TEST(CollectiveCommand, AnswersEverySizeAndRankCount) {
+  const std::string question =
+      "collective --platform star:hosts=8,bandwidth=1GB/s,latency=1us "
+      "--op all-reduce --algorithm ring --ranks 2..8 --bytes 4KiB..8KiB ";
+  const nlohmann::json points = expect_answer(question + "--json").json()["points"];
+  ASSERT_EQ(points.size(), 3U * 2);
+  for (const nlohmann::json& point : points) {
+    const int ranks = point["ranks"];
+    const double bytes = point["bytes"];
+    const double expected_s = 2 * (ranks - 1) * (1e-6 + bytes / ranks / 1e9);
+    EXPECT_NEAR(point["time_s"], expected_s, 1e-9 * expected_s) << point;
+  }
+  const std::string csv = expect_answer(question + "--csv").out;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 3 * 2);
+  const Outcome table = expect_answer(question, {"ranks", "closed form", "8 KiB"});
+  EXPECT_EQ(table.out.find('\033'), std::string::npos);
+  EXPECT_EQ(table.out, expect_answer(question).out);  // the same bytes again
+}
+
+TEST(CollectiveCommand, SuggestsTheNearest) {
+  const std::string star = kStar;
+  expect_refused(star + "--bytes 1MiB --chian-size 8",
+                 {"--chian-size", "did you mean --chain-size?"});
+  expect_refused(star + "--bytes 1MiB --op redcue", {"--op = redcue", "did you mean \"reduce\"?"});
+  expect_refused(star + "--bytes 1MiB --op reduce --algorithm chian",
+                 {"--algorithm = chian", "did you mean \"chain\"?"});
+  expect_refused("collective --platform keshc --bytes 1MiB", {"did you mean \"kesch\"?"});
+  expect_refused(star + "--bytes 1MiB --stack idael", {"--stack = idael", "\"ideal\"?"});
+  expect_refused("collective --platform star:host=4,bandwidth=1GB/s,latency=1us --bytes 1MiB",
+                 {"host", "did you mean \"hosts\"?"});
+}
+
+TEST(CollectiveCommand, RefusesWhatCannotBe) {
+  const std::string star = kStar;
+  expect_refused(star + "--ranks 161 --bytes 1MiB", {"--ranks = 161: must be <= 160", "star"});
+  expect_refused(star + "--ranks 0 --bytes 1MiB", {"--ranks = 0: must be >= 1"});
+  expect_refused(star + "--op reduce --algorithm chain --bytes 1MiB --chunk-bytes 0",
+                 {"--chunk-bytes = 0: must be >= 1"});
+  expect_refused(star + "--op reduce --algorithm cb --bytes 1MiB --chain-size 0",
+                 {"--chain-size = 0: must be >= 1"});
+  expect_refused(star + "--bytes 1MiB --chunk-bytes 4KiB", {"--chunk-bytes", "needs --algorithm"});
+  expect_refused(star + "--bytes -1MiB", {"--bytes"});
+  expect_refused(star + "--bytes 1.5B", {"--bytes = 1.5B: must be a whole number of bytes"});
+  expect_refused(star + "--op reduce --bytes 1MiB --root 160", {"--root = 160", "160 ranks"});
+  expect_refused("collective --platform star:hosts=4,bandwidth=1GB/s,latency=-1us --bytes 1MiB",
+                 {"/latency = \"-1us\": must be >= 0"});
+  expect_refused("collective --platform kesch --bytes 1MiB", {"--stack: is required"});
+  expect_refused(star, {"--bytes is required"});
+}
+
+TEST(CollectiveCommand, RefusesATruncatedPlatform) {
+  const Workshop workshop;
+  const std::string text = text_of(source_file("topologies/presets/kesch.json"));
+  for (const size_t share : {2U, 4U, 8U}) {
+    const std::string file = workshop.file("cut.json", text.substr(0, text.size() / share));
+    expect_refused("collective --platform " + file + " --bytes 1MiB", {file, "complete JSON"});
+  }
+}
+
+struct Slice {
+  double begin_us = 0;
+  double end_us = 0;
+};
+
+// Slices of a thread follow each other or lie inside one another, to the nanosecond's thousandth.
+bool nest(std::vector<Slice> slices) {
+  constexpr double kRounding = 2e-6;
+  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return a.begin_us < b.begin_us || (a.begin_us == b.begin_us && a.end_us > b.end_us);
+  });
+  std::vector<Slice> open;
+  for (const Slice& slice : slices) {
+    while (!open.empty() && open.back().end_us <= slice.begin_us + kRounding) open.pop_back();
+    if (!open.empty() && slice.end_us > open.back().end_us + kRounding) return false;
+    open.push_back(slice);
+  }
+  return true;
+}
+
+// Four ranks are two nodes of cluster-b.
+TEST(CollectiveCommand, TraceHasAProcessANodeAndSlicesThatNest) {
+  const Workshop workshop;
+  const std::string file = workshop.path("trace.json");
+  expect_answer(
+      "collective --platform cluster-b --stack ideal --op all-reduce --ranks 4 "
+      "--bytes 1MiB --trace " +
+      file);
+  const nlohmann::json trace = nlohmann::json::parse(text_of(file));
+  std::set<int> processes;
+  std::map<std::pair<int, int>, std::vector<Slice>> threads;
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    if (event["name"] == "process_name") processes.insert(event["pid"].get<int>());
+    if (event["ph"] != "X") continue;
+    const double begin_us = event["ts"];
+    threads[{event["pid"].get<int>(), event["tid"].get<int>()}].push_back(
+        {begin_us, begin_us + event["dur"].get<double>()});
+  }
+  EXPECT_EQ(processes, (std::set<int>{0, 1}));
+  EXPECT_GE(threads.size(), 4U);
+  for (const auto& [thread, slices] : threads) {
+    EXPECT_EQ(processes.count(thread.first), 1U);
+    EXPECT_TRUE(nest(slices)) << "process " << thread.first << " thread " << thread.second;
+  }
+}
+
+TEST(CollectiveCommand, TraceIsOfOneQuestion) {
+  expect_refused(std::string(kStar) + "--bytes 1MiB..2MiB --trace t.json", {"--trace", "one size"});
+  expect_refused(
+      "collective --platform star:hosts=2,bandwidth=1GB/s,latency=1us --bytes 1KiB "
+      "--trace /nowhere/t.json",
+      {"--trace = /nowhere/t.json: cannot be written"});
+}
+
+}  // namespace
+}  // namespace forescale::testing
