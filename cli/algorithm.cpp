@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kShownOperations = 20;
+constexpr std::int64_t kRanksMax = 1 << 20;  // of an example
 
 struct Options {
   std::string op;
@@ -67,10 +68,19 @@ void list(const Options& options) {
 }
 
 CollectiveCall example_call(const Collective& collective, const Options& options) {
-  CollectiveCall call{.rank_count = 8, .bytes = 1 << 20, .root = static_cast<int>(options.root)};
-  if (!options.ranks.empty())
-    call.rank_count = static_cast<int>(
-        std::clamp<std::int64_t>(parse_integer(options.ranks, "--ranks"), 0, 1 << 30));
+  CollectiveCall call{
+      .rank_count = 8,
+      .bytes = 1 << 20,
+      .root = static_cast<int>(std::clamp<std::int64_t>(options.root, -1, kRanksMax))};
+  if (!options.ranks.empty()) {
+    const std::int64_t ranks = parse_integer(options.ranks, "--ranks");
+    if (ranks < 1 || ranks > kRanksMax)
+      throw InputError({.source = "--ranks",
+                        .path = "",
+                        .value = options.ranks,
+                        .constraint = fmt::format("must be from 1 to {}", kRanksMax)});
+    call.rank_count = static_cast<int>(ranks);
+  }
   if (!options.bytes.empty()) call.bytes = parse_bytes(options.bytes, "--bytes").value;
   if (const auto choice = parse_choice(collective.op, options.algorithm))
     call.options = choice->options;

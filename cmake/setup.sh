@@ -8,7 +8,7 @@
 # Everything that ./run needs, by its name in Debian 12.
 run_packages=(
   g++ cmake ninja-build pkg-config
-  libsimgrid-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
+  libsimgrid-dev libjemalloc-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev
   libeigen3-dev
 )

@@ -14,12 +14,42 @@ struct Slot {
   Stage stage = Stage::kWaiting;
 };
 
+// The operations that have been read and are not all done, numbered by their place in the stream.
+class Window {
+ public:
+  std::int64_t begin() const { return begin_; }
+  std::int64_t end() const { return end_; }
+  bool empty() const { return begin_ == end_; }
+  Slot& at(std::int64_t place) { return slots_[index(place)]; }
+  const Slot& at(std::int64_t place) const { return slots_[index(place)]; }
+  void push(const Op& op) {
+    if (end_ - begin_ == static_cast<std::int64_t>(slots_.size())) grow();
+    slots_[index(end_++)] = {.op = op, .stage = Stage::kWaiting};
+  }
+  void pop() { ++begin_; }
+
+ private:
+  size_t index(std::int64_t place) const {
+    return static_cast<size_t>(place) & (slots_.size() - 1);
+  }
+  void grow() {
+    std::vector<Slot> larger(2 * slots_.size());
+    for (std::int64_t place = begin_; place < end_; ++place)
+      larger[static_cast<size_t>(place) & (larger.size() - 1)] = at(place);
+    slots_ = std::move(larger);
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(4);  // a power of two
+  std::int64_t begin_ = 0;
+  std::int64_t end_ = 0;
+};
+
 bool is_send(const Op& op) { return op.kind == OpKind::kSend; }
 
 }  // namespace
 
-// One rank's plan. Slots of the window are numbered by their place in the stream.
-class CollectiveRun::Member : public MessageListener {
+// One rank's plan.
+class CollectiveRun::Member final : public MessageListener {
  public:
   Member(CollectiveRun& run, int index) : run_(run), index_(index) {}
 
@@ -64,17 +94,15 @@ class CollectiveRun::Member : public MessageListener {
   std::string describe() const {
     if (!joined_) return "has not called it";
     std::string text;
-    for (size_t i = 0; i < window_.size() && text.empty(); ++i)
-      if (window_[i].stage != Stage::kDone) text = describe(base_ + static_cast<long>(i));
+    for (std::int64_t i = window_.begin(); i < window_.end() && text.empty(); ++i)
+      if (slot(i).stage != Stage::kDone) text = describe(i);
     return text.empty() ? "has no operation left" : text;
   }
   bool done() const { return done_; }
 
  private:
-  Slot& slot(std::int64_t index) { return window_[static_cast<size_t>(index - base_)]; }
-  const Slot& slot(std::int64_t index) const {
-    return window_[static_cast<size_t>(index - base_)];
-  }
+  Slot& slot(std::int64_t index) { return window_.at(index); }
+  const Slot& slot(std::int64_t index) const { return window_.at(index); }
   int world_rank() const { return run_.settings_.ranks[static_cast<size_t>(index_)]; }
   BufferPlace place() const { return run_.settings_.place; }
   const ReductionRule& reduction() const { return run_.machine_.lanes().reduction(place()); }
@@ -116,13 +144,13 @@ class CollectiveRun::Member : public MessageListener {
   // Reads ahead until the next unposted send and the next unposted receive are known.
   bool read_to(std::int64_t& next, bool want_send) {
     for (;; ++next) {
-      while (next - base_ >= static_cast<std::int64_t>(window_.size())) {
-        if (ended_ || window_.size() >= static_cast<size_t>(kReadAhead)) return false;
+      while (next >= window_.end()) {
+        if (ended_ || window_.end() - window_.begin() >= kReadAhead) return false;
         if (!stream_.next()) {
           ended_ = true;
           return false;
         }
-        window_.push_back({.op = stream_.op(), .stage = Stage::kWaiting});
+        window_.push(stream_.op());
       }
       const Slot& candidate = slot(next);
       if (candidate.stage == Stage::kWaiting && is_send(candidate.op) == want_send) return true;
@@ -131,7 +159,7 @@ class CollectiveRun::Member : public MessageListener {
 
   // All receives (or sends) before place `end` are done.
   bool done_before(std::int64_t& mark, std::int64_t end, bool sends) {
-    mark = std::max(mark, base_);
+    mark = std::max(mark, window_.begin());
     while (mark < end) {
       const Slot& candidate = slot(mark);
       if (is_send(candidate.op) == sends && candidate.stage != Stage::kDone) return false;
@@ -167,7 +195,7 @@ class CollectiveRun::Member : public MessageListener {
 
   bool post_next_send() {
     if (sends_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
-    next_send_ = std::max(next_send_, base_);
+    next_send_ = std::max(next_send_, window_.begin());
     if (!read_to(next_send_, true) || !may_start(next_send_)) return false;
     const std::int64_t index = next_send_++;
     ++sends_in_flight_;
@@ -178,7 +206,7 @@ class CollectiveRun::Member : public MessageListener {
 
   bool post_next_receive() {
     if (receives_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
-    next_receive_ = std::max(next_receive_, base_);
+    next_receive_ = std::max(next_receive_, window_.begin());
     if (!read_to(next_receive_, false) || !may_start(next_receive_)) return false;
     const std::int64_t index = next_receive_++;
     slot(index).stage = Stage::kPosted;
@@ -210,10 +238,7 @@ class CollectiveRun::Member : public MessageListener {
   }
 
   void retire() {
-    while (!window_.empty() && window_.front().stage == Stage::kDone) {
-      window_.pop_front();
-      ++base_;
-    }
+    while (!window_.empty() && slot(window_.begin()).stage == Stage::kDone) window_.pop();
   }
 
   // Reductions of a rank run one after the other, in order of arrival.
@@ -346,8 +371,7 @@ class CollectiveRun::Member : public MessageListener {
   CollectiveRun& run_;
   int index_;
   OpStream stream_;
-  std::deque<Slot> window_;
-  std::int64_t base_ = 0;  // place of window_.front() in the stream
+  Window window_;
   std::int64_t next_send_ = 0;
   std::int64_t next_receive_ = 0;
   std::int64_t received_mark_ = 0;

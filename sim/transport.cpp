@@ -8,7 +8,7 @@
 
 namespace forescale {
 
-class Transport::Message : public Completion {
+class Transport::Message final : public Completion {
  public:
   explicit Message(Transport& owner) : transport(owner) {}
 
@@ -140,7 +140,7 @@ void Transport::post_send(const MessagePost& post) {
     return;
   }
   const MessagePost receive = queue.receives.front();
-  queue.receives.pop_front();
+  queue.receives.erase(queue.receives.begin());
   if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
   match(message, receive);
 }
@@ -155,7 +155,7 @@ void Transport::post_recv(const MessagePost& post) {
     return;
   }
   Message* message = queue.sends.front();
-  queue.sends.pop_front();
+  queue.sends.erase(queue.sends.begin());
   if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
   match(message, post);
 }

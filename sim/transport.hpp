@@ -7,9 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -82,15 +82,15 @@ class Transport {
     }
   };
   class Message;
-  struct Queue {
-    std::deque<Message*> sends;  // waiting for a receive
-    std::deque<MessagePost> receives;
+  struct Queue {  // short: a plan posts one or a few at a time
+    std::vector<Message*> sends;  // waiting for a receive
+    std::vector<MessagePost> receives;
   };
   struct Ports {
     int free_sends = 0;
     int free_receives = 0;
-    std::deque<Message*> waiting_sends;  // matched, a port is missing
-    std::deque<Message*> waiting_receives;
+    std::vector<Message*> waiting_sends;  // matched, a port is missing
+    std::vector<Message*> waiting_receives;
   };
 
   Message* new_message(const MessagePost& post);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <typeinfo>
 
 #include "models/error.hpp"
 
@@ -163,11 +164,10 @@ World::World(SharingSolver solver) : impl_(std::make_unique<Impl>()) {
   impl_->from = impl_->zone->create_host("from", {1.0})->seal();
   impl_->to = impl_->zone->create_host("to", {1.0})->seal();
   sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
-    Impl::Running* running = nullptr;
-    if (const auto* flow = dynamic_cast<const sg::Comm*>(&activity))
-      running = flow->get_data<Impl::Running>();
-    else if (const auto* task = dynamic_cast<const sg::Exec*>(&activity))
-      running = task->get_data<Impl::Running>();
+    // Every activity of this world is a Comm or an Exec.
+    auto* running = typeid(activity) == typeid(sg::Comm)
+                        ? static_cast<const sg::Comm&>(activity).get_data<Impl::Running>()
+                        : static_cast<const sg::Exec&>(activity).get_data<Impl::Running>();
     if (running != nullptr)
       impl_->finished(running, activity.get_state() == sg::Activity::State::FINISHED);
   });

@@ -78,7 +78,7 @@ TEST(AlgorithmCommand, ShowsTheFirstOperationsOfALongPlan) {
 
 TEST(AlgorithmCommand, RefusesExamplesThatCannotBe) {
   const std::string chain = "algorithm show reduce chain ";
-  expect_refused(chain + "--ranks 0", {"--ranks = 0: must be >= 1"});
+  expect_refused(chain + "--ranks 0", {"--ranks = 0: must be from 1 to 1048576"});
   expect_refused(chain + "--ranks 4 --rank 4", {"--rank = 4", "below the 4 ranks"});
   expect_refused(chain + "--ranks 4 --root 4", {"--root = 4", "below the 4 ranks"});
   expect_refused(chain + "--chunk-bytes 0", {"--chunk-bytes = 0: must be >= 1"});
