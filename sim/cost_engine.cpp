@@ -202,9 +202,14 @@ class Engine {
     if (!seek(state, state.next_send, true)) return false;
     const Op& op = op_at(state, state.next_send);
     if (times_.is_eager(op.bytes)) return send_eagerly(rank, op);
+    // Own waits first: the other rank's state is likely cold.
+    const double send_ready = ready_s(state, state.next_send, true);
+    if (send_ready < 0) return false;
     RankState& peer = at(op.peer);
     if (peer.arrived || !seek(peer, peer.next_receive, false)) return false;
-    return op_at(peer, peer.next_receive).peer == rank && meet(rank, op.peer);
+    if (op_at(peer, peer.next_receive).peer != rank) return false;
+    const double receive_ready = ready_s(peer, peer.next_receive, false);
+    return receive_ready >= 0 && meet(rank, op.peer, std::max(send_ready, receive_ready));
   }
 
   bool try_receive(int rank) {
@@ -217,23 +222,23 @@ class Engine {
       return ready >= 0;
     }
     if (times_.is_eager(op.bytes)) return receive_eagerly(rank, op);
+    const double receive_ready = ready_s(state, state.next_receive, false);
+    if (receive_ready < 0) return false;
     RankState& peer = at(op.peer);
     if (!seek(peer, peer.next_send, true)) return false;
-    return op_at(peer, peer.next_send).peer == rank && meet(op.peer, rank);
+    if (op_at(peer, peer.next_send).peer != rank) return false;
+    const double send_ready = ready_s(peer, peer.next_send, true);
+    return send_ready >= 0 && meet(op.peer, rank, std::max(send_ready, receive_ready));
   }
 
   // The heads of two ranks match: rendez-vous.
-  bool meet(int source, int destination) {
+  bool meet(int source, int destination, double begin_s) {
     RankState& from = at(source);
     RankState& to = at(destination);
-    const double send_ready = ready_s(from, from.next_send, true);
-    if (send_ready < 0) return false;
-    const double receive_ready = ready_s(to, to.next_receive, false);
-    if (receive_ready < 0) return false;
     const Op& op = op_at(from, from.next_send);
     FORESCALE_CHECK(op.bytes == op_at(to, to.next_receive).bytes, "a message with two sizes");
     const PairTimes times = times_.pair(source, destination, op.bytes);
-    const double end_s = std::max(send_ready, receive_ready) + times.hold_s + times.move_s;
+    const double end_s = begin_s + times.hold_s + times.move_s;
     arrive(to, end_s + times.o_recv_s, end_s + times.o_recv_s + times.deliver_s);
     result_.bytes_sent += static_cast<double>(op.bytes);
     sent(from, end_s);
