@@ -1,7 +1,7 @@
 // `forescale collective`: one collective on a platform, by simulator and cost engine.
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -160,6 +160,12 @@ void run(const Options& options) {
   std::vector<std::int64_t> ranks{inputs.platform.slot_count()};
   if (!options.ranks.empty()) ranks = parse_integers(options.ranks, "--ranks");
   check_ranks(inputs.platform, ranks, "--ranks");
+  const std::int64_t fewest = *std::min_element(ranks.begin(), ranks.end());
+  if (options.root < 0 || options.root >= fewest)
+    throw InputError({.source = "--root",
+                      .path = "",
+                      .value = std::to_string(options.root),
+                      .constraint = fmt::format("must be >= 0 and < {}, the ranks", fewest)});
   inputs.root = static_cast<int>(options.root);
   std::vector<Question> questions;
   for (const std::int64_t count : ranks)
@@ -199,9 +205,9 @@ void run(const Options& options) {
 
 void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "collective",
-      "Time of one collective, by size and rank count\n"
+  CLI::App* command =
+      app.add_subcommand("collective", "Time of one collective, by size and rank count");
+  command->footer(
       "Examples:\n"
       "  forescale collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us \\\n"
       "    --op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB\n"

@@ -21,22 +21,27 @@ const CLI::App& chosen(const CLI::App& app) {
   return subcommands.empty() ? app : chosen(*subcommands.front());
 }
 
-// "did you mean --chain-size?" for an option that does not exist.
-std::string suggestion(const CLI::App& command, const std::string& message) {
+// "forescale model show".
+std::string full_name(const CLI::App& command) {
+  return command.get_parent() == nullptr
+             ? "forescale"
+             : full_name(*command.get_parent()) + " " + command.get_name();
+}
+
+// "did you mean --chain-size?" for a word that nothing expects.
+std::string suggestion(const CLI::App& command, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   for (const CLI::App* subcommand : command.get_subcommands(nullptr))
     names.push_back(subcommand->get_name());
-  const size_t space = message.rfind(' ');
-  const std::string word = message.substr(space == std::string::npos ? 0 : space + 1);
   const std::string near = nearest(word.substr(0, word.find('=')), names);
   return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
 int run(int count, char** arguments) {
-  CLI::App app(
-      "forescale predicts how distributed DNN training scales before the nodes are bought.\n"
+  CLI::App app("forescale predicts how distributed DNN training scales before the nodes are bought.");
+  app.footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
       "                    --system s-caffe-obr-hr\n"
@@ -52,10 +57,15 @@ int run(int count, char** arguments) {
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    fmt::print(stderr, "forescale: {}{}\nTry: {} --help\n", error.what(),
-               extras ? suggestion(chosen(app), error.what()) : "",
-               &chosen(app) == &app ? "forescale" : "forescale " + chosen(app).get_name());
+    // A misspelt word hides behind the "is required" that it causes.
+    const CLI::App& command = chosen(app);
+    const std::vector<std::string> unknown = app.remaining(true);
+    if (unknown.empty())
+      fmt::print(stderr, "forescale: {}\n", error.what());
+    else
+      fmt::print(stderr, "forescale: {} is not expected here{}\n", unknown.front(),
+                 suggestion(command, unknown.front()));
+    fmt::print(stderr, "Try: {} --help\n", full_name(command));
     return kBadInput;
   }
 }

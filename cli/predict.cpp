@@ -35,9 +35,9 @@ void run(const Options& options) {
 void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   PredictionText& text = options->text;
-  CLI::App* command = app.add_subcommand(
-      "predict",
-      "How training scales with the number of GPUs\n"
+  CLI::App* command =
+      app.add_subcommand("predict", "How training scales with the number of GPUs");
+  command->footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
       "    --system s-caffe-obr-hr\n"

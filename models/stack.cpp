@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/data_files.hpp"
 #include "models/error.hpp"
 #include "models/options_text.hpp"
@@ -89,19 +91,35 @@ SelectionRule read_selection(const JsonInput& in) {
   return rule;
 }
 
+// Numbers of a base file under `path` that the extending file replaces are no longer used.
+void forget_numbers(Provenance* provenance, const std::string& file, const std::string& path) {
+  if (provenance == nullptr) return;
+  std::erase_if(provenance->numbers, [&](const NumberSource& number) {
+    return number.file != file && number.path.starts_with(path);
+  });
+}
+
 // A file that extends another states only what differs; an operation's selection is replaced whole.
-Stack read_stack(const JsonInput& in) {
+// `extending` lists the files on the way here.
+Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
                  "latency_holds_ports", "progress", "reduction", "host_reduction", "paths",
                  "selection"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
-  if (base)
-    stack = read_stack(JsonInput::from_file(
-        find_data_file(kStacks, base->string(), in.file() + ":" + base->path()),
-        in.provenance()));
-  const auto states = [&](const char* key) { return !base || in.has(key); };
+  if (base) {
+    const std::string file =
+        find_data_file(kStacks, base->string(), in.file() + ":" + base->path());
+    extending.push_back(in.file());
+    if (std::find(extending.begin(), extending.end(), file) != extending.end())
+      base->fail("must not lead back to a file that extends itself");
+    stack = read_stack(JsonInput::from_file(file, in.provenance()), extending);
+  }
+  const auto states = [&](const char* key) {
+    if (base && in.has(key)) forget_numbers(in.provenance(), in.file(), std::string("/") + key);
+    return !base || in.has(key);
+  };
   stack.name = in.at("name").string();
   stack.description = in.at("description").string();
   if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
@@ -123,8 +141,9 @@ Stack read_stack(const JsonInput& in) {
     for (const JsonInput& rule : in.at("paths").elements()) stack.paths.push_back(read_path(rule));
     if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
   }
-  if (states("selection"))
+  if (!base || in.has("selection"))
     for (const std::string& op : in.at("selection").keys()) {
+      forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");
       stack.selection[op].clear();
       for (const JsonInput& rule : in.at("selection").at(op).elements())
         stack.selection[op].push_back(read_selection(rule));

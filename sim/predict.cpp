@@ -117,6 +117,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.exposed_communication_s = point.root_s["propagation"] + point.root_s["aggregation"];
   double simulated_s = 0;
   for (const double period_s : outcome.periods_s) simulated_s += period_s;
+  if (timeline != nullptr) timeline->keep_from(simulated_s - outcome.iteration_s);
   point.busiest = outcome.busiest.name;
   point.busiest_share = outcome.busiest.busy_s / simulated_s;
   point.is_steady = outcome.is_steady;

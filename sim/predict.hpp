@@ -64,7 +64,8 @@ std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int 
 // The stages that a schedule sees, for one rank's share.
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share);
 
-// Simulates one GPU count (one call a process). Throws InputError, SimulationStuck, CheckFailed.
+// Simulates one GPU count (one call a process); `timeline`, if any, gets the last iteration.
+// Throws InputError, SimulationStuck, CheckFailed.
 PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline);
 
 // Nodes and names of the ranks, for a trace.

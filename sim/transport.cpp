@@ -170,22 +170,53 @@ void Transport::match(Message* message, const MessagePost& receive) {
     if (message->is_there) message->eager_deliver();
     return;
   }
-  // The receiver pulls: it must be able to act.
-  if (gate_.can_progress(receive.destination))
-    try_start(message);
-  else
-    gate_.when_progressing(receive.destination, [this, message] { try_start(message); });
+  try_start(message);
 }
 
 void Transport::try_start(Message* message) {
-  Ports& source = ports_[static_cast<size_t>(message->send.source)];
-  Ports& destination = ports_[static_cast<size_t>(message->send.destination)];
-  if (source.free_sends > 0 && destination.free_receives > 0) {
+  if (may_start(*message)) {
     start(message);
     return;
   }
-  source.waiting_sends.push_back(message);
-  destination.waiting_receives.push_back(message);
+  ports_[static_cast<size_t>(message->send.source)].waiting_sends.push_back(message);
+  ports_[static_cast<size_t>(message->send.destination)].waiting_receives.push_back(message);
+}
+
+// Both ports free, and the receiver able to act: it pulls a rendez-vous message (it posts the read,
+// or the copies of a staged one).
+bool Transport::may_start(const Message& message) {
+  const int destination = message.send.destination;
+  if (!gate_.can_progress(destination)) {
+    watch(destination);
+    return false;
+  }
+  return ports_[static_cast<size_t>(message.send.source)].free_sends > 0 &&
+         ports_[static_cast<size_t>(destination)].free_receives > 0;
+}
+
+// Looks at a rank's waiting messages again once it can act.
+void Transport::watch(int rank) {
+  bool& watched = ports_[static_cast<size_t>(rank)].watched;
+  if (watched) return;
+  watched = true;
+  gate_.when_progressing(rank, [this, rank] {
+    Ports& ports = ports_[static_cast<size_t>(rank)];
+    ports.watched = false;
+    while (start_one_of(ports.waiting_receives)) {
+    }
+  });
+}
+
+// Starts the first message of a waiting list that may; false: none.
+bool Transport::start_one_of(const std::vector<Message*>& waiting) {
+  for (Message* message : waiting) {
+    if (!may_start(*message)) continue;
+    std::erase(ports_[static_cast<size_t>(message->send.source)].waiting_sends, message);
+    std::erase(ports_[static_cast<size_t>(message->send.destination)].waiting_receives, message);
+    start(message);
+    return true;
+  }
+  return false;
 }
 
 void Transport::start(Message* message) {
@@ -201,35 +232,16 @@ void Transport::start(Message* message) {
     world_.in_kernel(begin_flow);
 }
 
-// A port became free: start the first waiting message whose other port is free too.
 void Transport::release_send_port(int rank) {
   Ports& ports = ports_[static_cast<size_t>(rank)];
   ++ports.free_sends;
-  for (auto waiting = ports.waiting_sends.begin(); waiting != ports.waiting_sends.end();
-       ++waiting) {
-    Message* message = *waiting;
-    Ports& other = ports_[static_cast<size_t>(message->send.destination)];
-    if (other.free_receives == 0) continue;
-    ports.waiting_sends.erase(waiting);
-    std::erase(other.waiting_receives, message);
-    start(message);
-    return;
-  }
+  start_one_of(ports.waiting_sends);
 }
 
 void Transport::release_receive_port(int rank) {
   Ports& ports = ports_[static_cast<size_t>(rank)];
   ++ports.free_receives;
-  for (auto waiting = ports.waiting_receives.begin(); waiting != ports.waiting_receives.end();
-       ++waiting) {
-    Message* message = *waiting;
-    Ports& other = ports_[static_cast<size_t>(message->send.source)];
-    if (other.free_sends == 0) continue;
-    ports.waiting_receives.erase(waiting);
-    std::erase(other.waiting_sends, message);
-    start(message);
-    return;
-  }
+  start_one_of(ports.waiting_receives);
 }
 
 std::vector<std::string> Transport::unmatched() const {

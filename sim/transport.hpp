@@ -89,14 +89,18 @@ class Transport {
   struct Ports {
     int free_sends = 0;
     int free_receives = 0;
-    std::vector<Message*> waiting_sends;  // matched, a port is missing
+    std::vector<Message*> waiting_sends;  // matched, but may not start
     std::vector<Message*> waiting_receives;
+    bool watched = false;  // looked at again when the rank can act
   };
 
   Message* new_message(const MessagePost& post);
   void recycle(Message* message);
   void match(Message* message, const MessagePost& receive);
   void try_start(Message* message);
+  bool may_start(const Message& message);
+  void watch(int rank);
+  bool start_one_of(const std::vector<Message*>& waiting);
   void start(Message* message);
   void release_send_port(int rank);
   void release_receive_port(int rank);

@@ -81,10 +81,9 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
     const int node = places[static_cast<size_t>(span.rank)].node;
     const int thread = thread_id(span, lanes[i]);
     fmt::print(out,
-               ",\n{{\"ph\":\"X\",\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{:.6f},"
-               "\"dur\":{:.6f}",
-               quoted(timeline.labels()[static_cast<size_t>(span.label)]),
-               quoted(name_of(span.track)), node, thread, span.begin_s * kMicroseconds,
+               ",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
+               "\"dur\":{:.3f}",
+               quoted(timeline.labels()[static_cast<size_t>(span.label)]), node, thread, span.begin_s * kMicroseconds,
                (span.end_s - span.begin_s) * kMicroseconds);
     if (span.bytes > 0)
       fmt::print(out, ",\"args\":{{\"bytes\":{},\"peer\":{}}}", span.bytes, span.peer);
@@ -97,7 +96,7 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
     if (is_begin || is_end)
       fmt::print(out,
                  ",\n{{\"ph\":\"{}\",\"name\":\"message\",\"cat\":\"message\",\"id\":{},\"pid\":{},"
-                 "\"tid\":{},\"ts\":{:.6f}{}}}",
+                 "\"tid\":{},\"ts\":{:.3f}{}}}",
                  is_begin ? "s" : "f", is_begin ? i : i - 1, node, thread,
                  (is_begin ? span.begin_s : span.end_s) * kMicroseconds,
                  is_begin ? "" : ",\"bp\":\"e\"");

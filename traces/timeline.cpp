@@ -28,4 +28,8 @@ int Timeline::label(const std::string& text) {
   return entry->second;
 }
 
+void Timeline::keep_from(double begin_s) {
+  std::erase_if(spans_, [begin_s](const Span& span) { return span.end_s <= begin_s; });
+}
+
 }  // namespace forescale

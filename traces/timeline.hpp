@@ -36,6 +36,9 @@ class Timeline {
   int label(const std::string& text);  // number of a text, the same for equal texts
   void add(const Span& span) { spans_.push_back(span); }
 
+  // Forgets what ended by `begin_s`.
+  void keep_from(double begin_s);
+
   const std::vector<std::string>& labels() const { return labels_; }
   const std::vector<Span>& spans() const { return spans_; }
 

@@ -1,0 +1,86 @@
+// How the tests of sim/ run simulations: each in a child process, since SimGrid allows one engine a
+// process; and the platform and stacks that most of them use.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/error.hpp"
+#include "sim/isolate.hpp"
+#include "sim/simulate.hpp"
+
+namespace forescale::testing {
+
+// Exact: the text of a double with 17 digits is read back as the same double.
+inline std::vector<double> in_children(const std::vector<std::function<double()>>& tasks) {
+  std::vector<std::function<std::string()>> texts;
+  texts.reserve(tasks.size());
+  for (const auto& task : tasks)
+    texts.emplace_back([&task] { return fmt::format("{:.17g}", task()); });
+  std::vector<double> values;
+  for (const std::string& text : run_isolated(texts, 1, [](size_t) {}))
+    values.push_back(std::strtod(text.c_str(), nullptr));
+  return values;
+}
+inline double in_child(const std::function<double()>& task) { return in_children({task}).front(); }
+
+// Several numbers from one simulation.
+inline std::vector<double> numbers_in_child(const std::function<std::vector<double>()>& task) {
+  const std::string text = run_isolated({[&task] {
+                                          std::string words;
+                                          for (const double number : task())
+                                            words += fmt::format("{:.17g} ", number);
+                                          return words;
+                                        }},
+                                        1, [](size_t) {})
+                               .front();
+  std::vector<double> numbers;
+  const char* at = text.c_str();
+  for (char* end = nullptr;; at = end) {
+    const double number = std::strtod(at, &end);
+    if (end == at) return numbers;
+    numbers.push_back(number);
+  }
+}
+
+// The text of an E that `action` throws in a child; empty if it throws none.
+template <class E>
+std::string error_in_child(const std::function<void()>& action) {
+  try {
+    run_isolated({[&action] {
+                   action();
+                   return std::string();
+                 }},
+                 1, [](size_t) {});
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// One collective with a chosen algorithm, all ranks starting at 0.
+inline double collective_s(const Platform& platform, const Stack& stack,
+                           const Collective& collective, const CollectiveCall& call) {
+  const CollectiveStep step{.op = collective.op,
+                            .bytes = call.bytes,
+                            .root = call.root,
+                            .communicator = 0,
+                            .phase = Phase::kAggregation,
+                            .label = collective.name};
+  SessionOptions options;
+  options.choices[collective.op] = {.algorithm = collective.algorithm, .options = call.options};
+  return simulate_collective(platform, stack, step, call.rank_count, options).time_s;
+}
+
+// Contention-free: alpha = 1 us host to host, 12.5 GB/s.
+inline constexpr double kAlpha_s = 1e-6;
+inline constexpr double kStarBytesPerS = 12.5e9;
+inline std::string star_of(int hosts) {
+  return fmt::format("star:hosts={},bandwidth=12.5GB/s,latency=1us", hosts);
+}
+
+}  // namespace forescale::testing
