@@ -29,6 +29,7 @@ struct Options {
   std::int64_t root = 0;
   std::string engine = "both";
   std::string trace;
+  bool explicit_staging = false;
   OutputOptions output;
 };
 
@@ -91,6 +92,7 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
     Timeline timeline;
     SessionOptions session;
     if (inputs.choice) session.choices[inputs.op] = *inputs.choice;
+    session.explicit_staging = options.explicit_staging;
     if (!options.trace.empty()) session.timeline = &timeline;
     const CollectiveOutcome outcome = simulate_collective(
         inputs.platform, inputs.stack,
@@ -230,6 +232,8 @@ void add(CLI::App& app) {
                       "sim (contention), cost (contention-free) or both (default)")
       ->check(CLI::IsMember({"sim", "cost", "both"}));
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
+  command->add_flag("--explicit-staging", options->explicit_staging,
+                    "Simulate every segment of staged copies (slow; default: the fill formula)");
   add_output_options(*command, options->output);
   command->callback([options] { run(*options); });
 }

@@ -49,6 +49,8 @@ PathRule read_path(const JsonInput& in) {
   rule.connection_cap = cap_or_none(in, "connection_cap_bytes_per_s");
   rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
   rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
+  if (rule.staged && (rule.read_cap.value > 0 || rule.write_cap.value > 0))
+    in.fail("must be \"direct\" to have read_cap_bytes_per_s or write_cap_bytes_per_s");
   if (rule.staged) {
     rule.segment = in.at("segment_bytes").bytes(1);
     rule.segment_overhead = in.at("segment_overhead_s").seconds();

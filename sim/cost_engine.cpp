@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "models/error.hpp"
 
 namespace forescale {
 namespace {
-
-constexpr int kWindow = 16;       // operations read ahead of the slower direction, at first
-constexpr int kWideWindow = 4096;  // when a plan needs more
-constexpr int kHistory = 2 * kLookback;  // done-times kept for `after` and `write_after`
-static_assert(kWindow + kLookback <= kHistory);
-static_assert((kHistory & (kHistory - 1)) == 0);
 
 struct PairTimes {
   double hold_s = 0;
@@ -42,12 +38,25 @@ struct UniformTimes {
 struct LaneTimes {
   const Lanes& lanes;
   BufferPlace place;
-  PairTimes pair(int from, int to, std::int64_t bytes) const {
+  // What a rank sends is often like what it sent before.
+  struct Last {
+    std::int64_t bytes = -1;
+    int to = -1;
+    PairTimes times;
+  };
+  mutable std::vector<Last> last_of_sender;
+
+  const PairTimes& pair(int from, int to, std::int64_t bytes) const {
+    Last& last = last_of_sender[static_cast<size_t>(from)];
+    if (last.to == to && last.bytes == bytes) return last.times;
     const LaneCost cost = lanes.cost(lanes.lane(from, to, place, bytes), bytes);
-    return {.hold_s = cost.hold_s,
-            .move_s = static_cast<double>(bytes) / cost.bandwidth_bytes_per_s,
-            .o_recv_s = cost.o_recv_s,
-            .deliver_s = cost.deliver_s};
+    last = {.bytes = bytes,
+            .to = to,
+            .times = {.hold_s = cost.hold_s,
+                      .move_s = static_cast<double>(bytes) / cost.bandwidth_bytes_per_s,
+                      .o_recv_s = cost.o_recv_s,
+                      .deliver_s = cost.deliver_s}};
+    return last.times;
   }
   double reduce_s(std::int64_t bytes) const { return lanes.reduce_s(bytes, place); }
   bool overlaps() const { return lanes.reduction(place).overlaps_transfer; }
@@ -55,27 +64,27 @@ struct LaneTimes {
   double eager_copy_s(std::int64_t bytes) const { return lanes.eager_copy_s(bytes); }
 };
 
-// Times by which all receives (or sends) up to a place in the stream are done: the newest ones.
-class DoneTimes {
- public:
-  void push(std::int64_t index, double done_s) {
-    // Places of the other direction in between inherit the time before them.
-    while (count_ < index) slot(count_++) = last_;
-    last_ = std::max(last_, done_s);
-    slot(count_++) = last_;
-  }
-  double up_to(std::int64_t index) const {
-    if (index >= count_) return last_;
-    if (index < count_ - kHistory) return slot(count_);  // the oldest kept: never earlier
-    return slot(index);
-  }
+// An operation that was read from a stream: a send, or a receive (copies are receives from nobody).
+// `after` and `write_after` as counts of the rank's own operations that must be done before.
+struct Step {
+  std::int64_t bytes = 0;
+  std::int32_t peer = -1;
+  OpKind kind = OpKind::kSend;
+  std::int32_t receives_before = 0;
+  std::int32_t sends_before = 0;
+};
 
- private:
-  double& slot(std::int64_t index) { return times_[index & (kHistory - 1)]; }
-  const double& slot(std::int64_t index) const { return times_[index & (kHistory - 1)]; }
-  double times_[kHistory] = {};
-  double last_ = 0;
-  std::int64_t count_ = 0;
+// The sends of one rank, or its receives, in order.
+struct Direction {
+  std::int32_t known = 0;  // read from the stream
+  std::int32_t done = 0;
+  std::uint32_t recent = 0;  // bit k: the operation k places before the newest one is of this kind
+  double free_s = 0;         // when the port is
+  double last_s = 0;         // when all that are done were done
+  Step* steps = nullptr;     // the known ones that are not done, by count modulo window
+  double* done_s = nullptr;  // done_s[c]: when the first c were done, by count modulo history
+
+  bool is_empty() const { return known == done; }
 };
 
 struct EagerArrival {
@@ -83,166 +92,202 @@ struct EagerArrival {
   double ready_s = 0;
 };
 
-// One rank: a window over its stream with a cursor for each direction.
 struct RankState {
   OpStream stream;
-  Op* window = nullptr;
-  std::int64_t base = 0;  // place of the oldest operation kept
-  std::int64_t end = 0;   // place after the newest
-  std::int64_t next_send = 0;
-  std::int64_t next_receive = 0;
-  double send_free_s = 0;
-  double receive_free_s = 0;
+  Direction send;
+  Direction receive;
   double reduce_free_s = 0;
-  double finished_s = 0;
-  // The receive at next_receive has arrived; its reduction may still wait for a send.
-  bool arrived = false;
+  // The oldest receive has arrived; its reduction may still wait for a send.
   double port_free_s = 0;
   double delivered_s = 0;
+  bool arrived = false;
   bool ended = false;
   bool queued = false;
-  DoneTimes received;
-  DoneTimes sent;
   std::vector<EagerArrival> eager;
 };
+
+// How much is kept of each direction of a rank, powers of two. Little, because a large simulation
+// is bound by the memory that it walks; more for the plans that need it.
+struct Depth {
+  int window = 0;   // operations read ahead of the slower direction
+  int history = 0;  // done-times
+};
+constexpr Depth kDepths[] = {{8, 16}, {64, 128}, {4096, 8192}};
+// The deepest history has whatever a wait can ask for.
+static_assert(kDepths[2].history >= kDepths[2].window + kLookback);
 
 template <class Times>
 class Engine {
  public:
-  Engine(const Collective& collective, const CollectiveCall& call, Times times, int window)
+  Engine(const Collective& collective, const CollectiveCall& call, const Times& times, Depth depth)
       : times_(times),
-        window_(window),
+        depth_(depth),
         ranks_(static_cast<size_t>(call.rank_count)),
-        windows_(static_cast<size_t>(call.rank_count) * static_cast<size_t>(window)) {
+        steps_(2 * ranks_.size() * static_cast<size_t>(depth.window)),
+        done_times_(2 * ranks_.size() * static_cast<size_t>(depth.history)),
+        queue_(ranks_.size()) {
+    Step* steps = steps_.data();
+    double* done_times = done_times_.data();
     for (int rank = 0; rank < call.rank_count; ++rank) {
       at(rank).stream = collective.plan(call, rank);
-      at(rank).window = windows_.data() + static_cast<size_t>(rank) * static_cast<size_t>(window);
+      for (Direction* direction : {&at(rank).send, &at(rank).receive}) {
+        direction->steps = std::exchange(steps, steps + depth.window);
+        direction->done_s = std::exchange(done_times, done_times + depth.history);
+      }
       enqueue(rank);
     }
   }
 
-  // False when the plan stalled, perhaps because the window is too small.
+  // False when the plan stalled, perhaps because too little is kept.
   bool run(CostResult& result) {
-    while (head_ < queue_.size()) {
-      const int rank = queue_[head_++];
-      if (head_ == kCompact) {  // first in, first out; drop the consumed part now and then
-        queue_.erase(queue_.begin(), queue_.begin() + static_cast<long>(head_));
-        head_ = 0;
-      }
-      at(rank).queued = false;
-      current_ = rank;
-      while (try_send(rank) || try_receive(rank)) {
+    while (queued_ > 0 && !is_history_too_short_) {
+      current_ = queue_[first_];
+      first_ = first_ + 1 == queue_.size() ? 0 : first_ + 1;
+      --queued_;
+      at(current_).queued = false;
+      while (try_send(current_) || try_receive(current_)) {
       }
     }
     for (RankState& state : ranks_) {
-      if (seek(state, state.next_send, true) || seek(state, state.next_receive, false) ||
-          !state.ended)
+      if (has_next(state, state.send) || has_next(state, state.receive) || !state.ended)
         return false;
-      result_.time_s = std::max(result_.time_s, state.finished_s);
+      result_.time_s = std::max({result_.time_s, state.send.last_s, state.receive.last_s});
+      result_.messages += static_cast<std::uint64_t>(state.send.done);
+      result_.operations += static_cast<std::uint64_t>(state.send.done) +
+                            static_cast<std::uint64_t>(state.receive.done);
     }
     result = result_;
-    return true;
+    return !is_history_too_short_;
   }
 
  private:
-  static constexpr size_t kCompact = 1 << 16;
-
   RankState& at(int rank) { return ranks_[static_cast<size_t>(rank)]; }
-  Op& op_at(RankState& state, std::int64_t index) { return state.window[index & (window_ - 1)]; }
+  Step& step_at(const Direction& direction, std::int32_t count) {
+    return direction.steps[count & (depth_.window - 1)];
+  }
+  double& done_at(const Direction& direction, std::int32_t count) {
+    return direction.done_s[count & (depth_.history - 1)];
+  }
+  Step& next(const Direction& direction) { return step_at(direction, direction.done); }
 
   void enqueue(int rank) {
     RankState& state = at(rank);
     if (state.queued || rank == current_) return;
     state.queued = true;
-    queue_.push_back(rank);
+    size_t last = first_ + queued_++;
+    if (last >= queue_.size()) last -= queue_.size();
+    queue_[last] = rank;
   }
 
-  // Moves a cursor to the next operation of its direction; false: none known yet.
-  bool seek(RankState& state, std::int64_t& cursor, bool sends) {
-    for (;; ++cursor) {
-      while (cursor >= state.end) {
-        state.base = std::min(state.next_send, state.next_receive);
-        if (state.ended || state.end - state.base >= window_) return false;
-        // As many as fit: a coroutine's frame is cold by the time it is asked again.
-        while (state.end - state.base < window_ && !state.ended) {
-          if (state.stream.next())
-            op_at(state, state.end++) = state.stream.op();
-          else
-            state.ended = true;
-        }
-      }
-      if ((op_at(state, cursor).kind == OpKind::kSend) == sends) return true;
+  // Whether the next operation of a direction is known.
+  bool has_next(RankState& state, const Direction& direction) {
+    if (direction.is_empty()) read_ahead(state);
+    return !direction.is_empty();
+  }
+
+  // As many as fit: a coroutine's frame is cold by the time it is asked again.
+  void read_ahead(RankState& state) {
+    const auto has_room = [&](const Direction& direction) {
+      return direction.known - direction.done < depth_.window;
+    };
+    while (!state.ended && has_room(state.send) && has_room(state.receive)) {
+      if (state.stream.next())
+        append(state, state.stream.op());
+      else
+        state.ended = true;
     }
   }
 
-  // No unprocessed operation of that direction lies at or before place `last`.
-  bool all_done(RankState& state, std::int64_t last, bool sends) {
-    for (std::int64_t i = sends ? state.next_send : state.next_receive; i <= last; ++i)
-      if ((op_at(state, i).kind == OpKind::kSend) == sends) return false;
-    return true;
+  void append(RankState& state, const Op& op) {
+    // Operations of that kind which are `distance` places or more before the new one.
+    const auto count_before = [](const Direction& direction, int distance) {
+      if (distance == 0) return 0;
+      const std::uint32_t nearer = direction.recent & ((1U << (distance - 1)) - 1);
+      return direction.known - std::popcount(nearer);
+    };
+    const bool sends = op.kind == OpKind::kSend;
+    Direction& direction = sends ? state.send : state.receive;
+    FORESCALE_CHECK(direction.known < std::numeric_limits<std::int32_t>::max(),
+                    "too many operations on one rank");
+    step_at(direction, direction.known) = {
+        .bytes = op.bytes,
+        .peer = op.peer,
+        .kind = op.kind,
+        .receives_before = count_before(state.receive, op.after),
+        .sends_before = count_before(state.send, op.write_after)};
+    ++direction.known;
+    state.send.recent = (state.send.recent << 1) | (sends ? 1U : 0U);
+    state.receive.recent = (state.receive.recent << 1) | (sends ? 0U : 1U);
   }
 
-  // When the waits of the operation at a cursor are over; negative: not known yet.
-  double ready_s(RankState& state, std::int64_t index, bool sends) {
-    const Op& op = op_at(state, index);
-    double ready = sends ? state.send_free_s : state.receive_free_s;
-    if (op.after > 0) {
-      if (!all_done(state, index - op.after, false)) return -1;
-      ready = std::max(ready, state.received.up_to(index - op.after));
-    }
-    if (!sends && op.write_after > 0 && op.kind != OpKind::kRecvReduce) {
-      if (!all_done(state, index - op.write_after, true)) return -1;
-      ready = std::max(ready, state.sent.up_to(index - op.write_after));
-    }
-    return ready;
+  // The later of `time_s` and when the first `count` operations were done, which they are.
+  double max_with_done(double time_s, const Direction& direction, std::int32_t count) {
+    if (count == 0) return time_s;
+    const std::int32_t oldest = direction.done - depth_.history + 1;
+    if (count >= oldest) return std::max(time_s, done_at(direction, count));
+    // Not later than the oldest kept, which need not matter.
+    if (done_at(direction, oldest) > time_s) is_history_too_short_ = true;
+    return time_s;
+  }
+
+  // When the waits of the next operation are over; negative: not known yet.
+  double send_ready_s(RankState& state) {
+    const Step& step = next(state.send);
+    if (step.receives_before > state.receive.done) return -1;
+    return max_with_done(state.send.free_s, state.receive, step.receives_before);
+  }
+
+  double receive_ready_s(RankState& state) {
+    const Step& step = next(state.receive);
+    if (step.receives_before > state.receive.done) return -1;
+    const double ready_s = max_with_done(state.receive.free_s, state.receive, step.receives_before);
+    if (step.kind == OpKind::kRecvReduce) return ready_s;  // only its reduction waits for sends
+    if (step.sends_before > state.send.done) return -1;
+    return max_with_done(ready_s, state.send, step.sends_before);
   }
 
   bool try_send(int rank) {
     RankState& state = at(rank);
-    if (!seek(state, state.next_send, true)) return false;
-    const Op& op = op_at(state, state.next_send);
-    if (times_.is_eager(op.bytes)) return send_eagerly(rank, op);
+    if (!has_next(state, state.send)) return false;
     // Own waits first: the other rank's state is likely cold.
-    const double send_ready = ready_s(state, state.next_send, true);
-    if (send_ready < 0) return false;
-    RankState& peer = at(op.peer);
-    if (peer.arrived || !seek(peer, peer.next_receive, false)) return false;
-    if (op_at(peer, peer.next_receive).peer != rank) return false;
-    const double receive_ready = ready_s(peer, peer.next_receive, false);
-    return receive_ready >= 0 && meet(rank, op.peer, std::max(send_ready, receive_ready));
+    const double ready_s = send_ready_s(state);
+    if (ready_s < 0) return false;
+    const Step& step = next(state.send);
+    if (times_.is_eager(step.bytes)) return send_eagerly(rank, ready_s);
+    RankState& peer = at(step.peer);
+    if (peer.arrived || !has_next(peer, peer.receive) || next(peer.receive).peer != rank)
+      return false;
+    const double peer_ready_s = receive_ready_s(peer);
+    return peer_ready_s >= 0 && meet(rank, step.peer, std::max(ready_s, peer_ready_s));
   }
 
   bool try_receive(int rank) {
     RankState& state = at(rank);
-    if (state.arrived || !seek(state, state.next_receive, false)) return false;
-    const Op& op = op_at(state, state.next_receive);
-    if (op.kind == OpKind::kCopy) {
-      const double ready = ready_s(state, state.next_receive, false);
-      if (ready >= 0) received(state, ready, ready);
-      return ready >= 0;
+    if (state.arrived || !has_next(state, state.receive)) return false;
+    const double ready_s = receive_ready_s(state);
+    if (ready_s < 0) return false;
+    const Step& step = next(state.receive);
+    if (step.kind == OpKind::kCopy) {
+      received(state, ready_s, ready_s);
+      return true;
     }
-    if (times_.is_eager(op.bytes)) return receive_eagerly(rank, op);
-    const double receive_ready = ready_s(state, state.next_receive, false);
-    if (receive_ready < 0) return false;
-    RankState& peer = at(op.peer);
-    if (!seek(peer, peer.next_send, true)) return false;
-    if (op_at(peer, peer.next_send).peer != rank) return false;
-    const double send_ready = ready_s(peer, peer.next_send, true);
-    return send_ready >= 0 && meet(op.peer, rank, std::max(send_ready, receive_ready));
+    if (times_.is_eager(step.bytes)) return receive_eagerly(rank, ready_s);
+    RankState& peer = at(step.peer);
+    if (!has_next(peer, peer.send) || next(peer.send).peer != rank) return false;
+    const double peer_ready_s = send_ready_s(peer);
+    return peer_ready_s >= 0 && meet(step.peer, rank, std::max(ready_s, peer_ready_s));
   }
 
-  // The heads of two ranks match: rendez-vous.
+  // The next operations of two ranks match: rendez-vous.
   bool meet(int source, int destination, double begin_s) {
     RankState& from = at(source);
     RankState& to = at(destination);
-    const Op& op = op_at(from, from.next_send);
-    FORESCALE_CHECK(op.bytes == op_at(to, to.next_receive).bytes, "a message with two sizes");
-    const PairTimes times = times_.pair(source, destination, op.bytes);
+    const std::int64_t bytes = next(from.send).bytes;
+    FORESCALE_CHECK(bytes == next(to.receive).bytes, "a message with two sizes");
+    const PairTimes times = times_.pair(source, destination, bytes);
     const double end_s = begin_s + times.hold_s + times.move_s;
     arrive(to, end_s + times.o_recv_s, end_s + times.o_recv_s + times.deliver_s);
-    result_.bytes_sent += static_cast<double>(op.bytes);
-    sent(from, end_s);
-    settle(from);
+    sent(from, bytes, end_s);
     settle(to);
     enqueue(source);
     enqueue(destination);
@@ -258,87 +303,82 @@ class Engine {
   // Finishes an arrived receive once the sends that its reduction must spare are known.
   void settle(RankState& state) {
     if (!state.arrived) return;
-    const Op& op = op_at(state, state.next_receive);
-    if (op.kind != OpKind::kRecvReduce) {
+    const Step& step = next(state.receive);
+    if (step.kind != OpKind::kRecvReduce) {
       received(state, state.port_free_s, state.delivered_s);
       return;
     }
-    double begin_s = std::max(state.delivered_s, state.reduce_free_s);
-    if (op.write_after > 0) {
-      const std::int64_t last = state.next_receive - op.write_after;
-      if (!all_done(state, last, true)) return;
-      begin_s = std::max(begin_s, state.sent.up_to(last));
-    }
-    const double done_s = begin_s + times_.reduce_s(op.bytes);
+    if (step.sends_before > state.send.done) return;
+    const double begin_s = max_with_done(std::max(state.delivered_s, state.reduce_free_s),
+                                         state.send, step.sends_before);
+    const double done_s = begin_s + times_.reduce_s(step.bytes);
     state.reduce_free_s = done_s;
     received(state, times_.overlaps() ? state.port_free_s : done_s, done_s);
   }
 
-  bool send_eagerly(int source, const Op& op) {
+  bool send_eagerly(int source, double ready_s) {
     RankState& from = at(source);
-    const double ready = ready_s(from, from.next_send, true);
-    if (ready < 0) return false;
-    const int destination = op.peer;
-    const PairTimes times = times_.pair(source, destination, op.bytes);
-    const double left_s = ready + times.hold_s + times_.eager_copy_s(op.bytes);
-    at(destination).eager.push_back(
+    const Step step = next(from.send);
+    const PairTimes times = times_.pair(source, step.peer, step.bytes);
+    const double left_s = ready_s + times.hold_s + times_.eager_copy_s(step.bytes);
+    at(step.peer).eager.push_back(
         {.source = source, .ready_s = left_s + times.move_s + times.deliver_s});
-    result_.bytes_sent += static_cast<double>(op.bytes);
-    sent(from, left_s);
-    settle(from);
-    enqueue(source);
-    enqueue(destination);
+    sent(from, step.bytes, left_s);
+    enqueue(step.peer);
     return true;
   }
 
-  bool receive_eagerly(int rank, const Op& op) {
+  bool receive_eagerly(int rank, double ready_s) {
     RankState& state = at(rank);
-    const auto arrival =
-        std::find_if(state.eager.begin(), state.eager.end(),
-                     [&](const EagerArrival& a) { return a.source == op.peer; });
+    const Step& step = next(state.receive);
+    const auto arrival = std::find_if(state.eager.begin(), state.eager.end(),
+                                      [&](const EagerArrival& a) { return a.source == step.peer; });
     if (arrival == state.eager.end()) return false;
-    const double ready = ready_s(state, state.next_receive, false);
-    if (ready < 0) return false;
-    const double there_s = std::max(ready, arrival->ready_s) +
-                           times_.pair(op.peer, rank, op.bytes).o_recv_s +
-                           times_.eager_copy_s(op.bytes);
+    const double there_s = std::max(ready_s, arrival->ready_s) +
+                           times_.pair(step.peer, rank, step.bytes).o_recv_s +
+                           times_.eager_copy_s(step.bytes);
     state.eager.erase(arrival);
     arrive(state, there_s, there_s);
     settle(state);
     return true;
   }
 
-  void sent(RankState& state, double done_s) {
-    state.sent.push(state.next_send++, done_s);
-    state.send_free_s = done_s;
-    state.finished_s = std::max(state.finished_s, done_s);
-    ++result_.operations;
-    ++result_.messages;
+  void finish(Direction& direction, double port_free_s, double done_s) {
+    direction.free_s = port_free_s;
+    direction.last_s = std::max(direction.last_s, done_s);
+    done_at(direction, ++direction.done) = direction.last_s;
+  }
+
+  void sent(RankState& state, std::int64_t bytes, double done_s) {
+    result_.bytes_sent += static_cast<double>(bytes);
+    finish(state.send, done_s, done_s);
+    settle(state);  // its arrived receive may have waited for this send
   }
 
   void received(RankState& state, double port_free_s, double done_s) {
     state.arrived = false;
-    state.received.push(state.next_receive++, done_s);
-    state.receive_free_s = port_free_s;
-    state.finished_s = std::max(state.finished_s, done_s);
-    ++result_.operations;
+    finish(state.receive, port_free_s, done_s);
   }
 
-  Times times_;
-  int window_;
+  const Times& times_;
+  Depth depth_;
   std::vector<RankState> ranks_;
-  std::vector<Op> windows_;
+  std::vector<Step> steps_;
+  std::vector<double> done_times_;
+  // Ranks that may go on, first in, first out; each at most once.
   std::vector<int> queue_;
-  size_t head_ = 0;
+  size_t first_ = 0;
+  size_t queued_ = 0;
   int current_ = -1;  // the rank being advanced: it goes on by itself
+  bool is_history_too_short_ = false;
   CostResult result_;
 };
 
 template <class Times>
-CostResult evaluate(const Collective& collective, const CollectiveCall& call, Times times) {
+CostResult evaluate(const Collective& collective, const CollectiveCall& call, const Times& times) {
   CostResult result;
-  for (const int window : {kWindow, kWideWindow})
-    if (Engine(collective, call, times, window).run(result)) return result;
+  for (const Depth depth : kDepths)
+    if (Engine(collective, call, times, depth).run(result)) return result;
   throw SimulationStuck("the plan of " + collective.name + " cannot finish");
 }
 
@@ -353,7 +393,9 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
                          const Lanes& lanes, BufferPlace place) {
   if (const auto step = uniform_step(lanes, call.rank_count, place))
     return evaluate_cost(collective, call, *step);
-  return evaluate(collective, call, LaneTimes{lanes, place});
+  const auto rank_count = static_cast<size_t>(call.rank_count);
+  return evaluate(collective, call,
+                  LaneTimes{lanes, place, std::vector<LaneTimes::Last>(rank_count)});
 }
 
 std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferPlace place) {
@@ -364,16 +406,14 @@ std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferP
   if (!papers_alpha || !platform.uniform_pairs || rank_count < 2) return std::nullopt;
   const Lane& lane = lanes.lane(0, 1, place, 1);
   const LaneCost cost = lanes.cost(lane, 1);
-  if (!lane.stage_bandwidths.empty() || cost.o_recv_s > 0 || cost.deliver_s > 0)
-    return std::nullopt;
+  if (!lane.stages.empty() || cost.o_recv_s > 0 || cost.deliver_s > 0) return std::nullopt;
   const ReductionRule& reduction = lanes.reduction(place);
   const double reduce_alpha_s = lanes.reduce_s(0, place);
   constexpr std::int64_t kProbe = 1 << 20;
   return StepCost{.alpha_s = cost.hold_s,
                   .beta_s_per_byte = 1 / cost.bandwidth_bytes_per_s,
                   .reduce_alpha_s = reduce_alpha_s,
-                  .gamma_s_per_byte =
-                      (lanes.reduce_s(kProbe, place) - reduce_alpha_s) / kProbe,
+                  .gamma_s_per_byte = (lanes.reduce_s(kProbe, place) - reduce_alpha_s) / kProbe,
                   .reduction_overlaps = reduction.overlaps_transfer};
 }
 

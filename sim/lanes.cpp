@@ -61,47 +61,64 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
   lane.id = lane_count_++;
   lane.rule = &rule;
   const auto rule_index = static_cast<std::int32_t>(&rule - stack_.paths.data());
-  const auto narrowest_since = [&](size_t begin) {
-    double narrowest = std::numeric_limits<double>::infinity();
-    for (size_t i = begin; i < lane.resources.size(); ++i)
-      narrowest = std::min(narrowest, bandwidth(lane.resources[i]));
-    return narrowest;
-  };
   const int from_host = platform_.host_of(from);
   const int to_host = platform_.host_of(to);
+  std::vector<Resource>& resources = lane.resources;
+  size_t stage_begin = 0;
+  const auto end_stage = [&] {
+    Lane::Stage stage;
+    stage.resources.assign(resources.begin() + static_cast<long>(stage_begin), resources.end());
+    stage.bandwidth_bytes_per_s = narrowest(stage.resources);
+    lane.stages.push_back(std::move(stage));
+    stage_begin = resources.size();
+  };
   if (rule.staged) {
-    lane.resources.push_back({ResourceKind::kCopyOut, from, -1});
+    resources.push_back({ResourceKind::kCopyOut, from, -1});
     add_route(lane, from, from_host);
-    lane.resources.push_back({ResourceKind::kMemoryWrite, from_host, -1});
-    lane.stage_bandwidths.push_back(narrowest_since(0));
+    resources.push_back({ResourceKind::kMemoryWrite, from_host, -1});
+    end_stage();
     if (from_host != to_host) {
-      const size_t network = lane.resources.size();
-      lane.resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
+      resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
       add_route(lane, from_host, to_host);
-      lane.resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
-      lane.stage_bandwidths.push_back(narrowest_since(network));
+      resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
+      if (rule.connection_cap.value > 0)
+        resources.push_back({ResourceKind::kConnection, from, rule_index});
+      end_stage();
     }
-    const size_t copy_in = lane.resources.size();
-    lane.resources.push_back({ResourceKind::kMemoryRead, to_host, -1});
+    resources.push_back({ResourceKind::kMemoryRead, to_host, -1});
     add_route(lane, to_host, to);
-    lane.resources.push_back({ResourceKind::kCopyIn, to, -1});
-    lane.stage_bandwidths.push_back(narrowest_since(copy_in));
-  } else if (rule.buffers == BufferPlace::kHost && platform_.has_gpus()) {
-    // Host buffers of ranks that drive GPUs: memory to memory.
-    lane.resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
-    add_route(lane, from_host, to_host);
-    lane.resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
+    resources.push_back({ResourceKind::kCopyIn, to, -1});
+    end_stage();
   } else {
-    add_route(lane, from, to);
+    const bool host_buffers = rule.buffers == BufferPlace::kHost && platform_.has_gpus();
+    if (host_buffers) {  // of ranks that drive GPUs: memory to memory
+      resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
+      add_route(lane, from_host, to_host);
+      resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
+    } else {
+      add_route(lane, from, to);
+    }
+    if (rule.read_cap.value > 0) resources.push_back({ResourceKind::kReadCap, from, rule_index});
+    if (rule.write_cap.value > 0) resources.push_back({ResourceKind::kWriteCap, to, rule_index});
+    if (rule.connection_cap.value > 0)
+      resources.push_back({ResourceKind::kConnection, from, rule_index});
   }
-  if (rule.read_cap.value > 0)
-    lane.resources.push_back({ResourceKind::kReadCap, from, rule_index});
-  if (rule.write_cap.value > 0)
-    lane.resources.push_back({ResourceKind::kWriteCap, to, rule_index});
-  if (rule.connection_cap.value > 0)
-    lane.resources.push_back({ResourceKind::kConnection, from, rule_index});
-  lane.bandwidth_bytes_per_s = narrowest_since(0);
+  lane.bandwidth_bytes_per_s = narrowest(resources);
   return made;
+}
+
+double Lanes::narrowest(const std::vector<Resource>& resources) const {
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const Resource& resource : resources) narrowest = std::min(narrowest, bandwidth(resource));
+  return narrowest;
+}
+
+size_t Lane::slowest_stage() const {
+  const auto slowest = std::min_element(
+      stages.begin(), stages.end(), [](const Lane::Stage& a, const Lane::Stage& b) {
+        return a.bandwidth_bytes_per_s < b.bandwidth_bytes_per_s;
+      });
+  return static_cast<size_t>(slowest - stages.begin());
 }
 
 LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {
@@ -112,17 +129,16 @@ LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {
                 .deliver_s = 0,
                 .bandwidth_bytes_per_s = lane.bandwidth_bytes_per_s};
   (stack_.latency_holds_ports ? cost.hold_s : cost.deliver_s) += latency;
-  if (lane.stage_bandwidths.empty() || bytes == 0) return cost;
+  if (lane.stages.empty() || bytes == 0) return cost;
   const std::int64_t segment = std::min(rule.segment.value, bytes);
   const std::int64_t segments = (bytes + segment - 1) / segment;
   const double overhead = rule.segment_overhead.value;
-  const size_t slowest = static_cast<size_t>(
-      std::min_element(lane.stage_bandwidths.begin(), lane.stage_bandwidths.end()) -
-      lane.stage_bandwidths.begin());
+  const size_t slowest = lane.slowest_stage();
   cost.hold_s += static_cast<double>(segments) * overhead;
-  for (size_t stage = 0; stage < lane.stage_bandwidths.size(); ++stage)
+  for (size_t stage = 0; stage < lane.stages.size(); ++stage)
     if (stage != slowest)
-      cost.deliver_s += overhead + static_cast<double>(segment) / lane.stage_bandwidths[stage];
+      cost.deliver_s +=
+          overhead + static_cast<double>(segment) / lane.stages[stage].bandwidth_bytes_per_s;
   return cost;
 }
 

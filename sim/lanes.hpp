@@ -48,7 +48,14 @@ struct Lane {
   std::vector<Resource> resources;
   double route_latency_s = 0;
   double bandwidth_bytes_per_s = 0;
-  std::vector<double> stage_bandwidths;  // staged: copy out, network, copy in
+  // Staged: copy out, network (not inside one socket), copy in; parts of `resources`, in order.
+  struct Stage {
+    std::vector<Resource> resources;
+    double bandwidth_bytes_per_s = 0;
+  };
+  std::vector<Stage> stages;
+  // Index of the slowest stage.
+  size_t slowest_stage() const;
 };
 
 // Lanes between the rank slots of a platform, made when first asked for.
@@ -95,6 +102,7 @@ class Lanes {
   };
   Pair make_pair(int from_device, int to_device, BufferPlace place) const;
   std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
+  double narrowest(const std::vector<Resource>& resources) const;
   void add_route(Lane& lane, int from_device, int to_device) const;
 
   const Platform& platform_;

@@ -86,6 +86,13 @@ const Machine::Path& Machine::path(const Lane& lane) {
   return *lane_paths_[id];
 }
 
+const std::vector<Machine::Path>& Machine::stage_paths(const Lane& lane) {
+  auto [entry, fresh] = stage_paths_.try_emplace(lane.id);
+  if (fresh)
+    for (const Lane::Stage& stage : lane.stages) entry->second.push_back(path_of(stage.resources));
+  return entry->second;
+}
+
 const Machine::Path& Machine::reduction_path(int rank) {
   auto [entry, fresh] = reduction_paths_.try_emplace(rank);
   if (fresh) entry->second = path_of(lanes_.reduction_resources(rank));

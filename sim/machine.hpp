@@ -30,6 +30,8 @@ class Machine {
     }
   };
   const Path& path(const Lane& lane);
+  // One path a stage of a staged lane.
+  const std::vector<Path>& stage_paths(const Lane& lane);
   const Path& reduction_path(int rank);
   const Path& copy_out_path(int rank);
   const Path& copy_in_path(int rank);
@@ -58,6 +60,7 @@ class Machine {
   std::map<Resource, Carried> resources_;
   std::vector<int> gpus_;
   std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id
+  std::map<int, std::vector<Path>> stage_paths_;   // by lane id
   std::map<int, Path> reduction_paths_;            // by rank
   std::map<int, Path> copy_out_paths_;
   std::map<int, Path> copy_in_paths_;

@@ -184,7 +184,8 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
       options_(std::move(options)),
       world_(options_.solver),
       machine_(world_, platform, stack, rank_count),
-      transport_(machine_, *this, options_.timeline),
+      transport_(machine_, *this,
+                 {.timeline = options_.timeline, .explicit_staging = options_.explicit_staging}),
       iteration_ends_(static_cast<size_t>(rank_count)),
       attributions_(static_cast<size_t>(rank_count)) {
   for (int rank = 0; rank < rank_count; ++rank) ranks_.push_back(std::make_unique<Rank>());

@@ -30,6 +30,7 @@ struct SessionOptions {
   std::map<CollectiveOp, AlgorithmChoice> choices;
   SharingSolver solver = SharingSolver::kLazy;
   Timeline* timeline = nullptr;  // null: not recorded
+  bool explicit_staging = false;
 };
 
 // Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/error.hpp"
+#include "sim/staged_transfer.hpp"
 
 namespace forescale {
 
@@ -45,7 +46,14 @@ class Transport::Message final : public Completion {
   void received() {
     transport.release_receive_port(send.destination);
     receive.listener->on_received(receive.index);
-    delay(cost.deliver_s, &Message::delivered);
+    port_is_free = true;
+    if (stages_left == 0) delay(cost.deliver_s, &Message::delivered);
+  }
+
+  // Explicit staging: the pipeline has drained, perhaps before o_recv is over.
+  void all_stages_done() {
+    stages_left = 0;
+    if (port_is_free) delay(cost.deliver_s, &Message::delivered);
   }
 
   void delivered() {
@@ -80,6 +88,7 @@ class Transport::Message final : public Completion {
   Transport& transport;
   MessagePost send;
   MessagePost receive;
+  const Lane* lane = nullptr;
   const Machine::Path* path = nullptr;
   LaneCost cost;
   double eager_copy_s = 0;
@@ -87,10 +96,16 @@ class Transport::Message final : public Completion {
   bool eager = false;
   bool matched = false;
   bool is_there = false;
+  int stages_left = 0;  // explicit staging: 1 until the last stage is done
+  bool port_is_free = false;
 };
 
-Transport::Transport(Machine& machine, ProgressGate& gate, Timeline* timeline)
-    : machine_(machine), world_(machine.world()), gate_(gate), timeline_(timeline) {
+Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions options)
+    : machine_(machine),
+      world_(machine.world()),
+      gate_(gate),
+      timeline_(options.timeline),
+      explicit_staging_(options.explicit_staging) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
   for (Ports& ports : ports_) ports.free_sends = ports.free_receives = channels;
@@ -109,11 +124,14 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
       machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
   message->send = post;
   message->cost = machine_.lanes().cost(lane, post.bytes);
+  message->lane = &lane;
   message->path = &machine_.path(lane);
   message->path->account(static_cast<double>(post.bytes));
   message->eager = machine_.lanes().is_eager(post.bytes);
   message->matched = false;
   message->is_there = false;
+  message->stages_left = explicit_staging_ && !lane.stages.empty() && !message->eager ? 1 : 0;
+  message->port_is_free = false;
   ++message_count_;
   bytes_sent_ += static_cast<double>(post.bytes);
   return message;
@@ -223,6 +241,10 @@ void Transport::start(Message* message) {
   --ports_[static_cast<size_t>(message->send.source)].free_sends;
   --ports_[static_cast<size_t>(message->send.destination)].free_receives;
   message->begin_s = world_.now_s();
+  if (explicit_staging_ && !message->lane->stages.empty() && message->send.bytes > 0) {
+    start_explicitly(message);
+    return;
+  }
   const auto begin_flow = [this, message] {
     world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
   };
@@ -230,6 +252,24 @@ void Transport::start(Message* message) {
     world_.after(message->cost.hold_s, begin_flow);
   else
     world_.in_kernel(begin_flow);
+}
+
+// o_send (and latency, if it holds the ports), then the segments, then what delays delivery.
+void Transport::start_explicitly(Message* message) {
+  const Lane& lane = *message->lane;
+  const PathRule& rule = *lane.rule;
+  const double latency_s = lane.route_latency_s + rule.latency.value;
+  const bool holds = machine_.lanes().stack().latency_holds_ports;
+  message->cost.deliver_s = holds ? 0 : latency_s;
+  world_.after(rule.o_send.value + (holds ? latency_s : 0), [this, message, &lane, &rule] {
+    start_staged_transfer(world_, {.bytes = message->send.bytes,
+                                   .segment_bytes = rule.segment.value,
+                                   .segment_overhead_s = rule.segment_overhead.value,
+                                   .stages = &machine_.stage_paths(lane),
+                                   .slowest_stage = lane.slowest_stage(),
+                                   .on_moved = [message] { message->moved(); },
+                                   .on_delivered = [message] { message->all_stages_done(); }});
+  });
 }
 
 void Transport::release_send_port(int rank) {

@@ -50,9 +50,14 @@ struct MessagePost {
   int label = 0;  // of the timeline
 };
 
+struct TransportOptions {
+  Timeline* timeline = nullptr;   // null: not recorded
+  bool explicit_staging = false;  // staged messages segment by segment, not by the fill formula
+};
+
 class Transport {
  public:
-  Transport(Machine& machine, ProgressGate& gate, Timeline* timeline);
+  Transport(Machine& machine, ProgressGate& gate, TransportOptions options);
   ~Transport();
 
   // Kernel context only.
@@ -102,6 +107,7 @@ class Transport {
   void watch(int rank);
   bool start_one_of(const std::vector<Message*>& waiting);
   void start(Message* message);
+  void start_explicitly(Message* message);
   void release_send_port(int rank);
   void release_receive_port(int rank);
 
@@ -109,6 +115,7 @@ class Transport {
   World& world_;
   ProgressGate& gate_;
   Timeline* timeline_;
+  bool explicit_staging_;
   std::unordered_map<Key, Queue, KeyHash> queues_;
   std::vector<Ports> ports_;
   std::vector<std::unique_ptr<Message>> pool_;

@@ -1,0 +1,295 @@
+// Training schedules on simulated GPUs: what each one's time is made of, which one wins and why,
+// and what must hold for all that are registered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "algorithms/training_steps.hpp"
+#include "sim/predict.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Made up: every layer computes 6 + 12 ms and has 16 MiB of parameters.
+TrainingJob job_of(int stages, int iterations) {
+  TrainingJob job;
+  job.iterations = iterations;
+  for (int i = 0; i < stages; ++i)
+    job.stages.push_back({.name = fmt::format("layer{}", i),
+                          .forward_s = 6e-3,
+                          .backward_s = 12e-3,
+                          .update_s = 0.25e-3,
+                          .parameter_bytes = 16 << 20});
+  return job;
+}
+
+TrainingOutcome outcome_of(const Platform& platform, const Stack& stack, const Schedule& schedule,
+                           int gpus, const TrainingJob& job) {
+  const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
+  return simulate_training(platform, stack, schedule, jobs, {});
+}
+
+double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule,
+                   int gpus, const TrainingJob& job) {
+  return in_child(
+      [&] { return outcome_of(platform, stack, schedule, gpus, job).iteration_s; });
+}
+
+double iteration_s(const std::string& platform, const std::string& stack,
+                   const std::string& schedule, int gpus) {
+  return iteration_s(load_platform(platform), load_stack(stack),
+                     Registry<Schedule>::find(schedule, "test"), gpus, job_of(4, 3));
+}
+
+double alone_s(const Platform& platform, const Stack& stack, const CollectiveStep& step,
+               int gpus) {
+  return in_child(
+      [&] { return simulate_collective(platform, stack, step, gpus, {}).time_s; });
+}
+
+// ---- phases: the sum of its parts ----
+
+struct Setting {
+  const char* platform;
+  const char* stack;
+  int gpus;
+};
+
+class Phases : public ::testing::TestWithParam<Setting> {};
+
+// On powers of two of the star all ranks leave the binomial broadcast at the same time, and on two
+// GPUs only one has to be waited for: nothing is gained or lost between the parts.
+TEST_P(Phases, IterationIsTheSumOfItsParts) {
+  const Platform platform = load_platform(GetParam().platform);
+  const Stack stack = load_stack(GetParam().stack);
+  const int gpus = GetParam().gpus;
+  const TrainingJob job = job_of(4, 3);
+  const double expected_s = alone_s(platform, stack, propagate_packed(job), gpus) + 4 * 6e-3 +
+                            4 * 12e-3 + alone_s(platform, stack, aggregate_packed(job), gpus) +
+                            4 * 0.25e-3;
+  const Schedule& phases = Registry<Schedule>::find("phases", "test");
+  EXPECT_NEAR(iteration_s(platform, stack, phases, gpus, job), expected_s, 1e-9 * expected_s);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, Phases,
+    ::testing::Values(
+        Setting{"star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
+        Setting{"star:hosts=16,bandwidth=12.5GB/s,latency=1us",
+                "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
+        Setting{"kesch", "mvapich2-gdr", 2}, Setting{"pcie:gpu=k80", "caffe-p2p", 2},
+        Setting{"kesch", "mvapich2-2.2", 2}, Setting{"kesch", "mvapich2-gdr", 1}));
+
+// Where ranks leave the broadcast at different times, those who wait are met half-way.
+TEST(PhasesOfManyGpus, IterationIsAtMostTheSumOfItsParts) {
+  const Platform platform = load_platform("kesch");
+  const Stack stack = load_stack("mvapich2-gdr");
+  const TrainingJob job = job_of(4, 3);
+  const Schedule& phases = Registry<Schedule>::find("phases", "test");
+  const double compute_s = 4 * (6e-3 + 12e-3 + 0.25e-3);
+  for (const int gpus : {8, 16, 32}) {
+    const double broadcast_s = alone_s(platform, stack, propagate_packed(job), gpus);
+    const double reduce_s = alone_s(platform, stack, aggregate_packed(job), gpus);
+    const double time_s = iteration_s(platform, stack, phases, gpus, job);
+    EXPECT_LE(time_s, (broadcast_s + reduce_s + compute_s) * (1 + 1e-9)) << gpus;
+    EXPECT_GE(time_s, std::max(broadcast_s, reduce_s) + compute_s) << gpus;
+  }
+}
+
+// ---- what overlap gains, and on whose progress it hinges ----
+
+TEST(Overlap, EachStepOfTheCoDesignGains) {
+  for (const int gpus : {16, 32}) {
+    const double basic_s = iteration_s("kesch", "mvapich2-gdr", "phases", gpus);
+    const double naive_s = iteration_s("kesch", "mvapich2-gdr", "sc-ob-naive", gpus);
+    const double ob_s = iteration_s("kesch", "mvapich2-gdr", "sc-ob", gpus);
+    const double obr_s = iteration_s("kesch", "mvapich2-gdr", "sc-obr", gpus);
+    EXPECT_LT(ob_s, basic_s) << gpus;
+    EXPECT_LE(ob_s, naive_s) << gpus;
+    EXPECT_LT(obr_s, ob_s) << gpus;
+  }
+}
+
+// All broadcasts layer by layer before anything computes; then as SC-OB.
+void layer_wise_phases(Worker& worker, const TrainingJob& job) {
+  for (int iteration = 0; iteration < job.iterations; ++iteration) {
+    for (const TrainingStage& stage : job.stages) worker.run(propagate(stage));
+    for (const TrainingStage& stage : job.stages) worker.run(forward(stage));
+    for (size_t i = job.stages.size(); i-- > 0;) worker.run(backward(job.stages[i]));
+    worker.run(aggregate_packed(job));
+    update_at_root(worker, job);
+    worker.end_iteration();
+  }
+}
+
+// Where only calls make progress, a broadcast posted before a layer computes waits for the next
+// wait: at most the messages already under way hide. The helper thread's backward passes leave the
+// main thread inside the reduce, so SC-OBR still gains over SC-OB.
+TEST(Overlap, WithoutProgressOnlySCOBRGains) {
+  const Schedule layer_wise = {
+      .name = "layer-wise", .summary = "", .source = "", .run = layer_wise_phases};
+  const Platform platform = load_platform("kesch");
+  const auto gain_of_ob_s = [&](const char* stack) {
+    return iteration_s(platform, load_stack(stack), layer_wise, 16, job_of(4, 3)) -
+           iteration_s("kesch", stack, "sc-ob", 16);
+  };
+  const double gain_with_progress_s = gain_of_ob_s("mvapich2-gdr");
+  const double gain_without_s = gain_of_ob_s("mvapich2-gdr-calls");
+  EXPECT_GT(gain_with_progress_s, 10e-3);
+  EXPECT_LT(gain_without_s, 0.25 * gain_with_progress_s);
+
+  const auto gain_of_obr_s = [](const char* stack) {
+    return iteration_s("kesch", stack, "sc-ob", 16) - iteration_s("kesch", stack, "sc-obr", 16);
+  };
+  EXPECT_GT(gain_of_obr_s("mvapich2-gdr-calls"), 0.5 * gain_of_obr_s("mvapich2-gdr"));
+  EXPECT_GT(gain_of_obr_s("mvapich2-gdr"), 0);
+}
+
+// ---- what must hold for every schedule ----
+
+PredictionInputs inputs_of(const std::string& schedule, std::int64_t batch) {
+  PredictionInputs inputs;
+  inputs.platform = load_platform("kesch");
+  inputs.stack = load_stack("mvapich2-gdr");
+  inputs.network = load_network("cifar10-quick", "test");
+  inputs.compute =
+      compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
+  inputs.schedule = &Registry<Schedule>::find(schedule, "test");
+  inputs.batch = batch;
+  inputs.iterations = 5;
+  return inputs;
+}
+
+// The same prediction, as bytes.
+std::string prediction_text(const PredictionInputs& inputs, int gpus) {
+  return run_isolated(
+             {[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }}, 1,
+             [](size_t) {})
+      .front();
+}
+
+PredictionPoint prediction(const PredictionInputs& inputs, int gpus) {
+  return nlohmann::json::parse(prediction_text(inputs, gpus)).get<PredictionPoint>();
+}
+
+class EverySchedule : public ::testing::TestWithParam<int> {};
+
+TEST_P(EverySchedule, FinishesAboveItsBoundInASteadyState) {
+  const int gpus = GetParam();
+  for (const std::string& name : Registry<Schedule>::names()) {
+    const PredictionInputs inputs = inputs_of(name, 1024);
+    const PredictionPoint point = prediction(inputs, gpus);
+    EXPECT_TRUE(point.is_steady) << name;
+    EXPECT_GT(point.bound_s, 0) << name;
+    EXPECT_GE(point.iteration_s, point.bound_s * (1 - 1e-9)) << name << " " << point.bound_reason;
+    EXPECT_EQ(point.images_per_iteration, 1024) << name;
+    EXPECT_NEAR(point.images_per_s * point.iteration_s, 1024, 1e-9 * 1024) << name;
+    const auto parts = [](const std::map<std::string, double>& times) {
+      return std::accumulate(times.begin(), times.end(), 0.0,
+                             [](double sum, const auto& part) { return sum + part.second; });
+    };
+    EXPECT_NEAR(parts(point.root_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
+    EXPECT_NEAR(parts(point.mean_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
+    if (gpus == 1) {
+      EXPECT_NEAR(point.iteration_s, inputs.compute.iteration_s(1024),
+                  1e-9 * point.iteration_s)
+          << name << ": one GPU only computes";
+    }
+  }
+}
+
+// Rank by rank, with unequal ranks: one computes half as long again.
+TEST_P(EverySchedule, AttributionSumsToTheIteration) {
+  const int gpus = GetParam();
+  const Platform platform = load_platform("kesch");
+  const Stack stack = load_stack("mvapich2-gdr");
+  for (const auto& [name, schedule] : Registry<Schedule>::all()) {
+    std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job_of(3, 4));
+    for (TrainingStage& stage : jobs.back().stages) stage.backward_s *= 1.5;
+    const std::vector<double> numbers = numbers_in_child([&] {
+      const TrainingOutcome outcome = simulate_training(platform, stack, schedule, jobs, {});
+      std::vector<double> list = {outcome.iteration_s};
+      list.insert(list.end(), outcome.periods_s.end() - 2, outcome.periods_s.end());
+      for (const Attribution& attribution : outcome.attributions) {
+        list.push_back(attribution.idle_s);
+        for (const double phase_s : attribution.phase_s) list.back() += phase_s;
+      }
+      return list;
+    });
+    ASSERT_EQ(numbers.size(), static_cast<size_t>(3 + gpus)) << name;
+    for (const double number : numbers)
+      EXPECT_NEAR(number, numbers.front(), 1e-9 * numbers.front()) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, EverySchedule, ::testing::Values(1, 2, 3, 4, 16));
+
+// ---- predict_point ----
+
+TEST(BatchShares, StrongIsDividedAndWeakIsNot) {
+  EXPECT_EQ(batch_shares(10, Scaling::kStrong, 4), (std::vector<std::int64_t>{3, 3, 2, 2}));
+  EXPECT_EQ(batch_shares(10, Scaling::kWeak, 3), (std::vector<std::int64_t>{10, 10, 10}));
+  EXPECT_EQ(batch_shares(8, Scaling::kStrong, 4), (std::vector<std::int64_t>{2, 2, 2, 2}));
+}
+
+TEST(PredictPoint, WeakScalingMultipliesTheImages) {
+  PredictionInputs inputs = inputs_of("phases", 64);
+  inputs.scaling = Scaling::kWeak;
+  const PredictionPoint weak = prediction(inputs, 4);
+  EXPECT_EQ(weak.batch_per_gpu, 64);
+  EXPECT_EQ(weak.images_per_iteration, 4 * 64);
+  inputs.scaling = Scaling::kStrong;
+  inputs.batch = 4 * 64;
+  const PredictionPoint strong = prediction(inputs, 4);
+  EXPECT_EQ(strong.iteration_s, weak.iteration_s);
+}
+
+// 13 images on 4 GPUs: the largest share, 4, sets memory and pace.
+TEST(PredictPoint, LargestShareSetsThePace) {
+  const PredictionPoint uneven = prediction(inputs_of("phases", 13), 4);
+  const PredictionPoint even = prediction(inputs_of("phases", 16), 4);
+  EXPECT_EQ(uneven.batch_per_gpu, 4);
+  EXPECT_EQ(uneven.images_per_iteration, 13);
+  EXPECT_EQ(uneven.memory_bytes, even.memory_bytes);
+  EXPECT_LE(uneven.iteration_s, even.iteration_s);
+  EXPECT_GT(uneven.iteration_s, prediction(inputs_of("phases", 12), 4).iteration_s);
+}
+
+TEST(PredictPoint, OutOfMemoryIsAnAnswer) {
+  PredictionInputs inputs = inputs_of("phases", 1);
+  const auto memory = static_cast<double>(inputs.platform.gpu_models.front().memory.value);
+  // Two batches tell what an image needs: memory(b) = m0 + b m1.
+  const auto image = static_cast<double>(inputs.memory_at(2).value - inputs.memory_at(1).value);
+  const double fixed = static_cast<double>(inputs.memory_at(1).value) - image;
+  const auto most = static_cast<std::int64_t>((memory - fixed) / image);
+  inputs.batch = 2 * (most + 1);
+  const PredictionPoint point = prediction(inputs, 2);
+  EXPECT_FALSE(point.fits);
+  EXPECT_EQ(point.iteration_s, 0);
+  EXPECT_EQ(point.images_per_s, 0);
+  EXPECT_EQ(point.batch_per_gpu, most + 1);
+  inputs.batch = 2 * most;
+  EXPECT_TRUE(prediction(inputs, 2).fits);
+}
+
+TEST(PredictPoint, FewerImagesThanGpusIsAnInputError) {
+  const PredictionInputs inputs = inputs_of("phases", 3);
+  EXPECT_THAT(error_in_child<InputError>([&] { predict_point(inputs, 4, nullptr); }),
+              HasSubstr("--batch = 3: must be >= 4"));
+}
+
+TEST(PredictPoint, SameInputsGiveTheSameBytes) {
+  for (const std::string& name : Registry<Schedule>::names()) {
+    const std::string first = prediction_text(inputs_of(name, 1024), 16);
+    EXPECT_EQ(prediction_text(inputs_of(name, 1024), 16), first) << name;
+  }
+}
+
+}  // namespace
+}  // namespace forescale::testing
