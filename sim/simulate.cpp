@@ -10,6 +10,9 @@ namespace forescale {
 CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
                                       const CollectiveStep& step, int rank_count,
                                       SessionOptions options) {
+  Timeline root(step.root);
+  if (options.timeline == nullptr) options.timeline = &root;
+  const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
     session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
@@ -17,7 +20,8 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
   return {.time_s = session.finished_s(),
           .messages = session.transport().message_count(),
           .bytes_sent = session.transport().bytes_sent(),
-          .busiest = session.machine().busiest()};
+          .busiest = session.machine().busiest(),
+          .root_s = breakdown(timeline, step.root, session.finished_s())};
 }
 
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,

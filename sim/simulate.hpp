@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +18,7 @@ struct CollectiveOutcome {
   std::uint64_t messages = 0;
   double bytes_sent = 0;
   Machine::Busiest busiest;
+  std::map<std::string, double> root_s;  // what the root (rank 0 without one) did: breakdown()
 };
 
 // All ranks start at 0 with their buffers in their default place, or through the host as the stack

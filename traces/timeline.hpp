@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,8 +34,14 @@ struct Span {
 
 class Timeline {
  public:
+  static constexpr int kAllRanks = -1;
+  // Keeps the spans of one rank only, or of all.
+  explicit Timeline(int rank = kAllRanks) : rank_(rank) {}
+
   int label(const std::string& text);  // number of a text, the same for equal texts
-  void add(const Span& span) { spans_.push_back(span); }
+  void add(const Span& span) {
+    if (rank_ == kAllRanks || rank_ == span.rank) spans_.push_back(span);
+  }
 
   // Forgets what ended by `begin_s`.
   void keep_from(double begin_s);
@@ -43,10 +50,15 @@ class Timeline {
   const std::vector<Span>& spans() const { return spans_; }
 
  private:
+  int rank_;
   std::vector<std::string> labels_;
   std::unordered_map<std::string, int> index_;
   std::vector<Span> spans_;
 };
+
+// Time in [0, end_s] of one rank by what it does, seconds: "reducing", else "copying" (between GPU and
+// host), else "moving" (sending or receiving), else "waiting". They add up to end_s.
+std::map<std::string, double> breakdown(const Timeline& timeline, int rank, double end_s);
 
 // Where a rank lives, for grouping in a viewer.
 struct RankPlace {

@@ -1,0 +1,268 @@
+// The World alone: bytes over shared links against an exact fluid reference, work on shared
+// processors against arithmetic.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "sim/world.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+struct Flow {
+  double begin_s = 0;
+  double bytes = 0;
+  std::vector<int> links;
+};
+
+struct Scene {
+  std::vector<double> bandwidths;  // by link
+  std::vector<Flow> flows;
+};
+
+// Max-min rates by progressive filling: all rates grow alike; where a link is full, its flows stop.
+std::vector<double> max_min_rates(const Scene& scene, const std::vector<size_t>& active) {
+  std::vector<double> rates(scene.flows.size(), 0);
+  std::vector<double> left = scene.bandwidths;
+  std::vector<size_t> growing = active;
+  while (!growing.empty()) {
+    std::vector<int> users(left.size(), 0);
+    for (const size_t flow : growing)
+      for (const int link : scene.flows[flow].links) ++users[static_cast<size_t>(link)];
+    double share = std::numeric_limits<double>::infinity();
+    size_t full = 0;
+    for (size_t link = 0; link < left.size(); ++link)
+      if (users[link] > 0 && left[link] / users[link] < share) {
+        share = left[link] / users[link];
+        full = link;
+      }
+    for (const size_t flow : growing) rates[flow] += share;
+    for (size_t link = 0; link < left.size(); ++link) left[link] -= users[link] * share;
+    left[full] = 0;
+    std::erase_if(growing, [&](size_t flow) {
+      const std::vector<int>& links = scene.flows[flow].links;
+      return std::any_of(links.begin(), links.end(), [&](int link) {
+        return left[static_cast<size_t>(link)] <=
+               1e-12 * scene.bandwidths[static_cast<size_t>(link)];
+      });
+    });
+  }
+  return rates;
+}
+
+// When each flow ends: rates hold until the next flow begins or ends.
+std::vector<double> fluid_ends_s(const Scene& scene) {
+  const size_t count = scene.flows.size();
+  std::vector<double> left;
+  for (const Flow& flow : scene.flows) left.push_back(flow.bytes);
+  std::vector<double> ends_s(count, -1);
+  double now_s = 0;
+  for (size_t ended = 0; ended < count;) {
+    std::vector<size_t> active;
+    double next_s = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < count; ++i) {
+      if (ends_s[i] >= 0) continue;
+      if (scene.flows[i].begin_s <= now_s)
+        active.push_back(i);
+      else
+        next_s = std::min(next_s, scene.flows[i].begin_s);
+    }
+    const std::vector<double> rates = max_min_rates(scene, active);
+    for (const size_t i : active) next_s = std::min(next_s, now_s + left[i] / rates[i]);
+    for (const size_t i : active) {
+      left[i] -= rates[i] * (next_s - now_s);
+      if (left[i] > 1e-6) continue;  // of a byte
+      ends_s[i] = next_s;
+      ++ended;
+    }
+    now_s = next_s;
+  }
+  return ends_s;
+}
+
+// Notes when it completes and opens a gate with the last of them.
+class Noted : public Completion {
+ public:
+  Noted(World& world, Gate& all_done, int& left, double& end_s)
+      : world_(world), all_done_(all_done), left_(left), end_s_(end_s) {}
+  void complete() override {
+    end_s_ = world_.now_s();
+    if (--left_ == 0) all_done_.open();
+  }
+
+ private:
+  World& world_;
+  Gate& all_done_;
+  int& left_;
+  double& end_s_;
+};
+
+std::vector<double> simulated_ends_s(const Scene& scene, SharingSolver solver) {
+  return numbers_in_child([&] {
+    World world(solver);
+    std::vector<SimLink> links;
+    for (size_t i = 0; i < scene.bandwidths.size(); ++i)
+      links.push_back(world.add_link(fmt::format("link{}", i), scene.bandwidths[i]));
+    Gate all_done;
+    int left = static_cast<int>(scene.flows.size());
+    std::vector<double> ends_s(scene.flows.size());
+    std::vector<std::vector<SimLink>> routes(scene.flows.size());
+    std::vector<std::unique_ptr<Noted>> noted;
+    for (size_t i = 0; i < scene.flows.size(); ++i) {
+      for (const int link : scene.flows[i].links)
+        routes[i].push_back(links[static_cast<size_t>(link)]);
+      noted.push_back(std::make_unique<Noted>(world, all_done, left, ends_s[i]));
+      world.after(scene.flows[i].begin_s, [&world, &routes, &noted, &scene, i] {
+        world.start_flow(routes[i], scene.flows[i].bytes, noted[i].get());
+      });
+    }
+    world.spawn("waits", [&] { all_done.wait(); });
+    world.run([] { return std::string("stuck"); });
+    return ends_s;
+  });
+}
+
+Scene random_scene(unsigned seed, bool staggered) {
+  std::mt19937 random(seed);
+  const auto between = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  Scene scene;
+  const int links = between(1, 12);
+  for (int i = 0; i < links; ++i) scene.bandwidths.push_back(1e9 * between(1, 20));
+  const int flows = between(2, 40);
+  for (int i = 0; i < flows; ++i) {
+    Flow flow{.begin_s = staggered ? 1e-3 * between(0, 40) : 0,
+              .bytes = 1000.0 * between(1, 100000),
+              .links = {}};
+    for (int link = 0; link < links; ++link)
+      if (between(0, 2) == 0) flow.links.push_back(link);
+    if (flow.links.empty()) flow.links.push_back(between(0, links - 1));
+    scene.flows.push_back(flow);
+  }
+  return scene;
+}
+
+void expect_same(const std::vector<double>& actual_s, const std::vector<double>& expected_s,
+                 const std::string& what) {
+  ASSERT_EQ(actual_s.size(), expected_s.size()) << what;
+  for (size_t i = 0; i < actual_s.size(); ++i)
+    EXPECT_NEAR(actual_s[i], expected_s[i], 1e-9 * expected_s[i]) << what << " flow " << i;
+}
+
+TEST(Fluid, ReferenceSharesByHand) {
+  // Link 0 (1 GB/s) carries both, link 1 (4 GB/s) the second only: half of link 0 each, then all.
+  const Scene scene = {.bandwidths = {1e9, 4e9},
+                       .flows = {{.begin_s = 0, .bytes = 1e9, .links = {0}},
+                                 {.begin_s = 0, .bytes = 0.5e9, .links = {0, 1}}}};
+  expect_same(fluid_ends_s(scene), {1.5, 1.0}, "");
+}
+
+class Sharing : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Sharing, IsExactMaxMinWithBothSolvers) {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    const Scene scene = random_scene(seed, GetParam());
+    const std::vector<double> lazy_s = simulated_ends_s(scene, SharingSolver::kLazy);
+    expect_same(lazy_s, fluid_ends_s(scene), fmt::format("seed {}", seed));
+    expect_same(simulated_ends_s(scene, SharingSolver::kFull), lazy_s,
+                fmt::format("seed {}, full solver", seed));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Flows, Sharing, ::testing::Bool(), [](const auto& tested) {
+  return tested.param ? "Staggered" : "Simultaneous";
+});
+
+// ---- processors ----
+
+struct Task {
+  int processor = 0;
+  double begin_s = 0;
+  double work_s = 0;
+};
+
+std::vector<double> task_ends_s(const std::vector<Task>& tasks) {
+  return numbers_in_child([&] {
+    World world;
+    const int processors = 2;
+    for (int i = 0; i < processors; ++i) world.add_processor(fmt::format("p{}", i));
+    Gate all_done;
+    int left = static_cast<int>(tasks.size());
+    std::vector<double> ends_s(tasks.size());
+    std::vector<std::unique_ptr<Noted>> noted;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      noted.push_back(std::make_unique<Noted>(world, all_done, left, ends_s[i]));
+      world.after(tasks[i].begin_s, [&world, &tasks, &noted, i] {
+        world.start_task(tasks[i].processor, tasks[i].work_s, noted[i].get());
+      });
+    }
+    world.spawn("waits", [&] { all_done.wait(); });
+    world.run([] { return std::string("stuck"); });
+    return ends_s;
+  });
+}
+
+TEST(Processors, TwoTasksShareEvenly) {
+  // Half speed for both until the shorter one is done, after 2 x 1 s; 1 s of the longer is left.
+  expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
+                           {.processor = 0, .begin_s = 0, .work_s = 2}}),
+              {2.0, 3.0}, "together");
+  // 0.5 s alone, then half speed: the first has 0.5 s left, which takes 1 s.
+  expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
+                           {.processor = 0, .begin_s = 0.5, .work_s = 1}}),
+              {1.5, 2.0}, "staggered");
+  expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
+                           {.processor = 1, .begin_s = 0, .work_s = 1}}),
+              {1.0, 1.0}, "on two processors");
+}
+
+TEST(Processors, WorkOfNothingTakesNoTime) {
+  EXPECT_EQ(task_ends_s({{.processor = 0, .begin_s = 0.25, .work_s = 0}}).front(), 0.25);
+}
+
+// ---- time ----
+
+TEST(Time, EqualTimesKeepTheOrderOfTheCalls) {
+  const std::vector<double> order = numbers_in_child([] {
+    World world;
+    std::vector<double> seen;
+    Gate done;
+    for (int i = 0; i < 5; ++i) world.after(1e-3, [&seen, i] { seen.push_back(i); });
+    world.after(0.5e-3, [&] { world.after(0.5e-3, [&] { seen.push_back(5); }); });
+    world.after(2e-3, [&] { done.open(); });
+    world.spawn("waits", [&] { done.wait(); });
+    world.run([] { return std::string("stuck"); });
+    return seen;
+  });
+  EXPECT_EQ(order, (std::vector<double>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Time, StopGivesItsFirstReason) {
+  EXPECT_EQ(error_in_child<SimulationStuck>([] {
+              World world;
+              Gate never;
+              world.after(1, [&] { world.stop("first"); });
+              world.after(1, [&] { world.stop("second"); });
+              world.spawn("waits", [&] { never.wait(); });
+              world.run([] { return std::string("stuck"); });
+            }),
+            "first");
+}
+
+TEST(Time, WaitForeverIsDescribed) {
+  EXPECT_EQ(error_in_child<SimulationStuck>([] {
+              World world;
+              Gate never;
+              world.spawn("waits", [&] { never.wait(); });
+              world.run([] { return std::string("the actor waits"); });
+            }),
+            "the actor waits");
+}
+
+}  // namespace
+}  // namespace forescale::testing
