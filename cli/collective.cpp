@@ -51,11 +51,9 @@ json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const
   const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
   json row = json::object();
   if (resolved.through_host || inputs.stack.channels > 1) return row;
-  const CostResult cost =
-      evaluate_cost(*resolved.collective, resolved.call, lanes, place);
-  row = {{"cost_engine_s", cost.time_s},
-         {"messages", cost.messages},
-         {"bytes_sent", cost.bytes_sent}};
+  const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, place);
+  row = {
+      {"cost_engine_s", cost.time_s}, {"messages", cost.messages}, {"bytes_sent", cost.bytes_sent}};
   if (const auto step = uniform_step(lanes, resolved.call.rank_count, place))
     if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
       row["closed_form_s"] = *closed;
@@ -94,10 +92,12 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
     if (inputs.choice) session.choices[inputs.op] = *inputs.choice;
     session.explicit_staging = options.explicit_staging;
     if (!options.trace.empty()) session.timeline = &timeline;
-    const CollectiveOutcome outcome = simulate_collective(
-        inputs.platform, inputs.stack,
-        {.op = inputs.op, .bytes = question.bytes, .root = inputs.root, .label = name_of(inputs.op)},
-        question.ranks, session);
+    const CollectiveOutcome outcome = simulate_collective(inputs.platform, inputs.stack,
+                                                          {.op = inputs.op,
+                                                           .bytes = question.bytes,
+                                                           .root = inputs.root,
+                                                           .label = name_of(inputs.op)},
+                                                          question.ranks, session);
     row["simulated_s"] = row["time_s"] = outcome.time_s;
     row["messages"] = outcome.messages;
     row["bytes_sent"] = outcome.bytes_sent;
@@ -132,7 +132,8 @@ std::string root_cell(const json& row) {
   std::sort(shares.rbegin(), shares.rend());
   std::string text;
   for (const auto& [share, kind] : shares)
-    if (share >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", kind, 100 * share);
+    if (share >= 0.01)
+      text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", kind, 100 * share);
   return text;
 }
 
@@ -140,22 +141,22 @@ void print_table(const json& rows) {
   Table table({"ranks", "bytes", "<algorithm", "simulated", "cost engine", "closed form", "bound",
                "messages", "<at the root", "<busiest resource"});
   for (const json& row : rows)
-    table.add({std::to_string(row["ranks"].get<int>()),
-               to_text(Bytes{row["bytes"].get<std::int64_t>()}), row["algorithm"],
-               seconds_cell(row, "simulated_s"), seconds_cell(row, "cost_engine_s"),
-               seconds_cell(row, "closed_form_s"), seconds_cell(row, "bound_s"),
-               std::to_string(row["messages"].get<std::uint64_t>()), root_cell(row),
-               row.contains("busiest")
-                   ? fmt::format("{} {:.0f} %", row["busiest"].get<std::string>(),
-                                 100 * row["busiest_share"].get<double>())
-                   : ""});
+    table.add(
+        {std::to_string(row["ranks"].get<int>()), to_text(Bytes{row["bytes"].get<std::int64_t>()}),
+         row["algorithm"], seconds_cell(row, "simulated_s"), seconds_cell(row, "cost_engine_s"),
+         seconds_cell(row, "closed_form_s"), seconds_cell(row, "bound_s"),
+         std::to_string(row["messages"].get<std::uint64_t>()), root_cell(row),
+         row.contains("busiest") ? fmt::format("{} {:.0f} %", row["busiest"].get<std::string>(),
+                                               100 * row["busiest_share"].get<double>())
+                                 : ""});
   fmt::print("{}", table.text());
 }
 
 void print_csv(const json& rows) {
-  const std::vector<std::string> keys{"op",          "algorithm",     "ranks",         "bytes",
-                                      "chunk_bytes", "simulated_s",   "cost_engine_s", "closed_form_s",
-                                      "bound_s",     "messages",      "bytes_sent"};
+  const std::vector<std::string> keys{
+      "op",          "algorithm",   "ranks",         "bytes",
+      "chunk_bytes", "simulated_s", "cost_engine_s", "closed_form_s",
+      "bound_s",     "messages",    "bytes_sent"};
   fmt::print("{}", csv_line(keys));
   for (const json& row : rows) {
     std::vector<std::string> cells;
@@ -198,12 +199,11 @@ void run(const Options& options) {
   } else {
     std::vector<std::function<std::string()>> tasks;
     for (const Question& question : questions)
-      tasks.push_back([&inputs, &options, question] {
-        return answer(inputs, question, options).dump();
-      });
+      tasks.push_back(
+          [&inputs, &options, question] { return answer(inputs, question, options).dump(); });
     ProgressLine progress("simulating", tasks.size());
-    for (const std::string& text : run_isolated(tasks, available_cores(),
-                                                [&](size_t done) { progress.done(done); }))
+    for (const std::string& text :
+         run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); }))
       rows.push_back(json::parse(text));
   }
   if (options.output.json) {
@@ -242,8 +242,9 @@ void add(CLI::App& app) {
   command->add_option("--bytes", options->bytes, "Sizes: 256MiB or 64KiB..256MiB (doubling)")
       ->required();
   command->add_option("--root", options->root, "Root rank (default 0)");
-  command->add_option("--engine", options->engine,
-                      "sim (contention), cost (contention-free) or both (default)")
+  command
+      ->add_option("--engine", options->engine,
+                   "sim (contention), cost (contention-free) or both (default)")
       ->check(CLI::IsMember({"sim", "cost", "both"}));
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
   command->add_flag("--explicit-staging", options->explicit_staging,

@@ -34,9 +34,9 @@ void add_algorithm_options(CLI::App& command, AlgorithmText& text) {
 
 std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text) {
   if (text.algorithm.empty()) {
-    for (const auto& [name, value] : {std::pair{"--chunk-bytes", text.chunk_bytes},
-                                      std::pair{"--chain-size", text.chain_size},
-                                      std::pair{"--levels", text.levels}})
+    for (const auto& [name, value] :
+         {std::pair{"--chunk-bytes", text.chunk_bytes}, std::pair{"--chain-size", text.chain_size},
+          std::pair{"--levels", text.levels}})
       if (!value.empty())
         throw InputError({.source = name,
                           .path = "",
@@ -58,9 +58,8 @@ std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText
                         .constraint = "must be >= 1 byte"});
   }
   if (!text.chain_size.empty())
-    choice.options.chain_size =
-        static_cast<int>(std::clamp<std::int64_t>(parse_integer(text.chain_size, "--chain-size"),
-                                                  -1, 1 << 30));
+    choice.options.chain_size = static_cast<int>(
+        std::clamp<std::int64_t>(parse_integer(text.chain_size, "--chain-size"), -1, 1 << 30));
   choice.options.levels = text.levels;
   return choice;
 }
@@ -77,9 +76,8 @@ ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack
   } else {
     const SelectionRule& rule = stack.select(name_of(op), ranks, bytes);
     resolved.collective = &find_collective(op, rule.algorithm, "stack " + stack.name);
-    resolved.call.options = {.chunk_bytes = rule.chunk_bytes,
-                             .chain_size = rule.chain_size,
-                             .levels = rule.levels};
+    resolved.call.options = {
+        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
     resolved.through_host = rule.through_host;
   }
   check_call(*resolved.collective, resolved.call);
@@ -108,8 +106,7 @@ void check_ranks(const Platform& platform, const std::vector<std::int64_t>& rank
                       .constraint = count < 1 ? "must be >= 1"
                                               : fmt::format("must be <= {}, the ranks that "
                                                             "platform {} holds",
-                                                            platform.slot_count(),
-                                                            platform.name)});
+                                                            platform.slot_count(), platform.name)});
   }
 }
 

@@ -26,10 +26,8 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   stream << text;
   stream.flush();
   if (!stream)
-    throw InputError({.source = "--out",
-                      .path = "",
-                      .value = file.string(),
-                      .constraint = "cannot be written"});
+    throw InputError(
+        {.source = "--out", .path = "", .value = file.string(), .constraint = "cannot be written"});
 }
 
 void run(const std::string& folder) {

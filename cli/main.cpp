@@ -40,7 +40,8 @@ std::string suggestion(const CLI::App& command, const std::string& word) {
 }
 
 int run(int count, char** arguments) {
-  CLI::App app("forescale predicts how distributed DNN training scales before the nodes are bought.");
+  CLI::App app(
+      "forescale predicts how distributed DNN training scales before the nodes are bought.");
   app.footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"

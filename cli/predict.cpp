@@ -28,15 +28,16 @@ void run(const Options& options) {
     fmt::print("{}", to_csv(prediction));
   } else {
     fmt::print("{}", to_table(prediction));
-    if (options.sources) fmt::print("\n{}", sources_text({.scenario = Scenario::kNominal, .numbers = prediction.numbers}));
+    if (options.sources)
+      fmt::print("\n{}",
+                 sources_text({.scenario = Scenario::kNominal, .numbers = prediction.numbers}));
   }
 }
 
 void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   PredictionText& text = options->text;
-  CLI::App* command =
-      app.add_subcommand("predict", "How training scales with the number of GPUs");
+  CLI::App* command = app.add_subcommand("predict", "How training scales with the number of GPUs");
   command->footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
@@ -47,8 +48,9 @@ void add(CLI::App& app) {
       "batch does not fit in GPU memory is reported as such.");
   command->add_option("--platform", text.platform, "Preset, JSON file or generator")->required();
   command->add_option("--model", text.model, "Zoo name, JSON file or Caffe .prototxt")->required();
-  command->add_option("--batch", text.batch,
-                      "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
+  command
+      ->add_option("--batch", text.batch,
+                   "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
       ->required();
   command->add_option("--scaling", text.scaling, "strong (default) or weak")
       ->check(CLI::IsMember({"strong", "weak"}));

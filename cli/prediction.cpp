@@ -54,17 +54,14 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
 
 std::string point_task(const PredictionInputs& inputs, int gpus, const std::string& trace) {
   Timeline timeline;
-  const PredictionPoint point =
-      predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline);
+  const PredictionPoint point = predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline);
   if (!trace.empty()) {
     std::ofstream file(trace);
     write_chrome_trace(timeline, rank_places(inputs.platform, gpus), file);
     file.flush();
     if (!file)
-      throw InputError({.source = "--trace",
-                        .path = "",
-                        .value = trace,
-                        .constraint = "cannot be written"});
+      throw InputError(
+          {.source = "--trace", .path = "", .value = trace, .constraint = "cannot be written"});
   }
   return json(point).dump();
 }
@@ -117,8 +114,7 @@ std::vector<std::string> simulate(const PredictionText& text,
   int traced = 0;
   if (!text.trace.empty())
     for (const int count : gpus) {
-      const auto shares =
-          batch_shares(scenarios.front().batch, scenarios.front().scaling, count);
+      const auto shares = batch_shares(scenarios.front().batch, scenarios.front().scaling, count);
       const bool fits = scenarios.front().memory_at(std::max<std::int64_t>(1, shares.front())) <=
                         scenarios.front().platform.gpu_models.front().memory;
       if (fits) traced = std::max(traced, count);
@@ -155,8 +151,8 @@ PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
   choose_schedule(text, inputs, scenario);
   inputs.provenance.scenario = scenario;
   inputs.network = load_network(text.model, "--model", parse_shape(text.input_shape));
-  inputs.compute = compute_table(inputs.platform.gpu_models.front(), inputs.network,
-                                 &inputs.provenance);
+  inputs.compute =
+      compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
   inputs.batch = parse_integer(text.batch, "--batch");
   if (inputs.batch < 1)
     throw InputError(
@@ -256,24 +252,23 @@ json to_json(const Prediction& prediction) {
 }
 
 std::string to_csv(const Prediction& prediction) {
-  std::string text = csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
-                               "iteration_slow_s", "images_per_s", "speedup", "efficiency",
-                               "forward_s", "backward_s", "update_s", "propagation_s",
-                               "aggregation_s", "bound_s", "epoch_s"});
+  std::string text =
+      csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
+                "iteration_slow_s", "images_per_s", "speedup", "efficiency", "forward_s",
+                "backward_s", "update_s", "propagation_s", "aggregation_s", "bound_s", "epoch_s"});
   for (const Row& row : prediction.rows) {
     const PredictionPoint& p = row.point;
     const auto phase = [&](const char* name) {
       const auto entry = p.root_s.find(name);
       return fmt::format("{}", entry == p.root_s.end() ? 0.0 : entry->second);
     };
-    text += csv_line({std::to_string(p.gpus), std::to_string(p.batch_per_gpu),
-                      p.fits ? "1" : "0", fmt::format("{}", p.iteration_s),
-                      fmt::format("{}", row.iteration_fast_s),
-                      fmt::format("{}", row.iteration_slow_s),
-                      fmt::format("{}", p.images_per_s), fmt::format("{}", row.speedup),
-                      fmt::format("{}", row.efficiency), phase("forward"), phase("backward"),
-                      phase("update"), phase("propagation"), phase("aggregation"),
-                      fmt::format("{}", p.bound_s), fmt::format("{}", row.epoch_s)});
+    text += csv_line({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), p.fits ? "1" : "0",
+                      fmt::format("{}", p.iteration_s), fmt::format("{}", row.iteration_fast_s),
+                      fmt::format("{}", row.iteration_slow_s), fmt::format("{}", p.images_per_s),
+                      fmt::format("{}", row.speedup), fmt::format("{}", row.efficiency),
+                      phase("forward"), phase("backward"), phase("update"), phase("propagation"),
+                      phase("aggregation"), fmt::format("{}", p.bound_s),
+                      fmt::format("{}", row.epoch_s)});
   }
   return text;
 }

@@ -34,7 +34,8 @@ std::vector<int> gpu_counts(const PredictionText& text, const PredictionInputs& 
 
 struct Row {
   PredictionPoint point;
-  double iteration_fast_s = 0;  // assumed numbers at their fast ends; equal to point's when not asked
+  double iteration_fast_s =
+      0;  // assumed numbers at their fast ends; equal to point's when not asked
   double iteration_slow_s = 0;
   double speedup = 0;  // over the first row that fits, by images/s
   double efficiency = 0;

@@ -40,26 +40,25 @@ void add_row(Table& table, const Row& row, bool with_range) {
     table.add(std::move(cells));
     return;
   }
-  table.add({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), ms(p.iteration_s),
-             with_range ? range_cell(row) : "", fmt::format("{:.4g}", p.images_per_s),
-             fmt::format("{:.2f}", row.speedup), percent(row.efficiency, 1),
-             percent(phase(p, "forward"), p.iteration_s),
-             percent(phase(p, "backward"), p.iteration_s),
-             percent(phase(p, "update"), p.iteration_s),
-             percent(phase(p, "propagation"), p.iteration_s),
-             percent(phase(p, "aggregation"), p.iteration_s),
-             percent(p.root_s.at("idle"), p.iteration_s), ms(p.bound_s),
-             fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest,
-                         100 * p.busiest_share)});
+  table.add(
+      {std::to_string(p.gpus), std::to_string(p.batch_per_gpu), ms(p.iteration_s),
+       with_range ? range_cell(row) : "", fmt::format("{:.4g}", p.images_per_s),
+       fmt::format("{:.2f}", row.speedup), percent(row.efficiency, 1),
+       percent(phase(p, "forward"), p.iteration_s), percent(phase(p, "backward"), p.iteration_s),
+       percent(phase(p, "update"), p.iteration_s), percent(phase(p, "propagation"), p.iteration_s),
+       percent(phase(p, "aggregation"), p.iteration_s), percent(p.root_s.at("idle"), p.iteration_s),
+       ms(p.bound_s),
+       fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest, 100 * p.busiest_share)});
 }
 
 }  // namespace
 
 std::string to_table(const Prediction& prediction) {
   std::string text = coloured(prediction.title, Colour::kBold) + "\n";
-  text += fmt::format("schedule {}, stack {}; predicted, steady state; shares of the iteration at "
-                      "rank 0\n",
-                      prediction.schedule, prediction.stack);
+  text += fmt::format(
+      "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
+      "rank 0\n",
+      prediction.schedule, prediction.stack);
   Table table({"GPUs", "batch/GPU", "iteration ms", prediction.text.range ? "range ms" : "",
                "images/s", "speed-up", "eff %", "fwd %", "bwd %", "upd %", "bcast %", "reduce %",
                "idle %", "bound ms", "<busiest resource"});
@@ -76,15 +75,14 @@ std::string to_table(const Prediction& prediction) {
                         last->point.bound_reason, prediction.text.epoch_images,
                         to_text(Seconds{last->epoch_s}));
   }
-  const auto assumed =
-      std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
-                    [](const NumberSource& number) { return number.assumed; });
+  const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
+                                     [](const NumberSource& number) { return number.assumed; });
   text += fmt::format("compute: {}\n", prediction.compute_description);
   text += coloured(
-      fmt::format("rests on {} numbers with a source and {} assumed ones{}; --sources lists them\n",
-                  static_cast<long>(prediction.numbers.size()) - assumed, assumed,
-                  prediction.text.range ? ": \"range\" has all of those at their fast and slow ends"
-                                        : ""),
+      fmt::format(
+          "rests on {} numbers with a source and {} assumed ones{}; --sources lists them\n",
+          static_cast<long>(prediction.numbers.size()) - assumed, assumed,
+          prediction.text.range ? ": \"range\" has all of those at their fast and slow ends" : ""),
       Colour::kDim);
   for (const std::string& warning : prediction.warnings)
     text += coloured("note: " + warning, Colour::kYellow) + "\n";

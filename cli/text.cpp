@@ -14,8 +14,7 @@ namespace forescale {
 namespace {
 
 double clock_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::string padded(const std::string& text, size_t width, bool left) {
@@ -138,8 +137,8 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
   text += std::string(8, ' ') + "+" + std::string(kColumns + 1, '-') + "\n";
   std::string axis(kColumns + 12, ' ');
   for (double x : xs) {
-    const auto column = static_cast<size_t>(
-        9 + std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
+    const auto column =
+        static_cast<size_t>(9 + std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
     const std::string label = fmt::format("{:g}", x);
     const size_t begin = column + 1 >= label.size() ? column + 1 - label.size() : 0;
     if (axis.substr(begin > 0 ? begin - 1 : 0, label.size() + 1).find_first_not_of(' ') ==
@@ -147,7 +146,8 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
       axis.replace(begin, label.size(), label);
   }
   text += axis + " " + x_name + "\n";
-  for (const Curve& curve : curves) text += fmt::format("        {} {}\n", curve.letter, curve.name);
+  for (const Curve& curve : curves)
+    text += fmt::format("        {} {}\n", curve.letter, curve.name);
   if (curves.size() > 1) text += "        * more than one\n";
   return text;
 }
@@ -164,8 +164,8 @@ void ProgressLine::done(std::size_t finished) {
   const double passed_s = clock_s() - begin_s_;
   if (isatty(STDERR_FILENO) != 1 || passed_s < kPatience) return;
   shown_ = true;
-  const double left_s = passed_s / static_cast<double>(finished) *
-                        static_cast<double>(total_ - finished);
+  const double left_s =
+      passed_s / static_cast<double>(finished) * static_cast<double>(total_ - finished);
   fmt::print(stderr, "\r\033[K{}: {} of {}, about {:.0f} s left", what_, finished, total_, left_s);
   std::fflush(stderr);
 }

@@ -34,7 +34,8 @@ struct Bar {
 };
 std::string bar_chart(const std::vector<Bar>& bars, double full_scale);
 
-// Curves over a common, logarithmic x axis, drawn with one letter each; a diagonal of dots is ideal.
+// Curves over a common, logarithmic x axis, drawn with one letter each; a diagonal of dots is
+// ideal.
 struct Curve {
   char letter = '*';
   std::string name;

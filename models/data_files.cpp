@@ -22,8 +22,7 @@ std::vector<std::string> catalogue(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(data_root() / folder, error))
-    if (entry.path().extension() == ".json" &&
-        entry.path().stem().extension() != ".schema")
+    if (entry.path().extension() == ".json" && entry.path().stem().extension() != ".schema")
       names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;

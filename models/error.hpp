@@ -51,8 +51,8 @@ std::string unknown_name(std::string_view word, const std::vector<std::string>& 
 
 }  // namespace forescale
 
-#define FORESCALE_CHECK(condition, message)                                     \
-  do {                                                                          \
-    if (!(condition)) [[unlikely]]                                              \
-      ::forescale::check_failed(#condition, __FILE__, __LINE__, (message));     \
+#define FORESCALE_CHECK(condition, message)                                 \
+  do {                                                                      \
+    if (!(condition)) [[unlikely]]                                          \
+      ::forescale::check_failed(#condition, __FILE__, __LINE__, (message)); \
   } while (false)

@@ -226,8 +226,7 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
 }
 
 Seconds JsonInput::seconds() const {
-  return {
-      physical(0, false, [&](const std::string& t) { return parse_seconds(t, file_).value; })};
+  return {physical(0, false, [&](const std::string& t) { return parse_seconds(t, file_).value; })};
 }
 
 Bytes JsonInput::bytes(std::int64_t min) const {
@@ -239,8 +238,7 @@ Bytes JsonInput::bytes(std::int64_t min) const {
 }
 
 BytesPerSecond JsonInput::bandwidth() const {
-  return {
-      physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file_).value; })};
+  return {physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file_).value; })};
 }
 
 FlopsPerSecond JsonInput::flops_rate() const {

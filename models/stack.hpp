@@ -85,8 +85,8 @@ struct Stack {
   Bytes eager_limit;
   bool latency_holds_ports = false;
   Progress progress = Progress::kHardware;
-  ReductionRule reduction;            // of buffers that live on GPUs
-  ReductionRule host_reduction;       // of buffers in host memory
+  ReductionRule reduction;       // of buffers that live on GPUs
+  ReductionRule host_reduction;  // of buffers in host memory
   std::vector<PathRule> paths;
   std::map<std::string, std::vector<SelectionRule>> selection;  // key: operation's name
   Provenance provenance;

@@ -70,12 +70,10 @@ Cuts find_cuts(const Platform& platform, int rank_count, int root) {
   for (int rank = 0; rank < rank_count; ++rank) {
     const int device = platform.endpoints[static_cast<size_t>(rank)];
     cuts.ranks_out.push_back(by_device[device]);
-    ++cuts.ranks_of_node[static_cast<size_t>(
-        platform.devices[static_cast<size_t>(device)].node)];
+    ++cuts.ranks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)];
   }
-  cuts.root_node = platform.devices[static_cast<size_t>(
-                                        platform.endpoints[static_cast<size_t>(root)])]
-                       .node;
+  cuts.root_node =
+      platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(root)])].node;
   return cuts;
 }
 
@@ -110,8 +108,7 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
     if (inside == 0) continue;
     ++nodes;
     if (inside == ranks) continue;
-    const Traffic t =
-        traffic(op, call, inside, static_cast<int>(node) == cuts.root_node, 1);
+    const Traffic t = traffic(op, call, inside, static_cast<int>(node) == cuts.root_node, 1);
     raise(bound, t.out, cuts.node_out, fmt::format("out of node {}", node));
     raise(bound, t.in, cuts.node_out, fmt::format("into node {}", node));
   }
@@ -130,8 +127,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
                         stack.eager_limit.value == 0 && platform.uniform_pairs;
   const double rounds = one_port ? std::ceil(std::log2(ranks)) : 1;
   if (rounds * alpha_s > bound.time_s)
-    bound = {rounds * alpha_s, fmt::format("{:.0f} message latencies of {}", rounds,
-                                           to_text(Seconds{alpha_s}))};
+    bound = {rounds * alpha_s,
+             fmt::format("{:.0f} message latencies of {}", rounds, to_text(Seconds{alpha_s}))};
   return bound;
 }
 

@@ -19,12 +19,12 @@ namespace forescale {
 class CollectiveRun {
  public:
   struct Settings {
-    std::uint64_t channel = 0;       // distinct for every collective in flight
-    std::vector<int> ranks;          // world rank of each member
+    std::uint64_t channel = 0;  // distinct for every collective in flight
+    std::vector<int> ranks;     // world rank of each member
     const Collective* collective = nullptr;
     CollectiveCall call;
     BufferPlace place = BufferPlace::kGpu;
-    bool through_host = false;       // copy the buffer to the host, run there, copy back
+    bool through_host = false;  // copy the buffer to the host, run there, copy back
     double through_host_bandwidth = 0;
     std::string label;
   };

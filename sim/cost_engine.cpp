@@ -78,7 +78,6 @@ struct Step {
 struct Direction {
   std::int32_t known = 0;  // read from the stream
   std::int32_t done = 0;
-  std::uint32_t recent = 0;  // bit k: the operation k places before the newest one is of this kind
   double free_s = 0;         // when the port is
   double last_s = 0;         // when all that are done were done
   Step* steps = nullptr;     // the known ones that are not done, by count modulo window
@@ -96,6 +95,7 @@ struct RankState {
   OpStream stream;
   Direction send;
   Direction receive;
+  std::uint32_t recent_sends = 0;  // bit k: the operation k places before the newest is a send
   double reduce_free_s = 0;
   // The oldest receive has arrived; its reduction may still wait for a send.
   double port_free_s = 0;
@@ -112,6 +112,7 @@ struct Depth {
   int window = 0;   // operations read ahead of the slower direction
   int history = 0;  // done-times
 };
+constexpr std::int32_t kMostOperations = std::numeric_limits<std::int32_t>::max() - (1 << 20);
 constexpr Depth kDepths[] = {{8, 16}, {64, 128}, {4096, 8192}};
 // The deepest history has whatever a wait can ask for.
 static_assert(kDepths[2].history >= kDepths[2].window + kLookback);
@@ -171,8 +172,9 @@ class Engine {
   Step& next(const Direction& direction) { return step_at(direction, direction.done); }
 
   void enqueue(int rank) {
+    if (rank == current_) return;
     RankState& state = at(rank);
-    if (state.queued || rank == current_) return;
+    if (state.queued) return;
     state.queued = true;
     size_t last = first_ + queued_++;
     if (last >= queue_.size()) last -= queue_.size();
@@ -187,37 +189,43 @@ class Engine {
 
   // As many as fit: a coroutine's frame is cold by the time it is asked again.
   void read_ahead(RankState& state) {
-    const auto has_room = [&](const Direction& direction) {
-      return direction.known - direction.done < depth_.window;
-    };
-    while (!state.ended && has_room(state.send) && has_room(state.receive)) {
-      if (state.stream.next())
+    FORESCALE_CHECK(state.send.known < kMostOperations && state.receive.known < kMostOperations,
+                    "too many operations on one rank");
+    while (!state.ended) {
+      const int kept =
+          std::max(state.send.known - state.send.done, state.receive.known - state.receive.done);
+      if (kept == depth_.window) return;
+      for (int room = depth_.window - kept; room > 0; --room) {
+        if (!state.stream.next()) {
+          state.ended = true;
+          return;
+        }
         append(state, state.stream.op());
-      else
-        state.ended = true;
+      }
     }
   }
 
   void append(RankState& state, const Op& op) {
-    // Operations of that kind which are `distance` places or more before the new one.
-    const auto count_before = [](const Direction& direction, int distance) {
-      if (distance == 0) return 0;
-      const std::uint32_t nearer = direction.recent & ((1U << (distance - 1)) - 1);
-      return direction.known - std::popcount(nearer);
-    };
     const bool sends = op.kind == OpKind::kSend;
     Direction& direction = sends ? state.send : state.receive;
-    FORESCALE_CHECK(direction.known < std::numeric_limits<std::int32_t>::max(),
-                    "too many operations on one rank");
     step_at(direction, direction.known) = {
         .bytes = op.bytes,
         .peer = op.peer,
         .kind = op.kind,
-        .receives_before = count_before(state.receive, op.after),
-        .sends_before = count_before(state.send, op.write_after)};
+        .receives_before = op.after == 0 ? 0 : state.receive.known - nearer(state, op.after, false),
+        .sends_before =
+            op.write_after == 0 ? 0 : state.send.known - nearer(state, op.write_after, true)};
     ++direction.known;
-    state.send.recent = (state.send.recent << 1) | (sends ? 1U : 0U);
-    state.receive.recent = (state.receive.recent << 1) | (sends ? 0U : 1U);
+    state.recent_sends = (state.recent_sends << 1) | (sends ? 1U : 0U);
+  }
+
+  // Sends, or receives, among the last operations that are less than `distance` places before the
+  // next one.
+  static std::int32_t nearer(const RankState& state, int distance, bool sends) {
+    if (distance == 1) return 0;
+    const int places = std::min(distance - 1, state.send.known + state.receive.known);
+    const int found = std::popcount(state.recent_sends & ((1U << places) - 1));
+    return sends ? found : places - found;
   }
 
   // The later of `time_s` and when the first `count` operations were done, which they are.

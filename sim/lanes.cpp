@@ -114,10 +114,10 @@ double Lanes::narrowest(const std::vector<Resource>& resources) const {
 }
 
 size_t Lane::slowest_stage() const {
-  const auto slowest = std::min_element(
-      stages.begin(), stages.end(), [](const Lane::Stage& a, const Lane::Stage& b) {
-        return a.bandwidth_bytes_per_s < b.bandwidth_bytes_per_s;
-      });
+  const auto slowest = std::min_element(stages.begin(), stages.end(),
+                                        [](const Lane::Stage& a, const Lane::Stage& b) {
+                                          return a.bandwidth_bytes_per_s < b.bandwidth_bytes_per_s;
+                                        });
   return static_cast<size_t>(slowest - stages.begin());
 }
 
@@ -167,9 +167,8 @@ double Lanes::reduce_s(std::int64_t bytes, BufferPlace place) const {
              3 * payload / gpu.memory_bandwidth.value;
     }
     case ReductionPlace::kCpu:
-      return reduction_flow_bytes(bytes) /
-             std::min(bandwidth({ResourceKind::kCore, 0, -1}),
-                      bandwidth({ResourceKind::kMemoryRead, 0, -1}));
+      return reduction_flow_bytes(bytes) / std::min(bandwidth({ResourceKind::kCore, 0, -1}),
+                                                    bandwidth({ResourceKind::kMemoryRead, 0, -1}));
   }
   return 0;
 }
@@ -180,9 +179,8 @@ double Lanes::bandwidth(const Resource& resource) const {
       return platform_.bandwidth(resource.index).value;
     case ResourceKind::kMemoryRead:
     case ResourceKind::kMemoryWrite:
-      return platform_.cpu_models.empty()
-                 ? std::numeric_limits<double>::infinity()
-                 : platform_.cpu_models.front().memory_bandwidth.value / 2;
+      return platform_.cpu_models.empty() ? std::numeric_limits<double>::infinity()
+                                          : platform_.cpu_models.front().memory_bandwidth.value / 2;
     case ResourceKind::kCopyOut:
     case ResourceKind::kCopyIn:
       return platform_.gpu_models.front().host_copy.value;
@@ -201,9 +199,7 @@ double Lanes::bandwidth(const Resource& resource) const {
 }
 
 std::string Lanes::name(const Resource& resource) const {
-  const auto device = [&] {
-    return platform_.devices[static_cast<size_t>(resource.index)].name;
-  };
+  const auto device = [&] { return platform_.devices[static_cast<size_t>(resource.index)].name; };
   switch (resource.kind) {
     case ResourceKind::kLink:
       return platform_.capacity_name(resource.index);

@@ -36,9 +36,9 @@ struct Resource {
 };
 
 struct LaneCost {
-  double hold_s = 0;     // before the bytes, both ports held
-  double o_recv_s = 0;   // after the bytes, receive port held
-  double deliver_s = 0;  // after o_recv, nothing held
+  double hold_s = 0;                 // before the bytes, both ports held
+  double o_recv_s = 0;               // after the bytes, receive port held
+  double deliver_s = 0;              // after o_recv, nothing held
   double bandwidth_bytes_per_s = 0;  // the narrowest resource, uncontended
 };
 

@@ -61,8 +61,8 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
 void Machine::add(const Resource& resource) {
   const double bandwidth = lanes_.bandwidth(resource);
   if (!std::isfinite(bandwidth)) return;
-  const std::string name = fmt::format("{}:{}:{}", static_cast<int>(resource.kind),
-                                       resource.index, resource.rule);
+  const std::string name =
+      fmt::format("{}:{}:{}", static_cast<int>(resource.kind), resource.index, resource.rule);
   resources_[resource] = {.link = world_.add_link(name, bandwidth), .bytes = 0};
 }
 

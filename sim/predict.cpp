@@ -69,8 +69,7 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
   for (size_t i = 0; i < inputs.network.layers.size(); ++i) {
     const Layer& layer = inputs.network.layers[i];
     const LayerTime& time = inputs.compute.layers[i];
-    if (job.stages.empty() ||
-        (layer.parameters > 0 && job.stages.back().parameter_bytes > 0))
+    if (job.stages.empty() || (layer.parameters > 0 && job.stages.back().parameter_bytes > 0))
       job.stages.push_back({.name = layer.name});
     TrainingStage& stage = job.stages.back();
     if (layer.parameters > 0) stage.name = layer.name;
@@ -78,8 +77,7 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
     stage.forward_s += time.forward_t0_s + batch * time.forward_t1_s;
     stage.backward_s += time.backward_t0_s + batch * time.backward_t1_s;
     stage.parameter_bytes += layer.parameter_bytes().value;
-    stage.update_s +=
-        inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
+    stage.update_s += inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
   }
   return job;
 }
@@ -112,8 +110,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
   point.root_s = by_name(outcome.attributions.front());
   point.mean_s = mean_by_name(outcome.attributions);
-  point.compute_s =
-      point.root_s["forward"] + point.root_s["backward"] + point.root_s["update"];
+  point.compute_s = point.root_s["forward"] + point.root_s["backward"] + point.root_s["update"];
   point.exposed_communication_s = point.root_s["propagation"] + point.root_s["aggregation"];
   double simulated_s = 0;
   for (const double period_s : outcome.periods_s) simulated_s += period_s;

@@ -41,14 +41,14 @@ struct PredictionPoint {
   bool fits = true;               // in GPU memory; if not, everything below is 0
   double iteration_s = 0;
   double images_per_s = 0;
-  double compute_s = 0;                // forward + backward + update, while the root computes
-  double exposed_communication_s = 0;  // propagation + aggregation that nothing hides
+  double compute_s = 0;                  // forward + backward + update, while the root computes
+  double exposed_communication_s = 0;    // propagation + aggregation that nothing hides
   std::map<std::string, double> root_s;  // rank 0: by phase, and "idle"
   std::map<std::string, double> mean_s;  // the same, mean over the ranks
   double bound_s = 0;
   std::string bound_reason;
-  std::string busiest;         // the resource busiest in the simulation
-  double busiest_share = 0;    // its busy time over the simulated time
+  std::string busiest;       // the resource busiest in the simulation
+  double busiest_share = 0;  // its busy time over the simulated time
   bool is_steady = true;
   std::uint64_t messages = 0;
   double bytes_sent = 0;

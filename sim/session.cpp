@@ -85,8 +85,8 @@ class Session::Thread : public Worker {
     auto request = std::make_shared<KernelRequest>();
     request->kernel = kernel;
     session_.world_.in_kernel([&session = session_, rank = rank_, request] {
-      Rank::Stream& stream = session.ranks_[static_cast<size_t>(rank)]
-                                 ->streams[request->kernel.stream];
+      Rank::Stream& stream =
+          session.ranks_[static_cast<size_t>(rank)]->streams[request->kernel.stream];
       stream.session = &session;
       stream.rank = rank;
       stream.stream = request->kernel.stream;
@@ -129,12 +129,11 @@ class Session::Thread : public Worker {
     }
     rank.waiting.erase(name_);
     if (session_.options_.timeline != nullptr && now_s() > begin_s)
-      session_.options_.timeline->add(
-          {.rank = rank_,
-           .track = track_,
-           .label = session_.options_.timeline->label(wait_label(done)),
-           .begin_s = begin_s,
-           .end_s = now_s()});
+      session_.options_.timeline->add({.rank = rank_,
+                                       .track = track_,
+                                       .label = session_.options_.timeline->label(wait_label(done)),
+                                       .begin_s = begin_s,
+                                       .end_s = now_s()});
   }
 
   Request spawn(std::function<void(Worker&)> body) override {
@@ -290,13 +289,11 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step) const 
   } else {
     const SelectionRule& rule = stack_.select(name_of(step.op), ranks, step.bytes);
     algorithm = rule.algorithm;
-    settings.call.options = {.chunk_bytes = rule.chunk_bytes,
-                             .chain_size = rule.chain_size,
-                             .levels = rule.levels};
+    settings.call.options = {
+        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
     settings.through_host = rule.through_host && machine_.lanes().platform().has_gpus();
     settings.through_host_bandwidth = rule.through_host_bandwidth.value;
-    settings.place =
-        settings.through_host ? BufferPlace::kHost : machine_.lanes().default_place();
+    settings.place = settings.through_host ? BufferPlace::kHost : machine_.lanes().default_place();
   }
   settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
   settings.call.rank_count = ranks;

@@ -28,9 +28,9 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
                                       SessionOptions options);
 
 struct TrainingOutcome {
-  double iteration_s = 0;        // steady-state period
-  bool is_steady = true;         // the last two periods agree
-  std::vector<double> periods_s;  // of all iterations, the first from time 0
+  double iteration_s = 0;                 // steady-state period
+  bool is_steady = true;                  // the last two periods agree
+  std::vector<double> periods_s;          // of all iterations, the first from time 0
   std::vector<Attribution> attributions;  // per rank, last iteration
   std::uint64_t messages = 0;
   double bytes_sent = 0;

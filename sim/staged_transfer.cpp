@@ -35,8 +35,7 @@ class StagedTransfer : public std::enable_shared_from_this<StagedTransfer> {
     stage.busy = true;
     stage.keep_alive = shared_from_this();
     const std::int64_t begin = stage.done * spec_.segment_bytes;
-    const auto bytes =
-        static_cast<double>(std::min(spec_.segment_bytes, spec_.bytes - begin));
+    const auto bytes = static_cast<double>(std::min(spec_.segment_bytes, spec_.bytes - begin));
     world_.after(spec_.segment_overhead_s, [this, &stage, bytes] {
       world_.start_flow((*spec_.stages)[stage.index].links, bytes, &stage);
     });

@@ -120,8 +120,7 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
   }
   Message* message = free_.back();
   free_.pop_back();
-  const Lane& lane =
-      machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
+  const Lane& lane = machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
   message->send = post;
   message->cost = machine_.lanes().cost(lane, post.bytes);
   message->lane = &lane;

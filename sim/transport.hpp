@@ -21,8 +21,8 @@ namespace forescale {
 // Told about its messages. `index` is what it gave when posting.
 class MessageListener {
  public:
-  virtual void on_sent(std::int64_t index) = 0;      // the bytes have left, the port is free
-  virtual void on_received(std::int64_t index) = 0;  // the receive port is free again
+  virtual void on_sent(std::int64_t index) = 0;       // the bytes have left, the port is free
+  virtual void on_received(std::int64_t index) = 0;   // the receive port is free again
   virtual void on_delivered(std::int64_t index) = 0;  // the bytes may be used; after on_received
 
  protected:
@@ -87,7 +87,7 @@ class Transport {
     }
   };
   class Message;
-  struct Queue {  // short: a plan posts one or a few at a time
+  struct Queue {                  // short: a plan posts one or a few at a time
     std::vector<Message*> sends;  // waiting for a receive
     std::vector<MessagePost> receives;
   };

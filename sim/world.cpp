@@ -1,9 +1,9 @@
 #include "sim/world.hpp"
 
+#include <xbt/log.h>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
-#include <xbt/log.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -144,16 +144,16 @@ World::World(SharingSolver solver) : impl_(std::make_unique<Impl>()) {
   const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
   const std::string factory =
       std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw");
-  std::vector<std::string> words{"forescale",
-                                 factory,
-                                 "--cfg=contexts/stack-size:256",
-                                 "--cfg=network/model:CM02",
-                                 "--cfg=network/crosstraffic:0",
-                                 "--cfg=network/TCP-gamma:1e15",
-                                 "--cfg=surf/precision:1e-12",
-                                 solver == SharingSolver::kFull ? "--cfg=network/optim:Full"
-                                                                : "--cfg=network/optim:Lazy",
-                                 "--log=root.threshold:critical"};
+  std::vector<std::string> words{
+      "forescale",
+      factory,
+      "--cfg=contexts/stack-size:256",
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",
+      "--cfg=network/TCP-gamma:1e15",
+      "--cfg=surf/precision:1e-12",
+      solver == SharingSolver::kFull ? "--cfg=network/optim:Full" : "--cfg=network/optim:Lazy",
+      "--log=root.threshold:critical"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());

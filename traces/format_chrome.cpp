@@ -31,9 +31,8 @@ int thread_id(const Span& span, int sub_track) {
 std::vector<int> sub_tracks(const std::vector<Span>& spans) {
   std::vector<size_t> order(spans.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return spans[a].begin_s < spans[b].begin_s;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return spans[a].begin_s < spans[b].begin_s; });
   std::map<std::pair<int, Track>, std::vector<double>> free_from;
   std::vector<int> chosen(spans.size());
   for (size_t i : order) {
@@ -83,8 +82,8 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
     fmt::print(out,
                ",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
                "\"dur\":{:.3f}",
-               quoted(timeline.labels()[static_cast<size_t>(span.label)]), node, thread, span.begin_s * kMicroseconds,
-               (span.end_s - span.begin_s) * kMicroseconds);
+               quoted(timeline.labels()[static_cast<size_t>(span.label)]), node, thread,
+               span.begin_s * kMicroseconds, (span.end_s - span.begin_s) * kMicroseconds);
     if (span.bytes > 0)
       fmt::print(out, ",\"args\":{{\"bytes\":{},\"peer\":{}}}", span.bytes, span.peer);
     out << "}";

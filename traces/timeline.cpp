@@ -36,7 +36,8 @@ void Timeline::keep_from(double begin_s) {
 }
 
 std::map<std::string, double> breakdown(const Timeline& timeline, int rank, double end_s) {
-  static constexpr std::array<const char*, 3> kKinds{"reducing", "copying", "moving"};  // by precedence
+  static constexpr std::array<const char*, 3> kKinds{"reducing", "copying",
+                                                     "moving"};  // by precedence
   const auto kind_of = [](Track track) -> size_t {
     if (track == Track::kReduction) return 0;
     if (track == Track::kCopy) return 1;

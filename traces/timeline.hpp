@@ -56,8 +56,8 @@ class Timeline {
   std::vector<Span> spans_;
 };
 
-// Time in [0, end_s] of one rank by what it does, seconds: "reducing", else "copying" (between GPU and
-// host), else "moving" (sending or receiving), else "waiting". They add up to end_s.
+// Time in [0, end_s] of one rank by what it does, seconds: "reducing", else "copying" (between GPU
+// and host), else "moving" (sending or receiving), else "waiting". They add up to end_s.
 std::map<std::string, double> breakdown(const Timeline& timeline, int rank, double end_s);
 
 // Where a rank lives, for grouping in a viewer.

@@ -1,7 +1,8 @@
 // SC-OB, naive form: the broadcast of layer i+1 under the forward pass of layer i.
 //
 // S-Caffe, PPoPP 2017, section 4.2 and figure 4. At most one broadcast is in flight, so a layer
-// hides the next one's broadcast at best, and only if somebody progresses it while the GPU computes.
+// hides the next one's broadcast at best, and only if somebody progresses it while the GPU
+// computes.
 #include "algorithms/schedule.hpp"
 #include "algorithms/training_steps.hpp"
 
@@ -24,11 +25,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
-    {.name = "sc-ob-naive",
-     .summary = "broadcast of layer i+1 under the forward pass of layer i",
-     .source = "S-Caffe, PPoPP 2017, section 4.2, figure 4",
-     .run = run});
+const bool kRegistered =
+    Registry<Schedule>::add({.name = "sc-ob-naive",
+                             .summary = "broadcast of layer i+1 under the forward pass of layer i",
+                             .source = "S-Caffe, PPoPP 2017, section 4.2, figure 4",
+                             .run = run});
 
 }  // namespace
 }  // namespace forescale

@@ -15,7 +15,8 @@ namespace {
 
 const std::string kFolder = std::string(FORESCALE_SOURCE_DIR) + "/tests/models/data/";
 const std::string kPublicAlexNet =
-    "/work/shared/data/samples/caffe/models_bvlc_alexnet_train_val.prototxt";
+    std::string(FORESCALE_SOURCE_DIR) +
+    "/../shared/data/samples/caffe/models_bvlc_alexnet_train_val.prototxt";
 
 std::string read(const std::string& file) {
   std::ostringstream text;

@@ -1,0 +1,146 @@
+// Physical floors: by hand for each operation, and under every registered collective.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/bounds.hpp"
+#include "tests/algorithms/call_variants.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+double bound_s(const Platform& platform, const Stack& stack, CollectiveOp op, int ranks,
+               std::int64_t bytes) {
+  const Lanes lanes(platform, stack);
+  CollectiveCall call{.rank_count = ranks, .bytes = bytes};
+  return collective_bound(op, call, lanes, lanes.default_place()).time_s;
+}
+
+// What crosses the narrowest port of a star, as a part of the bytes.
+TEST(Bound, OfEachOperationOnAStar) {
+  constexpr double kRanks = 16;
+  constexpr double kOthers = (kRanks - 1) / kRanks;
+  const std::map<CollectiveOp, double> share = {
+      {CollectiveOp::kReduce, 1},
+      {CollectiveOp::kBroadcast, 1},
+      {CollectiveOp::kAllReduce, 2 * kOthers},
+      {CollectiveOp::kReduceScatter, kOthers},
+      {CollectiveOp::kAllGather, kOthers},
+      {CollectiveOp::kGather, kOthers},
+      {CollectiveOp::kScatter, kOthers},
+      {CollectiveOp::kAllToAll, kOthers}};
+  const Platform platform = load_platform(star_of(16));
+  const Stack stack = load_stack("ideal");
+  for (const CollectiveOp op : all_collective_ops()) {
+    const double expected_s = share.at(op) * (1 << 28) / kStarBytesPerS;
+    EXPECT_NEAR(bound_s(platform, stack, op, 16, 1 << 28), expected_s, 1e-9 * expected_s)
+        << name_of(op);
+  }
+}
+
+// ceil(log2 P) alphas where an alpha holds the ports, one where it does not.
+TEST(Bound, OfSmallMessagesIsTheirLatency) {
+  const Platform platform = load_platform(star_of(17));
+  Stack stack = load_stack("ideal");
+  EXPECT_NEAR(bound_s(platform, stack, CollectiveOp::kReduce, 17, 4), 5 * kAlpha_s, 1e-15);
+  EXPECT_NEAR(bound_s(platform, stack, CollectiveOp::kReduce, 16, 4), 4 * kAlpha_s, 1e-15);
+  stack.latency_holds_ports = false;
+  EXPECT_NEAR(bound_s(platform, stack, CollectiveOp::kReduce, 17, 4), kAlpha_s, 1e-15);
+}
+
+TEST(Bound, OfOneRankOrNoBytesIsNothing) {
+  const Platform platform = load_platform(star_of(4));
+  const Stack stack = load_stack("ideal");
+  for (const CollectiveOp op : all_collective_ops()) {
+    EXPECT_EQ(bound_s(platform, stack, op, 1, 1 << 20), 0) << name_of(op);
+    EXPECT_EQ(bound_s(platform, stack, op, 4, 0), 0) << name_of(op);
+  }
+}
+
+// kesch, 16 devices a node: a device's link and a node's network adapter both carry 12 GB/s.
+TEST(Bound, OfTwoNodesOfKesch) {
+  const Platform kesch = load_platform("kesch");
+  const Stack stack = load_stack("mvapich2-gdr");
+  const double link = load_link("k80-card", "test", nullptr).bandwidth.value;
+  const double nic = load_link("connect-ib-dual-fdr", "test", nullptr).bandwidth.value;
+  const double bytes = 1 << 28;
+  constexpr double kOthers = 31.0 / 32;
+  const std::map<CollectiveOp, double> expected_s = {
+      {CollectiveOp::kReduce, std::max(bytes / link, bytes / nic)},
+      {CollectiveOp::kBroadcast, std::max(bytes / link, bytes / nic)},
+      {CollectiveOp::kAllReduce, std::max(2 * kOthers * bytes / link, bytes / nic)},
+      {CollectiveOp::kReduceScatter, std::max(kOthers * bytes / link, 0.5 * bytes / nic)},
+      {CollectiveOp::kAllGather, std::max(kOthers * bytes / link, 0.5 * bytes / nic)},
+      {CollectiveOp::kGather, std::max(kOthers * bytes / link, 0.5 * bytes / nic)},
+      {CollectiveOp::kScatter, std::max(kOthers * bytes / link, 0.5 * bytes / nic)},
+      // 16 ranks send half of what they have to the other node.
+      {CollectiveOp::kAllToAll, std::max(kOthers * bytes / link, 16 * 0.5 * bytes / nic)}};
+  for (const CollectiveOp op : all_collective_ops())
+    EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), expected_s.at(op),
+                1e-9 * expected_s.at(op))
+        << name_of(op);
+}
+
+TEST(Bound, IsEnforced) {
+  const Bound bound{.time_s = 1, .reason = "1 GB over 1 GB/s"};
+  EXPECT_NO_THROW(enforce(bound, 1, "a reduce"));
+  EXPECT_NO_THROW(enforce(bound, 1 - 1e-12, "a reduce"));
+  try {
+    enforce(bound, 0.999, "a reduce");
+    FAIL() << "not enforced";
+  } catch (const CheckFailed& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a reduce: 999 ms is below its physical bound 1 s"));
+    EXPECT_THAT(error.what(), HasSubstr("1 GB over 1 GB/s"));
+  }
+}
+
+struct Where {
+  const char* platform;
+  const char* stack;
+};
+
+class EveryCollectiveIsAboveItsBound : public ::testing::TestWithParam<Where> {};
+
+TEST_P(EveryCollectiveIsAboveItsBound, InTheSimulator) {
+  const Platform platform = load_platform(GetParam().platform);
+  const Stack stack = load_stack(GetParam().stack);
+  const Lanes lanes(platform, stack);
+  const Variants variants = {.chunk_bytes = {1 << 16}, .chain_sizes = {4}, .levels = {""}};
+  struct Case {
+    const Collective* collective;
+    CollectiveCall call;
+  };
+  std::vector<Case> cases;
+  for (const Collective* collective : all_collectives())
+    for (const int ranks : {2, 5, 16, 32})
+      for (const std::int64_t bytes : {4, 1 << 20})
+        for (const CollectiveCall& call : calls_of(*collective, ranks, bytes, variants))
+          cases.push_back({collective, call});
+  std::vector<std::function<double()>> tasks;
+  tasks.reserve(cases.size());
+  for (const Case& each : cases)
+    tasks.emplace_back(
+        [&] { return collective_s(platform, stack, *each.collective, each.call); });
+  const std::vector<double> times_s = in_children(tasks);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& [collective, call] = cases[i];
+    const Bound bound = collective_bound(collective->op, call, lanes, lanes.default_place());
+    EXPECT_GE(times_s[i], bound.time_s * (1 - 1e-9))
+        << to_text(*collective, call) << ": " << bound.reason;
+    EXPECT_GT(bound.time_s, 0) << to_text(*collective, call);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Where, EveryCollectiveIsAboveItsBound,
+    ::testing::Values(Where{"star:hosts=32,bandwidth=12.5GB/s,latency=1us", "ideal"},
+                      Where{"star:hosts=32,bandwidth=12.5GB/s,latency=1us", "ideal:eager=8KiB"},
+                      Where{"star:hosts=32,bandwidth=12.5GB/s,latency=1us", "ideal:channels=4"},
+                      Where{"kesch", "ideal"}, Where{"kesch", "mvapich2-gdr"}));
+
+}  // namespace
+}  // namespace forescale::testing
