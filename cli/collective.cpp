@@ -182,7 +182,7 @@ void run(const Options& options) {
     throw InputError({.source = "--root",
                       .path = "",
                       .value = std::to_string(options.root),
-                      .constraint = fmt::format("must be >= 0 and < {}, the ranks", fewest)});
+                      .constraint = fmt::format("must be a rank: 0 to {} of {} ranks", fewest - 1, fewest)});
   inputs.root = static_cast<int>(options.root);
   std::vector<Question> questions;
   for (const std::int64_t count : ranks)

@@ -34,8 +34,8 @@ StepCost step_cost(const Contest& contest, const Lanes& lanes, std::int64_t chun
   const StepTimes at_large = neighbour_step(contest, lanes, large);
   const auto transfer_s = [&](const StepTimes& times) {
     double sum_s = 0;
-    for (int term = 0; term <= std::min(static_cast<int>(last), static_cast<int>(StepTerm::kStaging));
-         ++term)
+    for (int term = 0;
+         term <= std::min(static_cast<int>(last), static_cast<int>(StepTerm::kStaging)); ++term)
       sum_s += times.terms_s[term];
     return sum_s;
   };
@@ -57,8 +57,8 @@ std::string simulated(const Contest& contest, const AlgorithmChoice& choice, std
   options.choices[contest.op] = choice;
   const CollectiveCall call = contest.call(choice, chunks);
   const CollectiveOutcome outcome = simulate_collective(
-      *contest.platform, *contest.stack, {.op = contest.op, .bytes = call.bytes, .label = "crossover"},
-      contest.ranks, options);
+      *contest.platform, *contest.stack,
+      {.op = contest.op, .bytes = call.bytes, .label = "crossover"}, contest.ranks, options);
   const Lanes lanes(*contest.platform, *contest.stack);
   enforce(collective_bound(contest.op, call, lanes, lanes.default_place()), outcome.time_s,
           choice.algorithm);
@@ -111,13 +111,13 @@ StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_
         .devices[static_cast<size_t>(lanes.platform().endpoints[static_cast<size_t>(slot)])]
         .name;
   };
-  return {.terms_s = {latency_s + static_cast<double>(bytes) / cost.bandwidth_bytes_per_s,
-                      overheads_s,
-                      cost.hold_s + cost.o_recv_s + cost.deliver_s - latency_s - overheads_s,
-                      lanes.reduce_s(bytes, place)},
-          .bandwidth_bytes_per_s = cost.bandwidth_bytes_per_s,
-          .from = device(at),
-          .to = device(at - 1)};
+  return {
+      .terms_s = {latency_s + static_cast<double>(bytes) / cost.bandwidth_bytes_per_s, overheads_s,
+                  cost.hold_s + cost.o_recv_s + cost.deliver_s - latency_s - overheads_s,
+                  lanes.reduce_s(bytes, place)},
+      .bandwidth_bytes_per_s = cost.bandwidth_bytes_per_s,
+      .from = device(at),
+      .to = device(at - 1)};
 }
 
 std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& lanes,
@@ -146,10 +146,9 @@ std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lane
 }
 
 SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel) {
-  const auto answers =
-      run_isolated({[&] { return simulated(contest, contest.first, chunks); },
-                    [&] { return simulated(contest, contest.second, chunks); }},
-                   parallel, [](size_t) {});
+  const auto answers = run_isolated({[&] { return simulated(contest, contest.first, chunks); },
+                                     [&] { return simulated(contest, contest.second, chunks); }},
+                                    parallel, [](size_t) {});
   SimulatedTimes times;
   for (const size_t i : {0U, 1U}) {
     const json answer = json::parse(answers[i]);

@@ -13,38 +13,74 @@
 namespace forescale {
 namespace {
 
-// What an operation must move at least, in bytes: out of and into one group of `inside` ranks of
-// `call.rank_count`, and altogether between `groups` equal groups.
+// A group of ranks: how many, whether the root is among them, and the bytes of their blocks.
+struct Group {
+  double ranks = 0;
+  bool has_root = false;
+  double block_bytes = 0;
+};
+
+// What an operation must move at least, in bytes, out of and into a group.
 struct Traffic {
   double out = 0;
   double in = 0;
-  double total = 0;
 };
 
-Traffic traffic(CollectiveOp op, const CollectiveCall& call, double inside, bool has_root,
-                double groups) {
+Traffic traffic(const CollectiveOp op, const CollectiveCall& call, const Group& group) {
   const auto bytes = static_cast<double>(call.bytes);
-  const auto ranks = static_cast<double>(call.rank_count);
-  const double outside = ranks - inside;
+  const double other_blocks = bytes - group.block_bytes;
+  const double other_ranks = call.rank_count - group.ranks;
   switch (op) {
     case CollectiveOp::kReduce:
-      return {has_root ? 0 : bytes, has_root ? bytes : 0, (groups - 1) * bytes};
+      return group.has_root ? Traffic{0, bytes} : Traffic{bytes, 0};
     case CollectiveOp::kBroadcast:
-      return {has_root ? bytes : 0, has_root ? 0 : bytes, (groups - 1) * bytes};
+      return group.has_root ? Traffic{bytes, 0} : Traffic{0, bytes};
     case CollectiveOp::kAllReduce:
-      return {bytes, bytes, 2 * (groups - 1) * bytes};
+      return {bytes, bytes};
     case CollectiveOp::kReduceScatter:
-      return {bytes * outside / ranks, bytes * inside / ranks, (groups - 1) * bytes};
+      return {other_blocks, group.block_bytes};
     case CollectiveOp::kAllGather:
-      return {bytes * inside / ranks, bytes * outside / ranks, (groups - 1) * bytes};
+      return {group.block_bytes, other_blocks};
     case CollectiveOp::kGather:
-      return {has_root ? 0 : bytes * inside / ranks, has_root ? bytes * outside / ranks : 0, 0};
+      return group.has_root ? Traffic{0, other_blocks} : Traffic{group.block_bytes, 0};
     case CollectiveOp::kScatter:
-      return {has_root ? bytes * outside / ranks : 0, has_root ? 0 : bytes * inside / ranks, 0};
+      return group.has_root ? Traffic{other_blocks, 0} : Traffic{0, group.block_bytes};
     case CollectiveOp::kAllToAll:
-      return {bytes * inside * outside / ranks, bytes * inside * outside / ranks, 0};
+      return {group.ranks * other_blocks, other_ranks * group.block_bytes};
   }
   return {};
+}
+
+// What must cross between `groups` groups altogether.
+double total_traffic(CollectiveOp op, const CollectiveCall& call, double groups) {
+  const auto bytes = static_cast<double>(call.bytes);
+  switch (op) {
+    case CollectiveOp::kAllReduce:
+      return 2 * (groups - 1) * bytes;
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kBroadcast:
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAllGather:
+      return (groups - 1) * bytes;
+    default:
+      return 0;  // the groups' own floors say more
+  }
+}
+
+double block_bytes(const CollectiveCall& call, int rank) {
+  return static_cast<double>(
+      block_range(call.bytes, call.rank_count, rank, call.element_bytes).bytes);
+}
+
+// Rounds that a one-port network needs at least: those who know, or have been heard, double.
+double rounds_min(CollectiveOp op, const CollectiveCall& call) {
+  int others = call.rank_count - 1;
+  if (op == CollectiveOp::kGather || op == CollectiveOp::kScatter) {
+    others = 0;
+    for (int rank = 0; rank < call.rank_count; ++rank)
+      if (rank != call.root && block_bytes(call, rank) > 0) ++others;
+  }
+  return std::ceil(std::log2(others + 1));
 }
 
 struct Cuts {
@@ -94,26 +130,35 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   const Platform& platform = lanes.platform();
   const Cuts cuts = find_cuts(platform, ranks, call.root);
   double sum = 0;
+  std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
   for (int rank = 0; rank < ranks; ++rank) {
     const double bandwidth = cuts.ranks_out[static_cast<size_t>(rank)];
-    const Traffic t = traffic(op, call, 1, rank == call.root, ranks);
+    const double block = block_bytes(call, rank);
+    const Traffic t =
+        traffic(op, call, {.ranks = 1, .has_root = rank == call.root, .block_bytes = block});
     raise(bound, t.out, bandwidth, fmt::format("out of rank {}", rank));
     raise(bound, t.in, bandwidth, fmt::format("into rank {}", rank));
     sum += bandwidth;
+    const int device = platform.endpoints[static_cast<size_t>(rank)];
+    blocks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)] +=
+        block;
   }
-  raise(bound, traffic(op, call, 1, false, ranks).total, sum, "between all ranks together");
+  raise(bound, total_traffic(op, call, ranks), sum, "between all ranks together");
   int nodes = 0;
   for (size_t node = 0; node < cuts.ranks_of_node.size(); ++node) {
     const int inside = cuts.ranks_of_node[node];
     if (inside == 0) continue;
     ++nodes;
     if (inside == ranks) continue;
-    const Traffic t = traffic(op, call, inside, static_cast<int>(node) == cuts.root_node, 1);
+    const Traffic t = traffic(op, call,
+                              {.ranks = static_cast<double>(inside),
+                               .has_root = static_cast<int>(node) == cuts.root_node,
+                               .block_bytes = blocks_of_node[node]});
     raise(bound, t.out, cuts.node_out, fmt::format("out of node {}", node));
     raise(bound, t.in, cuts.node_out, fmt::format("into node {}", node));
   }
   if (nodes > 1)
-    raise(bound, traffic(op, call, 1, false, nodes).total, nodes * cuts.node_out,
+    raise(bound, total_traffic(op, call, nodes), nodes * cuts.node_out,
           "between all nodes together");
   // One message at least, of the smallest alpha that any pair of neighbours has.
   const Stack& stack = lanes.stack();
@@ -125,7 +170,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   }
   const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
                         stack.eager_limit.value == 0 && platform.uniform_pairs;
-  const double rounds = one_port ? std::ceil(std::log2(ranks)) : 1;
+  const double needed = rounds_min(op, call);
+  const double rounds = one_port ? needed : std::min(needed, 1.0);
   if (rounds * alpha_s > bound.time_s)
     bound = {rounds * alpha_s,
              fmt::format("{:.0f} message latencies of {}", rounds, to_text(Seconds{alpha_s}))};

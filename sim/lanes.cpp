@@ -189,9 +189,7 @@ double Lanes::bandwidth(const Resource& resource) const {
     case ResourceKind::kWriteCap:
       return stack_.paths[static_cast<size_t>(resource.rule)].write_cap.value;
     case ResourceKind::kConnection:
-      // One message at a time and channel leaves a rank.
-      return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value *
-             stack_.channels;
+      return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value;
     case ResourceKind::kCore:
       return reduction_flow_bytes(1) * platform_.cpu_models.front().reduce_per_core.value;
   }

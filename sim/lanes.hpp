@@ -31,7 +31,8 @@ enum class ResourceKind : std::uint8_t {
 struct Resource {
   ResourceKind kind = ResourceKind::kLink;
   std::int32_t index = 0;
-  std::int32_t rule = -1;  // caps: which path rule of the stack
+  std::int32_t rule = -1;    // caps: which path rule of the stack
+  std::int32_t channel = 0;  // kConnection: each channel of a rank carries one message
   auto operator<=>(const Resource&) const = default;
 };
 

@@ -49,7 +49,8 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       const auto index = static_cast<std::int32_t>(i);
       if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, device, index});
       if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, device, index});
-      if (rule.connection_cap.value > 0) add({ResourceKind::kConnection, device, index});
+      for (int channel = 0; rule.connection_cap.value > 0 && channel < stack.channels; ++channel)
+        add({ResourceKind::kConnection, device, index, channel});
     }
   }
   for (int host : hosts) {
@@ -61,16 +62,17 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
 void Machine::add(const Resource& resource) {
   const double bandwidth = lanes_.bandwidth(resource);
   if (!std::isfinite(bandwidth)) return;
-  const std::string name =
-      fmt::format("{}:{}:{}", static_cast<int>(resource.kind), resource.index, resource.rule);
+  const std::string name = fmt::format("{}:{}:{}:{}", static_cast<int>(resource.kind),
+                                       resource.index, resource.rule, resource.channel);
   resources_[resource] = {.link = world_.add_link(name, bandwidth), .bytes = 0};
 }
 
 SimLink Machine::link(const Resource& resource) const { return resources_.at(resource).link; }
 
-Machine::Path Machine::path_of(const std::vector<Resource>& resources) {
+Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
   Path path;
-  for (const Resource& resource : resources) {
+  for (Resource& resource : resources) {
+    if (resource.kind == ResourceKind::kConnection) resource.channel = channel;
     const auto entry = resources_.find(resource);
     if (entry == resources_.end()) continue;  // never limits
     path.links.push_back(entry->second.link);
@@ -79,10 +81,11 @@ Machine::Path Machine::path_of(const std::vector<Resource>& resources) {
   return path;
 }
 
-const Machine::Path& Machine::path(const Lane& lane) {
-  const auto id = static_cast<size_t>(lane.id);
+const Machine::Path& Machine::path(const Lane& lane, int channel) {
+  const int channels = lanes_.stack().channels;
+  const auto id = static_cast<size_t>(lane.id * channels + channel);
   if (id >= lane_paths_.size()) lane_paths_.resize(id + 1);
-  if (!lane_paths_[id]) lane_paths_[id] = std::make_unique<Path>(path_of(lane.resources));
+  if (!lane_paths_[id]) lane_paths_[id] = std::make_unique<Path>(path_of(lane.resources, channel));
   return *lane_paths_[id];
 }
 

@@ -29,7 +29,7 @@ class Machine {
       for (double* total : carried) *total += bytes;
     }
   };
-  const Path& path(const Lane& lane);
+  const Path& path(const Lane& lane, int channel);
   // One path a stage of a staged lane.
   const std::vector<Path>& stage_paths(const Lane& lane);
   const Path& reduction_path(int rank);
@@ -52,14 +52,14 @@ class Machine {
     double bytes = 0;
   };
   void add(const Resource& resource);
-  Path path_of(const std::vector<Resource>& resources);
+  Path path_of(std::vector<Resource> resources, int channel = 0);
 
   World& world_;
   Lanes lanes_;
   int rank_count_;
   std::map<Resource, Carried> resources_;
   std::vector<int> gpus_;
-  std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id
+  std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id and channel
   std::map<int, std::vector<Path>> stage_paths_;   // by lane id
   std::map<int, Path> reduction_paths_;            // by rank
   std::map<int, Path> copy_out_paths_;

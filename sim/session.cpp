@@ -314,18 +314,21 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
   }
   Communicator& communicator = *slot;
   const std::int64_t number = communicator.next[static_cast<size_t>(rank)]++;
-  auto [entry, fresh] = communicator.open.try_emplace(number);
-  Communicator::Operation& operation = entry->second;
+  auto entry = communicator.open.find(number);
+  const bool fresh = entry == communicator.open.end();
   if (fresh) {
-    operation.step = step;
-    operation.first_rank = rank;
-    CollectiveRun::Settings settings = settings_for(step);
+    CollectiveRun::Settings settings = settings_for(step);  // may throw: nothing is open yet
+    entry = communicator.open.try_emplace(number).first;
+    entry->second.step = step;
+    entry->second.first_rank = rank;
     settings.channel = next_channel_++;
     ProgressGate& gate = *this;
-    operation.run = std::make_shared<CollectiveRun>(std::move(settings), machine_, transport_, gate,
-                                                    options_.timeline);
-  } else if (operation.step.op != step.op || operation.step.bytes != step.bytes ||
-             operation.step.root != step.root) {
+    entry->second.run = std::make_shared<CollectiveRun>(std::move(settings), machine_, transport_,
+                                                        gate, options_.timeline);
+  }
+  Communicator::Operation& operation = entry->second;
+  if (operation.step.op != step.op || operation.step.bytes != step.bytes ||
+      operation.step.root != step.root) {
     throw SimulationStuck(fmt::format(
         "collectives in different order on communicator {}: operation #{} is {} of {} bytes "
         "(\"{}\", root {}) on rank {}, but {} of {} bytes (\"{}\", root {}) on rank {}",

@@ -38,7 +38,7 @@ class Transport::Message final : public Completion {
                                 .peer = send.source,
                                 .bytes = send.bytes});
     }
-    transport.release_send_port(send.source);
+    transport.release_send_port(send.source, channel);
     send.listener->on_sent(send.index);
     delay(cost.o_recv_s, &Message::received);
   }
@@ -93,6 +93,7 @@ class Transport::Message final : public Completion {
   LaneCost cost;
   double eager_copy_s = 0;
   double begin_s = 0;
+  int channel = 0;
   bool eager = false;
   bool matched = false;
   bool is_there = false;
@@ -108,7 +109,10 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
       explicit_staging_(options.explicit_staging) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
-  for (Ports& ports : ports_) ports.free_sends = ports.free_receives = channels;
+  for (Ports& ports : ports_) {
+    ports.free_receives = channels;
+    for (int channel = channels; channel-- > 0;) ports.free_sends.push_back(channel);
+  }
 }
 
 Transport::~Transport() = default;
@@ -124,8 +128,6 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
   message->send = post;
   message->cost = machine_.lanes().cost(lane, post.bytes);
   message->lane = &lane;
-  message->path = &machine_.path(lane);
-  message->path->account(static_cast<double>(post.bytes));
   message->eager = machine_.lanes().is_eager(post.bytes);
   message->matched = false;
   message->is_there = false;
@@ -147,6 +149,8 @@ void Transport::post_send(const MessagePost& post) {
   if (message->eager) {
     // The sender goes on after its own copy, whether or not anybody receives.
     message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
+    message->path = &machine_.path(*message->lane, 0);
+    message->path->account(static_cast<double>(post.bytes));
     world_.after(message->cost.hold_s + message->eager_copy_s, [this, message] {
       message->send.listener->on_sent(message->send.index);
       world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
@@ -207,7 +211,7 @@ bool Transport::may_start(const Message& message) {
     watch(destination);
     return false;
   }
-  return ports_[static_cast<size_t>(message.send.source)].free_sends > 0 &&
+  return !ports_[static_cast<size_t>(message.send.source)].free_sends.empty() &&
          ports_[static_cast<size_t>(destination)].free_receives > 0;
 }
 
@@ -237,7 +241,11 @@ bool Transport::start_one_of(const std::vector<Message*>& waiting) {
 }
 
 void Transport::start(Message* message) {
-  --ports_[static_cast<size_t>(message->send.source)].free_sends;
+  std::vector<int>& channels = ports_[static_cast<size_t>(message->send.source)].free_sends;
+  message->channel = channels.back();
+  channels.pop_back();
+  message->path = &machine_.path(*message->lane, message->channel);
+  message->path->account(static_cast<double>(message->send.bytes));
   --ports_[static_cast<size_t>(message->send.destination)].free_receives;
   message->begin_s = world_.now_s();
   if (explicit_staging_ && !message->lane->stages.empty() && message->send.bytes > 0) {
@@ -271,9 +279,9 @@ void Transport::start_explicitly(Message* message) {
   });
 }
 
-void Transport::release_send_port(int rank) {
+void Transport::release_send_port(int rank, int channel) {
   Ports& ports = ports_[static_cast<size_t>(rank)];
-  ++ports.free_sends;
+  ports.free_sends.push_back(channel);
   start_one_of(ports.waiting_sends);
 }
 

@@ -92,7 +92,7 @@ class Transport {
     std::vector<MessagePost> receives;
   };
   struct Ports {
-    int free_sends = 0;
+    std::vector<int> free_sends;  // channels
     int free_receives = 0;
     std::vector<Message*> waiting_sends;  // matched, but may not start
     std::vector<Message*> waiting_receives;
@@ -108,7 +108,7 @@ class Transport {
   bool start_one_of(const std::vector<Message*>& waiting);
   void start(Message* message);
   void start_explicitly(Message* message);
-  void release_send_port(int rank);
+  void release_send_port(int rank, int channel);
   void release_receive_port(int rank);
 
   Machine& machine_;

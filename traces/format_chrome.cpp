@@ -6,6 +6,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -15,9 +16,11 @@
 namespace forescale {
 namespace {
 
-constexpr double kMicroseconds = 1e6;
 constexpr int kTracks = 7;
 constexpr int kOverlapMax = 64;  // threads for the overlapping spans of one track
+
+// Whole nanoseconds, so that slices which touch still touch when begin and length are written.
+double microseconds(double time_s) { return std::round(time_s * 1e9) / 1e3; }
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -83,7 +86,8 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
                ",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
                "\"dur\":{:.3f}",
                quoted(timeline.labels()[static_cast<size_t>(span.label)]), node, thread,
-               span.begin_s * kMicroseconds, (span.end_s - span.begin_s) * kMicroseconds);
+               microseconds(span.begin_s),
+               microseconds(span.end_s) - microseconds(span.begin_s));
     if (span.bytes > 0)
       fmt::print(out, ",\"args\":{{\"bytes\":{},\"peer\":{}}}", span.bytes, span.peer);
     out << "}";
@@ -97,7 +101,7 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
                  ",\n{{\"ph\":\"{}\",\"name\":\"message\",\"cat\":\"message\",\"id\":{},\"pid\":{},"
                  "\"tid\":{},\"ts\":{:.3f}{}}}",
                  is_begin ? "s" : "f", is_begin ? i : i - 1, node, thread,
-                 (is_begin ? span.begin_s : span.end_s) * kMicroseconds,
+                 microseconds(is_begin ? span.begin_s : span.end_s),
                  is_begin ? "" : ",\"bp\":\"e\"");
   }
   out << "\n]}\n";

@@ -212,9 +212,9 @@ TEST(Eager, SimulatorAndCostEngineAgree) {
     // Eager in all messages, in none, and in chunks only.
     for (const std::int64_t bytes : {4LL * 1000, 4LL * 4000 * rank_count})
       for (const Collective* collective : all_collectives())
-        for (const CollectiveCall& call : calls_of(
-                 *collective, rank_count, bytes,
-                 {.chunk_bytes = {0, 4 * 1000}, .chain_sizes = {4}, .levels = {""}}))
+        for (const CollectiveCall& call :
+             calls_of(*collective, rank_count, bytes,
+                      {.chunk_bytes = {0, 4 * 1000}, .chain_sizes = {4}, .levels = {""}}))
           if (one_at_a_time.count(collective->name) != 0)
             cases.push_back({.collective = collective, .call = call});
     const std::vector<double> times_s = simulated_s(platform, stack, cases);

@@ -24,15 +24,14 @@ double bound_s(const Platform& platform, const Stack& stack, CollectiveOp op, in
 TEST(Bound, OfEachOperationOnAStar) {
   constexpr double kRanks = 16;
   constexpr double kOthers = (kRanks - 1) / kRanks;
-  const std::map<CollectiveOp, double> share = {
-      {CollectiveOp::kReduce, 1},
-      {CollectiveOp::kBroadcast, 1},
-      {CollectiveOp::kAllReduce, 2 * kOthers},
-      {CollectiveOp::kReduceScatter, kOthers},
-      {CollectiveOp::kAllGather, kOthers},
-      {CollectiveOp::kGather, kOthers},
-      {CollectiveOp::kScatter, kOthers},
-      {CollectiveOp::kAllToAll, kOthers}};
+  const std::map<CollectiveOp, double> share = {{CollectiveOp::kReduce, 1},
+                                                {CollectiveOp::kBroadcast, 1},
+                                                {CollectiveOp::kAllReduce, 2 * kOthers},
+                                                {CollectiveOp::kReduceScatter, kOthers},
+                                                {CollectiveOp::kAllGather, kOthers},
+                                                {CollectiveOp::kGather, kOthers},
+                                                {CollectiveOp::kScatter, kOthers},
+                                                {CollectiveOp::kAllToAll, kOthers}};
   const Platform platform = load_platform(star_of(16));
   const Stack stack = load_stack("ideal");
   for (const CollectiveOp op : all_collective_ops()) {
@@ -80,8 +79,7 @@ TEST(Bound, OfTwoNodesOfKesch) {
       // 16 ranks send half of what they have to the other node.
       {CollectiveOp::kAllToAll, std::max(kOthers * bytes / link, 16 * 0.5 * bytes / nic)}};
   for (const CollectiveOp op : all_collective_ops())
-    EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), expected_s.at(op),
-                1e-9 * expected_s.at(op))
+    EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), expected_s.at(op), 1e-9 * expected_s.at(op))
         << name_of(op);
 }
 
@@ -123,8 +121,7 @@ TEST_P(EveryCollectiveIsAboveItsBound, InTheSimulator) {
   std::vector<std::function<double()>> tasks;
   tasks.reserve(cases.size());
   for (const Case& each : cases)
-    tasks.emplace_back(
-        [&] { return collective_s(platform, stack, *each.collective, each.call); });
+    tasks.emplace_back([&] { return collective_s(platform, stack, *each.collective, each.call); });
   const std::vector<double> times_s = in_children(tasks);
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [collective, call] = cases[i];

@@ -17,8 +17,7 @@ constexpr double kWire = 5e9;
 constexpr double kWireLatency_s = 1e-6;
 
 Platform cluster(int gpus, double uplink = kLane, int sockets = 1) {
-  return read_platform(
-      fmt::format(R"({{
+  return read_platform(fmt::format(R"({{
         "format": "forescale-platform-1", "name": "cluster",
         "link_classes": {{
           "lane": {{"bandwidth_bytes_per_s": {0}, "latency_s": {1}}},
@@ -29,9 +28,9 @@ Platform cluster(int gpus, double uplink = kLane, int sockets = 1) {
                  "cpu": "xeon-e5-2690v3", {7} "switch_link": "uplink", "card_link": "lane",
                  "nics": [{{"socket": 0, "class": "lane"}}]}},
         "fabric": {{"layout": "star", "link": "wire"}}}})",
-                  kLane, kLaneLatency_s, uplink, kWire, kWireLatency_s, sockets, gpus,
-                  sockets > 1 ? R"("socket_link": "qpi",)" : ""),
-      "cluster.json");
+                                   kLane, kLaneLatency_s, uplink, kWire, kWireLatency_s, sockets,
+                                   gpus, sockets > 1 ? R"("socket_link": "qpi",)" : ""),
+                       "cluster.json");
 }
 
 // gpu, switch, cpu, nic, hub and the same back.
@@ -102,8 +101,7 @@ TEST(Message, EagerSenderPaysACopyAndTheReceiverAnother) {
   const double copy_s = 8192 / platform.cpu_models.front().copy_per_core.value;
   const auto ends = ends_s(platform, stack, stream_of(2, 0, 1, 1, 8192));
   expect_near(ends[0], 2e-6 + copy_s);
-  expect_near(ends[1],
-              2e-6 + copy_s + 8192 / kWire + 5e-6 + kInterNode_s + 3e-6 + copy_s);
+  expect_near(ends[1], 2e-6 + copy_s + 8192 / kWire + 5e-6 + kInterNode_s + 3e-6 + copy_s);
 }
 
 // Rank 1 receives only after the kernel of 1 s; the eager bytes have long been there.
@@ -116,8 +114,8 @@ TEST(Message, EagerSenderDoesNotWaitForTheReceiver) {
       const CollectiveStep step = install(stream_of(2, 0, 1, 1, 4096));
       return program_ends_s(platform, stack, 2, pattern_options(), [&](Worker& worker) {
         if (worker.rank() == 1)
-          worker.run(Kernel{
-              .stream = 0, .duration_s = 1, .phase = Phase::kForward, .label = "late"});
+          worker.run(
+              Kernel{.stream = 0, .duration_s = 1, .phase = Phase::kForward, .label = "late"});
         worker.run(step);
       });
     });
@@ -184,18 +182,15 @@ TEST(Ports, ExchangeTakesAsLongAsOneMessage) {
   Pattern pattern(2);
   pattern[0] = {send_bytes(1, kMiB), recv_bytes(1, kMiB)};
   pattern[1] = {send_bytes(0, kMiB), recv_bytes(0, kMiB)};
-  expect_near(last_end_s(star, load_stack("ideal"), pattern),
-              kAlpha_s + kMiB / kStarBytesPerS);
+  expect_near(last_end_s(star, load_stack("ideal"), pattern), kAlpha_s + kMiB / kStarBytesPerS);
 }
 
 TEST(Ports, ExchangeOnHalfDuplexLinksTakesTwice) {
-  const Platform star =
-      load_platform("star:hosts=2,bandwidth=12.5GB/s,latency=1us,duplex=half");
+  const Platform star = load_platform("star:hosts=2,bandwidth=12.5GB/s,latency=1us,duplex=half");
   Pattern pattern(2);
   pattern[0] = {send_bytes(1, kMiB), recv_bytes(1, kMiB)};
   pattern[1] = {send_bytes(0, kMiB), recv_bytes(0, kMiB)};
-  expect_near(last_end_s(star, load_stack("ideal"), pattern),
-              kAlpha_s + 2 * kMiB / kStarBytesPerS);
+  expect_near(last_end_s(star, load_stack("ideal"), pattern), kAlpha_s + 2 * kMiB / kStarBytesPerS);
 }
 
 // ---- caps ----
@@ -276,9 +271,8 @@ TEST(Staged, MessageIsOverheadsPlusTheSlowestStagePlusTheFill) {
   const Platform platform = cluster(1);
   // To the CPU, through the fabric, from the CPU: each hop's latency once.
   for (const int segments : {1, 4, 64})
-    expect_near(
-        last_end_s(platform, staged(), stream_of(2, 0, 1, 1, segments * 256 * 1024)),
-        staged_s(platform, segments) + kInterNode_s, fmt::format("{} segments", segments));
+    expect_near(last_end_s(platform, staged(), stream_of(2, 0, 1, 1, segments * 256 * 1024)),
+                staged_s(platform, segments) + kInterNode_s, fmt::format("{} segments", segments));
 }
 
 TEST(Staged, SenderIsFreeBeforeTheFillDrains) {
@@ -290,8 +284,7 @@ TEST(Staged, SmallMessageIsOneSegmentOfItsOwnSize) {
   const Platform platform = cluster(1);
   const double copy = std::min(kLane, platform.gpu_models.front().host_copy.value);
   expect_near(last_end_s(platform, staged(), stream_of(2, 0, 1, 1, 1000)),
-              2e-6 + 8e-6 + 1000 / kWire + 3e-6 + 2 * (8e-6 + 1000 / copy) + 5e-6 +
-                  kInterNode_s);
+              2e-6 + 8e-6 + 1000 / kWire + 3e-6 + 2 * (8e-6 + 1000 / copy) + 5e-6 + kInterNode_s);
 }
 
 // The formula is the pipeline's own time where nothing contends and segments are equal; o_recv
@@ -304,8 +297,8 @@ TEST(Staged, ExplicitSegmentsTakeAsLongAsTheFormula) {
   options.explicit_staging = true;
   for (const int segments : {1, 4, 64}) {
     const Pattern pattern = stream_of(2, 0, 1, 1, segments * 256 * 1024);
-    expect_near(ends_s(platform, stack, pattern, options)[1],
-                ends_s(platform, stack, pattern)[1], fmt::format("{} segments", segments));
+    expect_near(ends_s(platform, stack, pattern, options)[1], ends_s(platform, stack, pattern)[1],
+                fmt::format("{} segments", segments));
   }
 }
 
@@ -337,9 +330,11 @@ TEST(Contention, SixteenGpusOfKeschShareTheirNic) {
   const auto sent_s = [&](int pairs) {
     return ends_s(kesch, stack, pairs_between_nodes(pairs, 16 * kMiB, 16)).front();
   };
-  const double nic = kesch.bandwidth(kesch.fabric_route(kesch.nic_of(kesch.endpoints[0]),
-                                                        kesch.nic_of(kesch.endpoints[16]))
-                                         .capacities.front())
+  const double nic = kesch
+                         .bandwidth(kesch
+                                        .fabric_route(kesch.nic_of(kesch.endpoints[0]),
+                                                      kesch.nic_of(kesch.endpoints[16]))
+                                        .capacities.front())
                          .value;
   for (const int pairs : {1, 2, 4, 16})
     expect_near(sent_s(pairs), 2e-6 + pairs * 16.0 * kMiB / nic, fmt::format("{}", pairs));
@@ -399,8 +394,8 @@ TEST(GpuReduction, SharesTheGpuWithARunningKernel) {
     return seen;
   });
   const double work_s = 3 * 64.0 * kMiB / gpu.memory_bandwidth.value;
-  expect_near(times[0], peer_s(64 * kMiB) + gpu.kernel_launch.value + 2 * work_s +
-                            gpu.synchronize.value,
+  expect_near(times[0],
+              peer_s(64 * kMiB) + gpu.kernel_launch.value + 2 * work_s + gpu.synchronize.value,
               "the reduction at half speed");
   expect_near(times[1], 1 + work_s, "the kernel gives up what the reduction takes");
 }
@@ -461,8 +456,7 @@ TEST(ThroughHost, CopiesShareTheUplinkAndKeepToTheStacksRate) {
     rule.through_host_bandwidth = {rate};
     stack.selection["all-to-all"] = {rule};
     return numbers_in_child([&] {
-             const CollectiveStep step =
-                 install(Pattern(static_cast<size_t>(ranks)), 16 * kMiB);
+             const CollectiveStep step = install(Pattern(static_cast<size_t>(ranks)), 16 * kMiB);
              return program_ends_s(platform, stack, ranks, {},
                                    [&](Worker& worker) { worker.run(step); });
            })

@@ -113,11 +113,11 @@ TEST(Stuck, SwappedCollectivesNameTheOperationAndBothRanks) {
     worker.run(worker.rank() == 0 ? weights : gradients);
     worker.run(worker.rank() == 0 ? gradients : weights);
   });
-  EXPECT_THAT(text, AllOf(HasSubstr("different order on communicator 0"),
-                          HasSubstr("operation #1 is"), HasSubstr("broadcast of 64 bytes"),
-                          HasSubstr("reduce of 128 bytes"), HasSubstr("on rank 0"),
-                          HasSubstr("on rank 1"), HasSubstr("\"weights\""),
-                          HasSubstr("\"gradients\"")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("different order on communicator 0"), HasSubstr("operation #1 is"),
+                    HasSubstr("broadcast of 64 bytes"), HasSubstr("reduce of 128 bytes"),
+                    HasSubstr("on rank 0"), HasSubstr("on rank 1"), HasSubstr("\"weights\""),
+                    HasSubstr("\"gradients\"")));
 }
 
 // On two communicators the same program is right.
@@ -128,8 +128,7 @@ TEST(Stuck, SwappedCollectivesOnTwoCommunicatorsFinish) {
                     weights.communicator = 1;
                     const CollectiveStep gradients =
                         step_of(CollectiveOp::kReduce, 128, "gradients");
-                    const Request first =
-                        worker.start(worker.rank() == 0 ? weights : gradients);
+                    const Request first = worker.start(worker.rank() == 0 ? weights : gradients);
                     worker.run(worker.rank() == 0 ? gradients : weights);
                     worker.wait(first);
                   }),
@@ -148,9 +147,8 @@ TEST(Stuck, RankThatNeverCallsIsNamedByThoseWhoWait) {
   const std::string text = stuck(4, [](Worker& worker) {
     if (worker.rank() != 3) worker.run(step_of(CollectiveOp::kReduce, 64, "gradients"));
   });
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("rank 0 (main thread) waits for reduce #0 \"gradients\""),
-                    HasSubstr("unmatched: rank 2 waits to receive 64 bytes from rank 3")));
+  EXPECT_THAT(text, AllOf(HasSubstr("rank 0 (main thread) waits for reduce #0 \"gradients\""),
+                          HasSubstr("unmatched: rank 2 waits to receive 64 bytes from rank 3")));
 }
 
 TEST(Stuck, SignalThatNobodySetsNamesTheThread) {
@@ -237,7 +235,9 @@ std::vector<std::string> run_one(const std::function<std::string()>& task) {
 TEST(RunIsolated, KeepsTheOrderOfTheTasksAndLongTexts) {
   std::vector<std::function<std::string()>> tasks;
   for (int i = 0; i < 20; ++i)
-    tasks.emplace_back([i] { return std::string(static_cast<size_t>(1 + 300000 * (i % 3)), static_cast<char>('a' + i)); });
+    tasks.emplace_back([i] {
+      return std::string(static_cast<size_t>(1 + 300000 * (i % 3)), static_cast<char>('a' + i));
+    });
   std::vector<size_t> done;
   const auto texts = run_isolated(tasks, 4, [&](size_t finished) { done.push_back(finished); });
   ASSERT_EQ(texts.size(), tasks.size());
@@ -286,10 +286,10 @@ TEST(RunIsolated, OtherErrorsKeepTheirKindAndText) {
 // The first by order, whichever ends first.
 TEST(RunIsolated, ThrowsTheFirstTasksError) {
   try {
-    run_isolated({[] { return std::string("fine"); },
-                  []() -> std::string { throw CheckFailed("second"); },
-                  []() -> std::string { throw SimulationStuck("third"); }},
-                 3, [](size_t) {});
+    run_isolated(
+        {[] { return std::string("fine"); }, []() -> std::string { throw CheckFailed("second"); },
+         []() -> std::string { throw SimulationStuck("third"); }},
+        3, [](size_t) {});
     FAIL() << "no error";
   } catch (const CheckFailed& error) {
     EXPECT_STREQ(error.what(), "second");

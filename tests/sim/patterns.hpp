@@ -57,9 +57,9 @@ inline SessionOptions pattern_options() {
 }
 
 // When each rank has done its part; `program` runs the step (and what else it likes) on a rank.
-inline std::vector<double> program_ends_s(
-    const Platform& platform, const Stack& stack, int rank_count, const SessionOptions& options,
-    const std::function<void(Worker&)>& program) {
+inline std::vector<double> program_ends_s(const Platform& platform, const Stack& stack,
+                                          int rank_count, const SessionOptions& options,
+                                          const std::function<void(Worker&)>& program) {
   std::vector<double> ends_s(static_cast<size_t>(rank_count));
   Session session(platform, stack, rank_count, options);
   for (int rank = 0; rank < rank_count; ++rank)

@@ -18,8 +18,8 @@ const CollectiveStep kBroadcast = {.op = CollectiveOp::kBroadcast,
                                    .label = "weights"};
 
 void compute(Worker& worker) {
-  worker.run(Kernel{
-      .stream = 0, .duration_s = kKernel_s, .phase = Phase::kForward, .label = "layer"});
+  worker.run(
+      Kernel{.stream = 0, .duration_s = kKernel_s, .phase = Phase::kForward, .label = "layer"});
 }
 
 std::vector<double> ends_of(Progress progress, const std::string& algorithm, int rank_count,
@@ -61,8 +61,8 @@ TEST(Progress, InsideCallsOnlyTheFirstHopHides) {
 // Root 0 sends to 2 and then to 1; 2 forwards to 3. Only the first of the root's sends hides.
 TEST(Progress, InsideCallsATreeWaitsToo) {
   const auto ends = ends_of(Progress::kInsideCalls, "binomial", 4, post_compute_wait);
-  expect_ends(ends, {kKernel_s + kHop_s, kKernel_s + kHop_s, kKernel_s + kHop_s,
-                     kKernel_s + kHop_s});
+  expect_ends(ends,
+              {kKernel_s + kHop_s, kKernel_s + kHop_s, kKernel_s + kHop_s, kKernel_s + kHop_s});
 }
 
 // The helper thread computes, the main thread stays inside the call: full overlap without help.

@@ -35,10 +35,9 @@ TrainingOutcome outcome_of(const Platform& platform, const Stack& stack, const S
   return simulate_training(platform, stack, schedule, jobs, {});
 }
 
-double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule,
-                   int gpus, const TrainingJob& job) {
-  return in_child(
-      [&] { return outcome_of(platform, stack, schedule, gpus, job).iteration_s; });
+double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule, int gpus,
+                   const TrainingJob& job) {
+  return in_child([&] { return outcome_of(platform, stack, schedule, gpus, job).iteration_s; });
 }
 
 double iteration_s(const std::string& platform, const std::string& stack,
@@ -47,10 +46,8 @@ double iteration_s(const std::string& platform, const std::string& stack,
                      Registry<Schedule>::find(schedule, "test"), gpus, job_of(4, 3));
 }
 
-double alone_s(const Platform& platform, const Stack& stack, const CollectiveStep& step,
-               int gpus) {
-  return in_child(
-      [&] { return simulate_collective(platform, stack, step, gpus, {}).time_s; });
+double alone_s(const Platform& platform, const Stack& stack, const CollectiveStep& step, int gpus) {
+  return in_child([&] { return simulate_collective(platform, stack, step, gpus, {}).time_s; });
 }
 
 // ---- phases: the sum of its parts ----
@@ -79,12 +76,11 @@ TEST_P(Phases, IterationIsTheSumOfItsParts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, Phases,
-    ::testing::Values(
-        Setting{"star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
-        Setting{"star:hosts=16,bandwidth=12.5GB/s,latency=1us",
-                "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
-        Setting{"kesch", "mvapich2-gdr", 2}, Setting{"pcie:gpu=k80", "caffe-p2p", 2},
-        Setting{"kesch", "mvapich2-2.2", 2}, Setting{"kesch", "mvapich2-gdr", 1}));
+    ::testing::Values(Setting{"star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
+                      Setting{"star:hosts=16,bandwidth=12.5GB/s,latency=1us",
+                              "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
+                      Setting{"kesch", "mvapich2-gdr", 2}, Setting{"pcie:gpu=k80", "caffe-p2p", 2},
+                      Setting{"kesch", "mvapich2-2.2", 2}, Setting{"kesch", "mvapich2-gdr", 1}));
 
 // Where ranks leave the broadcast at different times, those who wait are met half-way.
 TEST(PhasesOfManyGpus, IterationIsAtMostTheSumOfItsParts) {
@@ -166,9 +162,8 @@ PredictionInputs inputs_of(const std::string& schedule, std::int64_t batch) {
 
 // The same prediction, as bytes.
 std::string prediction_text(const PredictionInputs& inputs, int gpus) {
-  return run_isolated(
-             {[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }}, 1,
-             [](size_t) {})
+  return run_isolated({[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }},
+                      1, [](size_t) {})
       .front();
 }
 
@@ -195,8 +190,7 @@ TEST_P(EverySchedule, FinishesAboveItsBoundInASteadyState) {
     EXPECT_NEAR(parts(point.root_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
     EXPECT_NEAR(parts(point.mean_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
     if (gpus == 1) {
-      EXPECT_NEAR(point.iteration_s, inputs.compute.iteration_s(1024),
-                  1e-9 * point.iteration_s)
+      EXPECT_NEAR(point.iteration_s, inputs.compute.iteration_s(1024), 1e-9 * point.iteration_s)
           << name << ": one GPU only computes";
     }
   }

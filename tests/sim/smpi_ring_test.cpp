@@ -7,8 +7,8 @@
 // simulated time, as with our stack `ideal`. What is left between them is that SMPI starts the
 // delay when the sender sends and shares links while latencies run.
 #include <gtest/gtest.h>
-#include <simgrid/s4u.hpp>
 #include <smpi/smpi.h>
+#include <simgrid/s4u.hpp>
 
 #include "tests/sim/simulations.hpp"
 

@@ -1,0 +1,282 @@
+// Stack files: all of the catalogue, which rule applies, what a mistake is told.
+#include "models/stack.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "models/data_files.hpp"
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A folder for the stack files of one test.
+class StackFiles : public ::testing::Test {
+ protected:
+  StackFiles() {
+    folder_ = ::testing::TempDir() + "forescale_stack_XXXXXX";
+    if (mkdtemp(folder_.data()) == nullptr) ADD_FAILURE() << "no folder " << folder_;
+  }
+  ~StackFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const json& content) const {
+    std::string path = folder_ + "/" + name;
+    std::ofstream(path) << content;
+    return path;
+  }
+  // What loading `content` is told after its path.
+  std::string refusal_of(const json& content) const {
+    const std::string path = write("bad.json", content);
+    const std::string text = refusal([&] { load_stack(path); });
+    return text.starts_with(path) ? text.substr(path.size() + 1) : text;
+  }
+  // The same of a good stack after putting `value` at a JSON pointer.
+  std::string refusal_with(const char* place, const json& value) const {
+    json content = good();
+    content[json::json_pointer(place)] = value;
+    return refusal_of(content);
+  }
+
+  static json good() {
+    return json::parse(R"({
+      "format": "forescale-stack-1", "name": "mine", "description": "a test",
+      "channels": 2, "eager_limit_bytes": "4KiB", "latency_holds_ports": false,
+      "progress": "hardware",
+      "reduction": {"place": "gpu", "overlaps_transfer": true},
+      "host_reduction": {"place": "cpu", "overlaps_transfer": false},
+      "paths": [
+        {"where": "peer", "buffers": "gpu", "mechanism": "direct", "o_send_s": "1us"},
+        {"where": "any", "buffers": "gpu", "up_to_bytes": 8192, "mechanism": "direct",
+         "o_send_s": "2us", "o_recv_s": "3us", "latency_s": "4us",
+         "connection_cap_bytes_per_s": "1GB/s", "read_cap_bytes_per_s": "2GB/s",
+         "write_cap_bytes_per_s": "3GB/s"},
+        {"where": "any", "buffers": "gpu", "mechanism": "staged", "segment_bytes": "256KiB",
+         "segment_overhead_s": "5us"},
+        {"where": "any", "buffers": "host", "mechanism": "direct"}],
+      "selection": {
+        "reduce": [
+          {"up_to_ranks": 8, "up_to_bytes": 1024, "algorithm": "flat"},
+          {"up_to_ranks": 8, "algorithm": "chain", "chunk_bytes": "1MiB"},
+          {"algorithm": "cb", "chain_size": 4, "through_host": true,
+           "through_host_bytes_per_s": "5GB/s"}],
+        "broadcast": [{"up_to_ranks": 16, "algorithm": "binomial"}]}})");
+  }
+
+  std::string folder_;
+};
+
+TEST(StackCatalogue, EveryFileLoadsInEveryScenario) {
+  EXPECT_GE(catalogue("models/stacks").size(), 5u);
+  for (const std::string& name : catalogue("models/stacks"))
+    for (const Scenario scenario : {Scenario::kNominal, Scenario::kFast, Scenario::kSlow}) {
+      const Stack stack = load_stack(name, scenario);
+      EXPECT_EQ(stack.name, name);
+      EXPECT_FALSE(stack.description.empty()) << name;
+      EXPECT_FALSE(stack.paths.empty()) << name;
+      EXPECT_FALSE(stack.selection.empty()) << name;
+    }
+}
+
+TEST(StackCatalogue, EveryNumberHasASourceOrIsAssumed) {
+  for (const std::string& name : catalogue("models/stacks"))
+    for (const NumberSource& number : load_stack(name).provenance.numbers) {
+      EXPECT_FALSE(number.source.empty()) << name << number.path;
+      if (!number.assumed) continue;
+      EXPECT_NE(number.fast, number.slow) << name << number.path;
+    }
+}
+
+TEST(StackCatalogue, AssumptionsMoveTimesTheRightWay) {
+  for (const std::string& name : catalogue("models/stacks")) {
+    const Stack fast = load_stack(name, Scenario::kFast);
+    const Stack slow = load_stack(name, Scenario::kSlow);
+    ASSERT_EQ(fast.paths.size(), slow.paths.size());
+    for (size_t i = 0; i < fast.paths.size(); ++i) {
+      EXPECT_LE(fast.paths[i].o_send, slow.paths[i].o_send) << name << " path " << i;
+      EXPECT_LE(fast.paths[i].o_recv, slow.paths[i].o_recv) << name << " path " << i;
+      EXPECT_LE(fast.paths[i].latency, slow.paths[i].latency) << name << " path " << i;
+      EXPECT_LE(fast.paths[i].segment_overhead, slow.paths[i].segment_overhead)
+          << name << " path " << i;
+      EXPECT_GE(fast.paths[i].read_cap, slow.paths[i].read_cap) << name << " path " << i;
+    }
+  }
+}
+
+TEST_F(StackFiles, EveryKeyIsRead) {
+  const Stack stack = load_stack(write("mine.json", good()));
+  EXPECT_EQ(stack.name, "mine");
+  EXPECT_EQ(stack.channels, 2);
+  EXPECT_EQ(stack.eager_limit.value, 4096);
+  EXPECT_FALSE(stack.latency_holds_ports);
+  EXPECT_EQ(stack.progress, Progress::kHardware);
+  EXPECT_EQ(stack.reduction.place, ReductionPlace::kGpu);
+  EXPECT_TRUE(stack.reduction.overlaps_transfer);
+  EXPECT_EQ(stack.host_reduction.place, ReductionPlace::kCpu);
+  ASSERT_EQ(stack.paths.size(), 4u);
+  EXPECT_DOUBLE_EQ(stack.paths[1].o_send.value, 2e-6);
+  EXPECT_DOUBLE_EQ(stack.paths[1].o_recv.value, 3e-6);
+  EXPECT_DOUBLE_EQ(stack.paths[1].latency.value, 4e-6);
+  EXPECT_DOUBLE_EQ(stack.paths[1].connection_cap.value, 1e9);
+  EXPECT_DOUBLE_EQ(stack.paths[1].read_cap.value, 2e9);
+  EXPECT_DOUBLE_EQ(stack.paths[1].write_cap.value, 3e9);
+  EXPECT_TRUE(stack.paths[2].staged);
+  EXPECT_EQ(stack.paths[2].segment.value, 256 << 10);
+  EXPECT_DOUBLE_EQ(stack.paths[2].segment_overhead.value, 5e-6);
+  const SelectionRule& last = stack.selection.at("reduce").back();
+  EXPECT_EQ(last.chain_size, 4);
+  EXPECT_TRUE(last.through_host);
+  EXPECT_DOUBLE_EQ(last.through_host_bandwidth.value, 5e9);
+}
+
+TEST_F(StackFiles, FirstFittingPathIsTaken) {
+  const Stack stack = load_stack(write("mine.json", good()));
+  const auto index = [&](const char* where, BufferPlace place, std::int64_t bytes) {
+    return &stack.path(where, place, bytes) - stack.paths.data();
+  };
+  EXPECT_EQ(index("peer", BufferPlace::kGpu, 1 << 30), 0);
+  EXPECT_EQ(index("cross-socket", BufferPlace::kGpu, 8192), 1);
+  EXPECT_EQ(index("cross-socket", BufferPlace::kGpu, 8193), 2);
+  EXPECT_EQ(index("inter-node", BufferPlace::kGpu, 0), 1);
+  EXPECT_EQ(index("peer", BufferPlace::kHost, 1), 3);
+  Stack narrow = stack;
+  narrow.paths.resize(1);
+  EXPECT_EQ(refusal([&] { narrow.path("inter-node", BufferPlace::kGpu, 64); }),
+            "stack mine:/paths: has no path for inter-node of gpu buffers, 64 bytes");
+}
+
+TEST_F(StackFiles, FirstFittingSelectionIsTaken) {
+  const Stack stack = load_stack(write("mine.json", good()));
+  EXPECT_EQ(stack.select("reduce", 8, 1024).algorithm, "flat");
+  EXPECT_EQ(stack.select("reduce", 8, 1025).algorithm, "chain");
+  EXPECT_EQ(stack.select("reduce", 8, 1025).chunk_bytes, 1 << 20);
+  EXPECT_EQ(stack.select("reduce", 9, 1).algorithm, "cb");
+  EXPECT_EQ(stack.select("broadcast", 16, 1).algorithm, "binomial");
+  EXPECT_EQ(refusal([&] { stack.select("broadcast", 17, 4); }),
+            "stack mine:/selection/broadcast: chooses no algorithm for 17 ranks and 4 bytes; "
+            "name one with --algorithm");
+  EXPECT_THAT(refusal([&] { stack.select("all-reduce", 2, 4); }),
+              HasSubstr("stack mine:/selection/all-reduce"));
+}
+
+TEST_F(StackFiles, ExtendingStatesOnlyWhatDiffers) {
+  const std::string base = write("base.json", good());
+  const Stack stack =
+      load_stack(write("mine.json", {{"format", "forescale-stack-1"},
+                                     {"name", "derived"},
+                                     {"description", "a test"},
+                                     {"extends", base},
+                                     {"progress", "inside-calls"},
+                                     {"selection", {{"reduce", {{{"algorithm", "ring"}}}}}}}));
+  EXPECT_EQ(stack.name, "derived");
+  EXPECT_EQ(stack.progress, Progress::kInsideCalls);
+  EXPECT_EQ(stack.channels, 2);
+  EXPECT_EQ(stack.paths.size(), 4u);
+  ASSERT_EQ(stack.selection.at("reduce").size(), 1u) << "replaced whole";
+  EXPECT_EQ(stack.select("reduce", 1000, 1).algorithm, "ring");
+  EXPECT_EQ(stack.select("broadcast", 2, 1).algorithm, "binomial") << "kept";
+}
+
+TEST_F(StackFiles, CycleOfExtendsIsRefused) {
+  json first = good();
+  json second = good();
+  const std::string first_path = folder_ + "/first.json";
+  const std::string second_path = folder_ + "/second.json";
+  first["extends"] = second_path;
+  second["extends"] = first_path;
+  write("first.json", first);
+  write("second.json", second);
+  EXPECT_THAT(refusal([&] { load_stack(first_path); }), HasSubstr("extends itself"));
+  json self = good();
+  self["extends"] = folder_ + "/self.json";
+  EXPECT_THAT(refusal([&] { load_stack(write("self.json", self)); }), HasSubstr("extends itself"));
+}
+
+TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
+  EXPECT_EQ(refusal_of(good()), "");
+  EXPECT_THAT(refusal_with("/chanels", 1),
+              HasSubstr("/chanels = 1: key is unknown; did you mean \"channels\"? (one of: "));
+  EXPECT_EQ(refusal_with("/channels", 0), "/channels = 0: must be >= 1");
+  EXPECT_EQ(refusal_with("/channels", 65), "/channels = 65: must be <= 64");
+  EXPECT_THAT(refusal_with("/format", "forescale-stack-2"),
+              HasSubstr("/format = \"forescale-stack-2\": is unknown"));
+  EXPECT_THAT(refusal_with("/progress", "hardwar"), HasSubstr("did you mean \"hardware\"?"));
+  EXPECT_THAT(refusal_with("/extends", "mvapich2-gdrr"),
+              HasSubstr("= mvapich2-gdrr: unknown; did you mean \"mvapich2-gdr\"?"));
+  EXPECT_EQ(refusal_with("/paths", json::array()), "/paths: must name at least one path");
+  EXPECT_EQ(refusal_with("/paths/1/o_send_s", -1), "/paths/1/o_send_s = -1: must be >= 0");
+  EXPECT_EQ(refusal_with("/paths/1/read_cap_bytes_per_s", 0),
+            "/paths/1/read_cap_bytes_per_s = 0: must be > 0");
+  EXPECT_EQ(refusal_with("/paths/3/mechanism", "staged"),
+            "/paths/3/mechanism = \"staged\": must be \"direct\" for buffers in host memory");
+  EXPECT_EQ(refusal_with("/paths/0/segment_bytes", 1),
+            "/paths/0: must be \"staged\" to have segments");
+  EXPECT_EQ(refusal_with("/paths/2/segment_bytes", 0), "/paths/2/segment_bytes = 0: must be >= 1");
+  EXPECT_THAT(refusal_with("/paths/0/where", "peers"), HasSubstr("did you mean \"peer\"?"));
+  EXPECT_EQ(refusal_with("/host_reduction/place", "gpu"),
+            "/host_reduction/place = \"gpu\": must not be \"gpu\" for buffers in host memory");
+  EXPECT_EQ(refusal_with("/reduction/place", "fixed"),
+            "/reduction/overhead_s: is required and missing");
+  EXPECT_EQ(refusal_with("/selection/reduce/0/chain_size", 0),
+            "/selection/reduce/0/chain_size = 0: must be >= 1");
+  EXPECT_THAT(refusal_with("/selection/reduce/0/algoritm", "x"),
+              HasSubstr("did you mean \"algorithm\"?"));
+}
+
+TEST_F(StackFiles, EveryRequiredKeyIsAskedFor) {
+  for (const char* key :
+       {"format", "name", "description", "channels", "eager_limit_bytes", "latency_holds_ports",
+        "progress", "reduction", "host_reduction", "paths", "selection"}) {
+    json content = good();
+    content.erase(key);
+    EXPECT_EQ(refusal_of(content), "/" + std::string(key) + ": is required and missing");
+  }
+}
+
+TEST(IdealStack, OptionsSetItsNumbers) {
+  const Stack stack = load_stack(
+      "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB,channels=4");
+  for (const ReductionRule& rule : {stack.reduction, stack.host_reduction}) {
+    EXPECT_EQ(rule.place, ReductionPlace::kFixed);
+    EXPECT_DOUBLE_EQ(rule.rate.value, 20e9);
+    EXPECT_DOUBLE_EQ(rule.overhead.value, 10e-6);
+    EXPECT_TRUE(rule.overlaps_transfer);
+  }
+  EXPECT_EQ(stack.eager_limit.value, 8192);
+  EXPECT_EQ(stack.channels, 4);
+  const Stack plain = load_stack("ideal");
+  EXPECT_EQ(plain.reduction.place, ReductionPlace::kFree);
+  EXPECT_TRUE(plain.latency_holds_ports);
+}
+
+TEST(IdealStack, OptionsAreChecked) {
+  EXPECT_THAT(refusal([] { load_stack("ideal:overlap=true"); }),
+              HasSubstr("--stack ideal:reduce_bandwidth: is required"));
+  EXPECT_THAT(refusal([] { load_stack("ideal:eagre=8KiB"); }),
+              HasSubstr("did you mean \"eager\"?"));
+  EXPECT_THAT(refusal([] { load_stack("ideal:channels=0"); }),
+              HasSubstr("--stack ideal:channels = 0: must be >= 1"));
+  EXPECT_THAT(refusal([] { load_stack("mvapich2-gdr:channels=2"); }),
+              HasSubstr("takes no options"));
+  EXPECT_THAT(refusal([] { load_stack("mvapich2-gdrr"); }),
+              HasSubstr("did you mean \"mvapich2-gdr\"?"));
+}
+
+}  // namespace
+}  // namespace forescale
