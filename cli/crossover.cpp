@@ -188,8 +188,8 @@ void add(CLI::App& app) {
       "  forescale crossover --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us\n"
       "  forescale crossover --platform kesch --stack mvapich2-gdr --ranks 16..160 \\\n"
       "    --chunk-bytes 1MiB --json\n"
-      "  forescale crossover --platform kesch --stack mvapich2-gdr --algorithms cb,chain \\\n"
-      "    --chain-size 8 --ranks 64,160 --bytes 4MiB..1GiB");
+      "  forescale crossover --platform kesch --stack mvapich2-gdr --op all-reduce \\\n"
+      "    --algorithms ring,halving-doubling --ranks 16,32,64 --chunk-bytes 1MiB");
   command->add_option("--platform", options->platform, "Preset, JSON file or generator")
       ->required();
   command->add_option("--stack", options->stack,

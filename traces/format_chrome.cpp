@@ -86,8 +86,7 @@ void write_chrome_trace(const Timeline& timeline, const std::vector<RankPlace>& 
                ",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
                "\"dur\":{:.3f}",
                quoted(timeline.labels()[static_cast<size_t>(span.label)]), node, thread,
-               microseconds(span.begin_s),
-               microseconds(span.end_s) - microseconds(span.begin_s));
+               microseconds(span.begin_s), microseconds(span.end_s) - microseconds(span.begin_s));
     if (span.bytes > 0)
       fmt::print(out, ",\"args\":{{\"bytes\":{},\"peer\":{}}}", span.bytes, span.peer);
     out << "}";

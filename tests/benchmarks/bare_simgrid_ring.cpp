@@ -91,15 +91,14 @@ class Ring {
 int main(int count, char** words) {
   const int rank_count = count > 1 ? std::atoi(words[1]) : 256;
   const double bytes = count > 2 ? std::atof(words[2]) : 100 * 1048576.0;
-  std::vector<std::string> settings{
-      "bare",
-      "--cfg=contexts/factory:raw",
-      "--cfg=network/model:CM02",
-      "--cfg=network/crosstraffic:0",
-      "--cfg=network/TCP-gamma:1e15",
-      "--cfg=surf/precision:1e-12",
-      "--cfg=network/optim:Lazy",
-      "--log=root.threshold:critical"};
+  std::vector<std::string> settings{"bare",
+                                    "--cfg=contexts/factory:raw",
+                                    "--cfg=network/model:CM02",
+                                    "--cfg=network/crosstraffic:0",
+                                    "--cfg=network/TCP-gamma:1e15",
+                                    "--cfg=surf/precision:1e-12",
+                                    "--cfg=network/optim:Lazy",
+                                    "--log=root.threshold:critical"};
   std::vector<char*> arguments;
   for (std::string& setting : settings) arguments.push_back(setting.data());
   int argument_count = static_cast<int>(arguments.size());

@@ -107,6 +107,22 @@ TEST(Crossover, OnAClusterItSaysWhatMovesIt) {
     EXPECT_GE(one["simulated_s"].get<double>(), one["cost_engine_s"].get<double>() * (1 - 1e-9));
 }
 
+// Halving-doubling crosses nodes with all ranks at the same time, through few network cards; a ring
+// has one message a node on the way.
+TEST(Crossover, ContentionMovesItAndNamesTheBusiest) {
+  const json point = expect_answer(std::string(kKesch) +
+                                   "--op all-reduce --algorithms ring,halving-doubling --ranks 64 "
+                                   "--chunk-bytes 1MiB --json")
+                         .json()["points"][0];
+  EXPECT_LT(point["simulator"]["at_bytes"], point["cost_engine"]["at_bytes"]);
+  const json& doubling = point["contention"][1];
+  EXPECT_EQ(doubling["algorithm"], "halving-doubling");
+  EXPECT_GT(doubling["simulated_s"].get<double>(), 2 * doubling["cost_engine_s"].get<double>());
+  const std::string text = point["explanation"];
+  EXPECT_NE(text.find("contention"), std::string::npos);
+  EXPECT_NE(text.find(doubling["busiest"].get<std::string>()), std::string::npos);
+}
+
 TEST(Crossover, PrintsTablesAndCsvTheSameEveryTime) {
   const std::string question = std::string(kStar) + "--ranks 4,8 --chunk-bytes 1MiB ";
   const Outcome table =

@@ -53,6 +53,7 @@ double alone_s(const Platform& platform, const Stack& stack, const CollectiveSte
 // ---- phases: the sum of its parts ----
 
 struct Setting {
+  const char* name;
   const char* platform;
   const char* stack;
   int gpus;
@@ -76,11 +77,14 @@ TEST_P(Phases, IterationIsTheSumOfItsParts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, Phases,
-    ::testing::Values(Setting{"star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
-                      Setting{"star:hosts=16,bandwidth=12.5GB/s,latency=1us",
+    ::testing::Values(Setting{"Star8", "star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
+                      Setting{"Star16", "star:hosts=16,bandwidth=12.5GB/s,latency=1us",
                               "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
-                      Setting{"kesch", "mvapich2-gdr", 2}, Setting{"pcie:gpu=k80", "caffe-p2p", 2},
-                      Setting{"kesch", "mvapich2-2.2", 2}, Setting{"kesch", "mvapich2-gdr", 1}));
+                      Setting{"Kesch2", "kesch", "mvapich2-gdr", 2},
+                      Setting{"Pcie2", "pcie:gpu=k80", "caffe-p2p", 2},
+                      Setting{"KeschHost2", "kesch", "mvapich2-2.2", 2},
+                      Setting{"Kesch1", "kesch", "mvapich2-gdr", 1}),
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 // Where ranks leave the broadcast at different times, those who wait are met half-way.
 TEST(PhasesOfManyGpus, IterationIsAtMostTheSumOfItsParts) {

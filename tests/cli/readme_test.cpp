@@ -1,0 +1,65 @@
+// Every command of the README, word for word: a line "./run ARGUMENTS" of a shell block is run as the
+// program with those arguments and must answer.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::Outcome;
+using testing::run_program;
+using testing::source_file;
+using testing::text_of;
+using testing::Workshop;
+
+std::vector<std::string> readme_commands() {
+  std::istringstream readme(text_of(source_file("README.md")));
+  std::vector<std::string> commands;
+  bool in_shell_block = false;
+  for (std::string line; std::getline(readme, line);) {
+    if (line.starts_with("```")) in_shell_block = line == "```sh";
+    if (in_shell_block && line.starts_with("./run ")) commands.push_back(line.substr(6));
+  }
+  return commands;
+}
+
+TEST(Readme, NamesTheMainJobAndMore) {
+  // ./run without arguments is the demo; the others are the examples.
+  EXPECT_GE(readme_commands().size(), 10U);
+}
+
+TEST(Readme, EveryCommandAnswers) {
+  for (const std::string& command : readme_commands()) {
+    if (command.find_first_not_of(' ') == command.find('#')) continue;  // ./run with a comment only
+    const Outcome result = run_program(command);
+    EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.err;
+    EXPECT_FALSE(result.out.empty()) << command;
+  }
+}
+
+TEST(Demo, PrintsBothTablesAndLeavesJsonAndTraces) {
+  const Workshop workshop;
+  const Outcome result = run_program("demo --out " + workshop.path("out"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("s-caffe-b-hr: googlenet on kesch"), std::string::npos);
+  EXPECT_NE(result.out.find("s-caffe-obr-hr: googlenet on kesch"), std::string::npos);
+  EXPECT_NE(result.out.find("out of GPU memory"), std::string::npos);
+  std::map<std::string, double> iteration_s;
+  for (const std::string system : {"s-caffe-b-hr", "s-caffe-obr-hr"}) {
+    const std::string stem = workshop.path("out/googlenet-" + system);
+    const auto prediction = nlohmann::json::parse(text_of(stem + ".json"));
+    const auto& last = prediction.at("points").back();
+    EXPECT_EQ(last.at("gpus"), 160);
+    EXPECT_GE(last.at("iteration_s").get<double>(), last.at("bound_s").get<double>());
+    iteration_s[system] = last.at("iteration_s");
+    const auto trace = nlohmann::json::parse(text_of(stem + "-trace.json"));
+    EXPECT_GT(trace.at("traceEvents").size(), 1000U);
+  }
+  EXPECT_LT(iteration_s["s-caffe-obr-hr"], iteration_s["s-caffe-b-hr"]);
+}
+
+}  // namespace
+}  // namespace forescale
