@@ -74,16 +74,39 @@ struct Step {
   std::int32_t sends_before = 0;
 };
 
+// How much is kept of each direction of a rank, powers of two. Little, because a large simulation
+// is bound by the memory that it walks; more for the plans that need it.
+template <int kWindowOperations, int kHistoryTimes>
+struct Depth {
+  static constexpr int kWindow = kWindowOperations;  // read ahead of the slower direction
+  static constexpr int kHistory = kHistoryTimes;     // done-times
+  static_assert((kWindow & (kWindow - 1)) == 0 && (kHistory & (kHistory - 1)) == 0);
+};
+using Shallow = Depth<8, 16>;
+using Deeper = Depth<64, 128>;
+using Deepest = Depth<4096, 8192>;
+// The deepest history has whatever a wait can ask for.
+static_assert(Deepest::kHistory >= Deepest::kWindow + kLookback);
+constexpr std::int32_t kMostOperations =
+    std::numeric_limits<std::int32_t>::max() - Deepest::kWindow;
+
 // The sends of one rank, or its receives, in order.
+template <class Depth>
 struct Direction {
   std::int32_t known = 0;  // read from the stream
   std::int32_t done = 0;
-  double free_s = 0;         // when the port is
-  double last_s = 0;         // when all that are done were done
-  Step* steps = nullptr;     // the known ones that are not done, by count modulo window
-  double* done_s = nullptr;  // done_s[c]: when the first c were done, by count modulo history
+  double free_s = 0;  // when the port is
+  double last_s = 0;  // when all that are done were done
 
-  bool is_empty() const { return known == done; }
+  // A known operation that is not done, by its count; `next` is the oldest.
+  Step& step(std::int32_t count) { return steps[count & (Depth::kWindow - 1)]; }
+  Step& next() { return step(done); }
+  // When the first `count` were done, for the newest counts.
+  double& done_s(std::int32_t count) { return times_s[count & (Depth::kHistory - 1)]; }
+  std::int32_t room() const { return Depth::kWindow - (known - done); }
+
+  Step steps[Depth::kWindow];
+  double times_s[Depth::kHistory] = {};
 };
 
 struct EagerArrival {
@@ -91,10 +114,11 @@ struct EagerArrival {
   double ready_s = 0;
 };
 
+template <class Depth>
 struct RankState {
   OpStream stream;
-  Direction send;
-  Direction receive;
+  Direction<Depth> send;
+  Direction<Depth> receive;
   std::uint32_t recent_sends = 0;  // bit k: the operation k places before the newest is a send
   double reduce_free_s = 0;
   // The oldest receive has arrived; its reduction may still wait for a send.
@@ -106,35 +130,13 @@ struct RankState {
   std::vector<EagerArrival> eager;
 };
 
-// How much is kept of each direction of a rank, powers of two. Little, because a large simulation
-// is bound by the memory that it walks; more for the plans that need it.
-struct Depth {
-  int window = 0;   // operations read ahead of the slower direction
-  int history = 0;  // done-times
-};
-constexpr std::int32_t kMostOperations = std::numeric_limits<std::int32_t>::max() - (1 << 20);
-constexpr Depth kDepths[] = {{8, 16}, {64, 128}, {4096, 8192}};
-// The deepest history has whatever a wait can ask for.
-static_assert(kDepths[2].history >= kDepths[2].window + kLookback);
-
-template <class Times>
+template <class Times, class Depth>
 class Engine {
  public:
-  Engine(const Collective& collective, const CollectiveCall& call, const Times& times, Depth depth)
-      : times_(times),
-        depth_(depth),
-        ranks_(static_cast<size_t>(call.rank_count)),
-        steps_(2 * ranks_.size() * static_cast<size_t>(depth.window)),
-        done_times_(2 * ranks_.size() * static_cast<size_t>(depth.history)),
-        queue_(ranks_.size()) {
-    Step* steps = steps_.data();
-    double* done_times = done_times_.data();
+  Engine(const Collective& collective, const CollectiveCall& call, const Times& times)
+      : times_(times), ranks_(static_cast<size_t>(call.rank_count)), queue_(ranks_.size()) {
     for (int rank = 0; rank < call.rank_count; ++rank) {
       at(rank).stream = collective.plan(call, rank);
-      for (Direction* direction : {&at(rank).send, &at(rank).receive}) {
-        direction->steps = std::exchange(steps, steps + depth.window);
-        direction->done_s = std::exchange(done_times, done_times + depth.history);
-      }
       enqueue(rank);
     }
   }
@@ -149,7 +151,7 @@ class Engine {
       while (try_send(current_) || try_receive(current_)) {
       }
     }
-    for (RankState& state : ranks_) {
+    for (Rank& state : ranks_) {
       if (has_next(state, state.send) || has_next(state, state.receive) || !state.ended)
         return false;
       result_.time_s = std::max({result_.time_s, state.send.last_s, state.receive.last_s});
@@ -162,18 +164,14 @@ class Engine {
   }
 
  private:
-  RankState& at(int rank) { return ranks_[static_cast<size_t>(rank)]; }
-  Step& step_at(const Direction& direction, std::int32_t count) {
-    return direction.steps[count & (depth_.window - 1)];
-  }
-  double& done_at(const Direction& direction, std::int32_t count) {
-    return direction.done_s[count & (depth_.history - 1)];
-  }
-  Step& next(const Direction& direction) { return step_at(direction, direction.done); }
+  using Rank = RankState<Depth>;
+  using Ports = Direction<Depth>;
+
+  Rank& at(int rank) { return ranks_[static_cast<size_t>(rank)]; }
 
   void enqueue(int rank) {
     if (rank == current_) return;
-    RankState& state = at(rank);
+    Rank& state = at(rank);
     if (state.queued) return;
     state.queued = true;
     size_t last = first_ + queued_++;
@@ -182,20 +180,19 @@ class Engine {
   }
 
   // Whether the next operation of a direction is known.
-  bool has_next(RankState& state, const Direction& direction) {
-    if (direction.is_empty()) read_ahead(state);
-    return !direction.is_empty();
+  bool has_next(Rank& state, Ports& direction) {
+    if (direction.known == direction.done) read_ahead(state);
+    return direction.known != direction.done;
   }
 
   // As many as fit: a coroutine's frame is cold by the time it is asked again.
-  void read_ahead(RankState& state) {
+  void read_ahead(Rank& state) {
     FORESCALE_CHECK(state.send.known < kMostOperations && state.receive.known < kMostOperations,
                     "too many operations on one rank");
     while (!state.ended) {
-      const int kept =
-          std::max(state.send.known - state.send.done, state.receive.known - state.receive.done);
-      if (kept == depth_.window) return;
-      for (int room = depth_.window - kept; room > 0; --room) {
+      const int both = std::min(state.send.room(), state.receive.room());
+      if (both == 0) return;
+      for (int room = both; room > 0; --room) {
         if (!state.stream.next()) {
           state.ended = true;
           return;
@@ -205,10 +202,10 @@ class Engine {
     }
   }
 
-  void append(RankState& state, const Op& op) {
+  void append(Rank& state, const Op& op) {
     const bool sends = op.kind == OpKind::kSend;
-    Direction& direction = sends ? state.send : state.receive;
-    step_at(direction, direction.known) = {
+    Ports& direction = sends ? state.send : state.receive;
+    direction.step(direction.known) = {
         .bytes = op.bytes,
         .peer = op.peer,
         .kind = op.kind,
@@ -221,7 +218,7 @@ class Engine {
 
   // Sends, or receives, among the last operations that are less than `distance` places before the
   // next one.
-  static std::int32_t nearer(const RankState& state, int distance, bool sends) {
+  static std::int32_t nearer(const Rank& state, int distance, bool sends) {
     if (distance == 1) return 0;
     const int places = std::min(distance - 1, state.send.known + state.receive.known);
     const int found = std::popcount(state.recent_sends & ((1U << places) - 1));
@@ -229,24 +226,24 @@ class Engine {
   }
 
   // The later of `time_s` and when the first `count` operations were done, which they are.
-  double max_with_done(double time_s, const Direction& direction, std::int32_t count) {
+  double max_with_done(double time_s, Ports& direction, std::int32_t count) {
     if (count == 0) return time_s;
-    const std::int32_t oldest = direction.done - depth_.history + 1;
-    if (count >= oldest) return std::max(time_s, done_at(direction, count));
+    const std::int32_t oldest = direction.done - Depth::kHistory + 1;
+    if (count >= oldest) return std::max(time_s, direction.done_s(count));
     // Not later than the oldest kept, which need not matter.
-    if (done_at(direction, oldest) > time_s) is_history_too_short_ = true;
+    if (direction.done_s(oldest) > time_s) is_history_too_short_ = true;
     return time_s;
   }
 
   // When the waits of the next operation are over; negative: not known yet.
-  double send_ready_s(RankState& state) {
-    const Step& step = next(state.send);
+  double send_ready_s(Rank& state) {
+    const Step& step = state.send.next();
     if (step.receives_before > state.receive.done) return -1;
     return max_with_done(state.send.free_s, state.receive, step.receives_before);
   }
 
-  double receive_ready_s(RankState& state) {
-    const Step& step = next(state.receive);
+  double receive_ready_s(Rank& state) {
+    const Step& step = state.receive.next();
     if (step.receives_before > state.receive.done) return -1;
     const double ready_s = max_with_done(state.receive.free_s, state.receive, step.receives_before);
     if (step.kind == OpKind::kRecvReduce) return ready_s;  // only its reduction waits for sends
@@ -255,43 +252,43 @@ class Engine {
   }
 
   bool try_send(int rank) {
-    RankState& state = at(rank);
+    Rank& state = at(rank);
     if (!has_next(state, state.send)) return false;
     // Own waits first: the other rank's state is likely cold.
     const double ready_s = send_ready_s(state);
     if (ready_s < 0) return false;
-    const Step& step = next(state.send);
+    const Step& step = state.send.next();
     if (times_.is_eager(step.bytes)) return send_eagerly(rank, ready_s);
-    RankState& peer = at(step.peer);
-    if (peer.arrived || !has_next(peer, peer.receive) || next(peer.receive).peer != rank)
+    Rank& peer = at(step.peer);
+    if (peer.arrived || !has_next(peer, peer.receive) || peer.receive.next().peer != rank)
       return false;
     const double peer_ready_s = receive_ready_s(peer);
     return peer_ready_s >= 0 && meet(rank, step.peer, std::max(ready_s, peer_ready_s));
   }
 
   bool try_receive(int rank) {
-    RankState& state = at(rank);
+    Rank& state = at(rank);
     if (state.arrived || !has_next(state, state.receive)) return false;
     const double ready_s = receive_ready_s(state);
     if (ready_s < 0) return false;
-    const Step& step = next(state.receive);
+    const Step& step = state.receive.next();
     if (step.kind == OpKind::kCopy) {
       received(state, ready_s, ready_s);
       return true;
     }
     if (times_.is_eager(step.bytes)) return receive_eagerly(rank, ready_s);
-    RankState& peer = at(step.peer);
-    if (!has_next(peer, peer.send) || next(peer.send).peer != rank) return false;
+    Rank& peer = at(step.peer);
+    if (!has_next(peer, peer.send) || peer.send.next().peer != rank) return false;
     const double peer_ready_s = send_ready_s(peer);
     return peer_ready_s >= 0 && meet(step.peer, rank, std::max(ready_s, peer_ready_s));
   }
 
   // The next operations of two ranks match: rendez-vous.
   bool meet(int source, int destination, double begin_s) {
-    RankState& from = at(source);
-    RankState& to = at(destination);
-    const std::int64_t bytes = next(from.send).bytes;
-    FORESCALE_CHECK(bytes == next(to.receive).bytes, "a message with two sizes");
+    Rank& from = at(source);
+    Rank& to = at(destination);
+    const std::int64_t bytes = from.send.next().bytes;
+    FORESCALE_CHECK(bytes == to.receive.next().bytes, "a message with two sizes");
     const PairTimes times = times_.pair(source, destination, bytes);
     const double end_s = begin_s + times.hold_s + times.move_s;
     arrive(to, end_s + times.o_recv_s, end_s + times.o_recv_s + times.deliver_s);
@@ -302,16 +299,16 @@ class Engine {
     return true;
   }
 
-  void arrive(RankState& to, double port_free_s, double delivered_s) {
+  void arrive(Rank& to, double port_free_s, double delivered_s) {
     to.arrived = true;
     to.port_free_s = port_free_s;
     to.delivered_s = delivered_s;
   }
 
   // Finishes an arrived receive once the sends that its reduction must spare are known.
-  void settle(RankState& state) {
+  void settle(Rank& state) {
     if (!state.arrived) return;
-    const Step& step = next(state.receive);
+    const Step& step = state.receive.next();
     if (step.kind != OpKind::kRecvReduce) {
       received(state, state.port_free_s, state.delivered_s);
       return;
@@ -325,8 +322,8 @@ class Engine {
   }
 
   bool send_eagerly(int source, double ready_s) {
-    RankState& from = at(source);
-    const Step step = next(from.send);
+    Rank& from = at(source);
+    const Step step = from.send.next();
     const PairTimes times = times_.pair(source, step.peer, step.bytes);
     const double left_s = ready_s + times.hold_s + times_.eager_copy_s(step.bytes);
     at(step.peer).eager.push_back(
@@ -337,8 +334,8 @@ class Engine {
   }
 
   bool receive_eagerly(int rank, double ready_s) {
-    RankState& state = at(rank);
-    const Step& step = next(state.receive);
+    Rank& state = at(rank);
+    const Step& step = state.receive.next();
     const auto arrival = std::find_if(state.eager.begin(), state.eager.end(),
                                       [&](const EagerArrival& a) { return a.source == step.peer; });
     if (arrival == state.eager.end()) return false;
@@ -351,28 +348,25 @@ class Engine {
     return true;
   }
 
-  void finish(Direction& direction, double port_free_s, double done_s) {
+  void finish(Ports& direction, double port_free_s, double done_s) {
     direction.free_s = port_free_s;
     direction.last_s = std::max(direction.last_s, done_s);
-    done_at(direction, ++direction.done) = direction.last_s;
+    direction.done_s(++direction.done) = direction.last_s;
   }
 
-  void sent(RankState& state, std::int64_t bytes, double done_s) {
+  void sent(Rank& state, std::int64_t bytes, double done_s) {
     result_.bytes_sent += static_cast<double>(bytes);
     finish(state.send, done_s, done_s);
     settle(state);  // its arrived receive may have waited for this send
   }
 
-  void received(RankState& state, double port_free_s, double done_s) {
+  void received(Rank& state, double port_free_s, double done_s) {
     state.arrived = false;
     finish(state.receive, port_free_s, done_s);
   }
 
   const Times& times_;
-  Depth depth_;
-  std::vector<RankState> ranks_;
-  std::vector<Step> steps_;
-  std::vector<double> done_times_;
+  std::vector<Rank> ranks_;
   // Ranks that may go on, first in, first out; each at most once.
   std::vector<int> queue_;
   size_t first_ = 0;
@@ -385,8 +379,10 @@ class Engine {
 template <class Times>
 CostResult evaluate(const Collective& collective, const CollectiveCall& call, const Times& times) {
   CostResult result;
-  for (const Depth depth : kDepths)
-    if (Engine(collective, call, times, depth).run(result)) return result;
+  if (Engine<Times, Shallow>(collective, call, times).run(result) ||
+      Engine<Times, Deeper>(collective, call, times).run(result) ||
+      Engine<Times, Deepest>(collective, call, times).run(result))
+    return result;
   throw SimulationStuck("the plan of " + collective.name + " cannot finish");
 }
 

@@ -199,8 +199,18 @@ void Transport::try_start(Message* message) {
     start(message);
     return;
   }
-  ports_[static_cast<size_t>(message->send.source)].waiting_sends.push_back(message);
-  ports_[static_cast<size_t>(message->send.destination)].waiting_receives.push_back(message);
+  enqueue(ports_[static_cast<size_t>(message->send.source)].waiting_sends, message);
+  enqueue(ports_[static_cast<size_t>(message->send.destination)].waiting_receives, message);
+}
+
+// Messages of the collective that was started first come first: a library posts all of a
+// collective's ready messages before the next collective is called.
+void Transport::enqueue(std::vector<Message*>& waiting, Message* message) {
+  waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), message,
+                                  [](const Message* a, const Message* b) {
+                                    return a->send.channel < b->send.channel;
+                                  }),
+                 message);
 }
 
 // Both ports free, and the receiver able to act: it pulls a rendez-vous message (it posts the read,

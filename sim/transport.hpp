@@ -40,7 +40,7 @@ class ProgressGate {
 };
 
 struct MessagePost {
-  std::uint64_t channel = 0;  // separates collectives and tags
+  std::uint64_t channel = 0;  // separates collectives and tags; a lower one was started earlier
   int source = 0;
   int destination = 0;
   std::int64_t bytes = 0;
@@ -103,6 +103,7 @@ class Transport {
   void recycle(Message* message);
   void match(Message* message, const MessagePost& receive);
   void try_start(Message* message);
+  static void enqueue(std::vector<Message*>& waiting, Message* message);
   bool may_start(const Message& message);
   void watch(int rank);
   bool start_one_of(const std::vector<Message*>& waiting);
