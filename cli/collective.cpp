@@ -179,10 +179,11 @@ void run(const Options& options) {
   check_ranks(inputs.platform, ranks, "--ranks");
   const std::int64_t fewest = *std::min_element(ranks.begin(), ranks.end());
   if (options.root < 0 || options.root >= fewest)
-    throw InputError({.source = "--root",
-                      .path = "",
-                      .value = std::to_string(options.root),
-                      .constraint = fmt::format("must be a rank: 0 to {} of {} ranks", fewest - 1, fewest)});
+    throw InputError(
+        {.source = "--root",
+         .path = "",
+         .value = std::to_string(options.root),
+         .constraint = fmt::format("must be a rank: 0 to {} of {} ranks", fewest - 1, fewest)});
   inputs.root = static_cast<int>(options.root);
   std::vector<Question> questions;
   for (const std::int64_t count : ranks)

@@ -1,6 +1,6 @@
-// Golden outputs: what the program prints for fixed questions, byte for byte. A difference is either a
-// bug or a change that must be meant: FORESCALE_UPDATE_GOLDEN=1 writes the files anew, to be read
-// in the diff.
+// Golden outputs: what the program prints for fixed questions, byte for byte. A difference is
+// either a bug or a change that must be meant: FORESCALE_UPDATE_GOLDEN=1 writes the files anew, to
+// be read in the diff.
 #include <gtest/gtest.h>
 
 #include "tests/cli/run_program.hpp"

@@ -1,5 +1,5 @@
-// Every command of the README, word for word: a line "./run ARGUMENTS" of a shell block is run as the
-// program with those arguments and must answer.
+// Every command of the README, word for word: a line "./run ARGUMENTS" of a shell block is run as
+// the program with those arguments and must answer.
 #include <gtest/gtest.h>
 
 #include <sstream>
