@@ -200,7 +200,7 @@ json answer(const Contest& contest, Depth depth, int parallel) {
 
 std::string crossing_cell(const json& crossing) {
   if (crossing.is_null()) return "-";
-  const std::string verdict = crossing["verdict"];
+  std::string verdict = crossing["verdict"];
   if (crossing["chunks"].is_null()) return verdict;
   return fmt::format("{}{} ({})", verdict == "stops" ? "until " : "",
                      to_text(Bytes{crossing["bytes"].get<std::int64_t>()}),

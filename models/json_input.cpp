@@ -142,7 +142,7 @@ std::string JsonInput::string() const {
 }
 
 std::string JsonInput::one_of(std::initializer_list<const char*> values) const {
-  const std::string text = string();
+  std::string text = string();
   const std::vector<std::string> known(values.begin(), values.end());
   if (std::find(known.begin(), known.end(), text) == known.end())
     fail("is " + unknown_name(text, known));

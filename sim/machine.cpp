@@ -82,8 +82,8 @@ Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
 }
 
 const Machine::Path& Machine::path(const Lane& lane, int channel) {
-  const int channels = lanes_.stack().channels;
-  const auto id = static_cast<size_t>(lane.id * channels + channel);
+  const auto channels = static_cast<size_t>(lanes_.stack().channels);
+  const size_t id = static_cast<size_t>(lane.id) * channels + static_cast<size_t>(channel);
   if (id >= lane_paths_.size()) lane_paths_.resize(id + 1);
   if (!lane_paths_[id]) lane_paths_[id] = std::make_unique<Path>(path_of(lane.resources, channel));
   return *lane_paths_[id];

@@ -94,7 +94,8 @@ Flow flow_between_nodes(const Platform& platform, const Rates& rates,
 Flow flow_inside_node(const Platform& platform, const Rates& rates,
                       const std::vector<char>& sides) {
   std::map<int, int> side_of;
-  for (size_t i = 0; i < platform.endpoints.size(); ++i) side_of[platform.endpoints[i]] = sides[i];
+  for (size_t i = 0; i < platform.endpoints.size(); ++i)
+    side_of[platform.endpoints[i]] = sides[i] != 0 ? 1 : 0;
   FlowNetwork network;
   const auto vertex = [&](int device) {
     const auto side = side_of.find(device);

@@ -63,8 +63,9 @@ class TreeBuilder {
     const PcieTree::Nic& nic = tree_.nics[static_cast<size_t>(number)];
     const int parent = nic.pcie_switch < 0
                            ? cpus_[static_cast<size_t>(nic.socket)]
-                           : switches_[static_cast<size_t>(nic.socket * tree_.switches_per_socket +
-                                                           nic.pcie_switch)];
+                           : switches_[static_cast<size_t>(nic.socket) *
+                                           static_cast<size_t>(tree_.switches_per_socket) +
+                                       static_cast<size_t>(nic.pcie_switch)];
     link(parent, add(DeviceKind::kNic, nic.socket, fmt::format("nic{}", number)), nic.link_class);
   }
 

@@ -34,6 +34,8 @@ def place_of(path):
     parts = path.parts[1:] if path.parts[0] == "tests" else path.parts
     if parts[0] in project.FOLDERS:
         return "/".join(parts)
+    if path.parts[:2] == ("tests", "benchmarks"):
+        return "sim"  # measured against bare SimGrid
     # A helper at the top of tests/ or a folder that mirrors nothing may use all of the project.
     return project.FOLDERS[-1] if path.parts[0] == "tests" else None
 
