@@ -9,60 +9,10 @@
 #include <vector>
 
 #include "models/error.hpp"
+#include "sim/pair_times.hpp"
 
 namespace forescale {
 namespace {
-
-struct PairTimes {
-  double hold_s = 0;
-  double move_s = 0;
-  double o_recv_s = 0;
-  double deliver_s = 0;
-};
-
-// All pairs alike.
-struct UniformTimes {
-  StepCost step;
-  PairTimes pair(int, int, std::int64_t bytes) const {
-    return {.hold_s = step.alpha_s,
-            .move_s = step.beta_s_per_byte * static_cast<double>(bytes),
-            .o_recv_s = 0,
-            .deliver_s = 0};
-  }
-  double reduce_s(std::int64_t bytes) const { return step.reduce_s(bytes); }
-  bool overlaps() const { return step.reduction_overlaps; }
-  bool is_eager(std::int64_t) const { return false; }
-  double eager_copy_s(std::int64_t) const { return 0; }
-};
-
-struct LaneTimes {
-  const Lanes& lanes;
-  BufferPlace place;
-  // What a rank sends is often like what it sent before.
-  struct Last {
-    std::int64_t bytes = -1;
-    int to = -1;
-    PairTimes times;
-  };
-  mutable std::vector<Last> last_of_sender;
-
-  const PairTimes& pair(int from, int to, std::int64_t bytes) const {
-    Last& last = last_of_sender[static_cast<size_t>(from)];
-    if (last.to == to && last.bytes == bytes) return last.times;
-    const LaneCost cost = lanes.cost(lanes.lane(from, to, place, bytes), bytes);
-    last = {.bytes = bytes,
-            .to = to,
-            .times = {.hold_s = cost.hold_s,
-                      .move_s = static_cast<double>(bytes) / cost.bandwidth_bytes_per_s,
-                      .o_recv_s = cost.o_recv_s,
-                      .deliver_s = cost.deliver_s}};
-    return last.times;
-  }
-  double reduce_s(std::int64_t bytes) const { return lanes.reduce_s(bytes, place); }
-  bool overlaps() const { return lanes.reduction(place).overlaps_transfer; }
-  bool is_eager(std::int64_t bytes) const { return lanes.is_eager(bytes); }
-  double eager_copy_s(std::int64_t bytes) const { return lanes.eager_copy_s(bytes); }
-};
 
 // An operation that was read from a stream: a send, or a receive (copies are receives from nobody).
 // `after` and `write_after` as counts of the rank's own operations that must be done before.
@@ -400,25 +350,6 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
   const auto rank_count = static_cast<size_t>(call.rank_count);
   return evaluate(collective, call,
                   LaneTimes{lanes, place, std::vector<LaneTimes::Last>(rank_count)});
-}
-
-std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferPlace place) {
-  const Stack& stack = lanes.stack();
-  const Platform& platform = lanes.platform();
-  const bool papers_alpha = stack.latency_holds_ports && stack.eager_limit.value == 0 &&
-                            stack.paths.size() <= 2 && stack.channels == 1;
-  if (!papers_alpha || !platform.uniform_pairs || rank_count < 2) return std::nullopt;
-  const Lane& lane = lanes.lane(0, 1, place, 1);
-  const LaneCost cost = lanes.cost(lane, 1);
-  if (!lane.stages.empty() || cost.o_recv_s > 0 || cost.deliver_s > 0) return std::nullopt;
-  const ReductionRule& reduction = lanes.reduction(place);
-  const double reduce_alpha_s = lanes.reduce_s(0, place);
-  constexpr std::int64_t kProbe = 1 << 20;
-  return StepCost{.alpha_s = cost.hold_s,
-                  .beta_s_per_byte = 1 / cost.bandwidth_bytes_per_s,
-                  .reduce_alpha_s = reduce_alpha_s,
-                  .gamma_s_per_byte = (lanes.reduce_s(kProbe, place) - reduce_alpha_s) / kProbe,
-                  .reduction_overlaps = reduction.overlaps_transfer};
 }
 
 }  // namespace forescale

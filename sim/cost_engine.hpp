@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "algorithms/collective.hpp"
-#include "sim/lanes.hpp"
+#include "sim/pair_times.hpp"
 
 namespace forescale {
 
@@ -27,8 +26,5 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
 // Lanes of a platform and stack; member i sits on slot i.
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
                          const Lanes& lanes, BufferPlace place);
-
-// The step cost that is common to all pairs of the first `rank_count` slots at this size, if it is.
-std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferPlace place);
 
 }  // namespace forescale
