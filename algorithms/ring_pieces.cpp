@@ -22,15 +22,24 @@ OpStream ring(Group group, int member, Blocks blocks, Steps steps) {
   const int write_after = sent_before ? returned : 0;
 
   int block = (member - 1 - steps.first + 2 * count) % count;
-  ByteRange outgoing = blocks.at(block);
+  // Two operations changed in place: a temporary would be copied into the frame before each yield.
+  Op outgoing = send(to, blocks.at(block), 0);
+  Op incoming = recv_reduce(from, {});
   for (int step = steps.first; step < steps.end; ++step) {
-    const ByteRange incoming = block == 0 ? blocks.at(count - 1) : blocks.before(outgoing, block);
+    const ByteRange sent{outgoing.offset, outgoing.bytes};
+    const ByteRange next = block == 0 ? blocks.at(count - 1) : blocks.before(sent, block);
     block = block == 0 ? count - 1 : block - 1;
-    if (outgoing.bytes > 0) co_yield send(to, outgoing, step > steps.first ? 1 : 0);
-    if (incoming.bytes > 0)
-      co_yield step < count - 1 ? recv_reduce(from, incoming)
-                                : recv(from, incoming, 0, write_after);
-    outgoing = incoming;
+    if (step >= count - 1) {
+      incoming.kind = OpKind::kRecv;
+      incoming.write_after = write_after;
+    }
+    incoming.offset = next.offset;
+    incoming.bytes = next.bytes;
+    if (outgoing.bytes > 0) co_yield outgoing;
+    if (incoming.bytes > 0) co_yield incoming;
+    outgoing.offset = next.offset;
+    outgoing.bytes = next.bytes;
+    outgoing.after = 1;
   }
 }
 

@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kSideMax = 100'000;
-
 struct Blob {
   Shape shape;
   bool learns = false;  // something below it has parameters, so it needs a gradient
