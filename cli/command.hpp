@@ -15,6 +15,9 @@ struct Command {
   void (*add)(CLI::App& app) = nullptr;
 };
 
+// Runs the program on a command line; prints errors to stderr and returns the exit code.
+int forescale_main(int count, char** arguments);
+
 // How a command's result is printed.
 struct OutputOptions {
   bool json = false;
