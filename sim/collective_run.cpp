@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "models/error.hpp"
 #include "sim/local_work.hpp"
 #include "sim/plan_window.hpp"

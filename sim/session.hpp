@@ -56,9 +56,7 @@ class Session : private ProgressGate {
   // Per rank, of the last iteration.
   const std::vector<Attribution>& attributions() const { return attributions_; }
   const Machine& machine() const { return machine_; }
-  Machine& machine() { return machine_; }
   const Transport& transport() const { return transport_; }
-  std::uint64_t flow_count() const { return world_.flow_count(); }
 
  private:
   class Thread;

@@ -205,7 +205,6 @@ void World::in_kernel(std::function<void()> action) {
 }
 
 void World::start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion) {
-  ++flow_count_;
   if (bytes <= 0 || route.empty()) {
     after(0, [completion] { completion->complete(); });
     return;

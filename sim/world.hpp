@@ -90,12 +90,9 @@ class World {
   // with `describe_stuck()` (asked while the stuck actors still exist) when actors are left over.
   void run(const std::function<std::string()>& describe_stuck);
 
-  std::uint64_t flow_count() const { return flow_count_; }
-
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  std::uint64_t flow_count_ = 0;
 };
 
 }  // namespace forescale
