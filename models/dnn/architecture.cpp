@@ -57,6 +57,7 @@ LayerSpec read_layer(const JsonInput& in) {
   if (const auto value = in.find("group")) layer.group = value->integer(1, kMaxOutputs);
   layer.bias_term = default_bias_term(layer.type);
   if (const auto value = in.find("bias_term")) layer.bias_term = value->boolean();
+  if (const auto value = in.find("scale_bias")) layer.scale_bias = value->boolean();
   if (const auto value = in.find("pool")) layer.pool = value->one_of({"MAX", "AVE", "STOCHASTIC"});
   if (const auto value = in.find("round_mode")) layer.round_mode = value->one_of({"CEIL", "FLOOR"});
   if (const auto value = in.find("global_pooling")) layer.global_pooling = value->boolean();
@@ -85,6 +86,7 @@ json write_layer(const LayerSpec& layer) {
   if (layer.dilation != defaults.dilation) out["dilation"] = write_extent(layer.dilation);
   if (layer.group != defaults.group) out["group"] = layer.group;
   if (layer.bias_term != default_bias_term(layer.type)) out["bias_term"] = layer.bias_term;
+  if (layer.scale_bias) out["scale_bias"] = true;
   if (layer.pool != defaults.pool) out["pool"] = layer.pool;
   if (layer.round_mode != defaults.round_mode) out["round_mode"] = layer.round_mode;
   if (layer.global_pooling) out["global_pooling"] = true;

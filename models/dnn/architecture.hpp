@@ -39,6 +39,7 @@ struct LayerSpec {
   Extent dilation = {1, 1};
   std::int64_t group = 1;
   bool bias_term = true;
+  bool scale_bias = false;  // BatchNorm: with a learned scale and shift
   std::string pool = "MAX";
   std::string round_mode = "CEIL";
   bool global_pooling = false;

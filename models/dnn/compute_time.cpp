@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "models/data_files.hpp"
+#include "models/dnn/line_fit.hpp"
 #include "models/dnn/measurements.hpp"
 #include "models/error.hpp"
 
@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kFactorMin = 1e-3;
 constexpr int kBisections = 60;
-
-// Time = t0 + batch * t1.
-struct Line {
-  double t0_s = 0;
-  double t1_s = 0;
-};
 
 Line sum(const std::vector<LayerTime>& layers) {
   Line line;
@@ -31,45 +25,9 @@ Line sum(const std::vector<LayerTime>& layers) {
   return line;
 }
 
-struct Point {
-  double batch = 0;
-  double time_s = 0;  // forward + backward, without update
-};
-
-// Slope of the least squares of relative errors for a fixed t0.
-double slope(const std::vector<Point>& points, double t0_s) {
-  double numerator = 0;
-  double denominator = 0;
-  for (const Point& point : points) {
-    const double weight = 1 / (point.time_s * point.time_s);
-    numerator += weight * point.batch * (point.time_s - t0_s);
-    denominator += weight * point.batch * point.batch;
-  }
-  return numerator / denominator;
-}
-
-// One batch: t0 is `roofline_t0_s`. Several: t0 is fitted, at least 0.
-Line fit(const std::vector<Point>& points, double roofline_t0_s) {
-  double weights = 0, batches = 0, squares = 0, times = 0, products = 0;
-  bool one_batch = true;
-  for (const Point& point : points) {
-    const double weight = 1 / (point.time_s * point.time_s);
-    weights += weight;
-    batches += weight * point.batch;
-    squares += weight * point.batch * point.batch;
-    times += weight * point.time_s;
-    products += weight * point.batch * point.time_s;
-    one_batch = one_batch && point.batch == points[0].batch;
-  }
-  double t0_s = roofline_t0_s;
-  if (!one_batch)
-    t0_s = std::max(
-        0.0, (times * squares - products * batches) / (weights * squares - batches * batches));
-  return {.t0_s = t0_s, .t1_s = slope(points, t0_s)};
-}
-
-std::vector<Point> without_update(const std::vector<Measurement>& measurements, double update_s) {
-  std::vector<Point> points;
+std::vector<TimedBatch> without_update(const std::vector<Measurement>& measurements,
+                                       double update_s) {
+  std::vector<TimedBatch> points;
   for (const Measurement& m : measurements)
     points.push_back({.batch = static_cast<double>(m.batch),
                       .time_s = m.iteration.value - (m.includes_update ? update_s : 0)});
@@ -90,55 +48,102 @@ void scale(std::vector<LayerTime>& layers, const Line& wanted) {
   }
 }
 
+// Of a copy; the mean of the middle two of an even count.
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 bool same_structure(const Network& a, const Network& b) {
   return a.parameters() == b.parameters() && a.forward_flops() == b.forward_flops() &&
          a.activation_per_image() == b.activation_per_image() && a.input_shape == b.input_shape;
 }
 
+// A network of the zoo with its measurements on the GPU at hand.
+struct Known {
+  std::string name;
+  Network network;
+  std::vector<Measurement> measurements;
+};
+
 class Tables {
  public:
-  Tables(const GpuModel& gpu, Provenance* provenance)
-      : gpu_(gpu), provenance_(provenance), parameters_(read_roofline_parameters(provenance)) {}
+  Tables(const GpuModel& gpu, const std::optional<Framework>& framework, Provenance* provenance)
+      : gpu_(gpu),
+        framework_(framework),
+        provenance_(provenance),
+        parameters_(read_roofline_parameters(provenance)) {
+    for (const std::string& name : catalogue("models/dnn/zoo")) {
+      std::vector<Measurement> rows = used_measurements(gpu_.name, name, framework_, nullptr);
+      if (!rows.empty()) known_.push_back({name, load_network(name, "models/dnn/zoo"), rows});
+    }
+    kernel_ = typical_kernel();
+  }
 
   ComputeTable make(const Network& network) const {
     ComputeTable table;
     table.gpu = gpu_.name;
     table.network = network.name;
-    table.layers = roofline_times(gpu_, network, parameters_);
-    table.update_s = roofline_update(gpu_, network, parameters_).value;
-    std::vector<double> others;
-    for (const std::string& name : catalogue("models/dnn/zoo")) {
-      const std::vector<Measurement> quiet = used_measurements(gpu_.name, name, nullptr);
-      if (quiet.empty()) continue;
-      const Network known = load_network(name, "models/dnn/zoo");
-      if (same_structure(known, network)) {
-        take_measured(table, network, used_measurements(gpu_.name, name, provenance_), name);
+    table.update_s = update_s(network);
+    for (const Known& known : known_)
+      if (same_structure(known.network, network)) {
+        take_measured(table, {known.name, network,
+                              used_measurements(gpu_.name, known.name, framework_, provenance_)});
         return table;
       }
-      others.push_back(
-          factor_of(known, fitted(roofline_times(gpu_, known, parameters_),
-                                  roofline_update(gpu_, known, parameters_).value, quiet, name)
-                               .t1_s));
-    }
-    take_assumed(table, network, others);
+    take_assumed(table, network);
     return table;
   }
 
  private:
-  Line fitted(const std::vector<LayerTime>& layers, double update_s,
-              const std::vector<Measurement>& measurements, const std::string& network) const {
-    const Line line = fit(without_update(measurements, update_s), sum(layers).t0_s);
-    if (line.t1_s > 0 && line.t1_s < std::numeric_limits<double>::infinity()) return line;
-    throw InputError({.source = "models/dnn/times/" + gpu_.name + "-" + network + ".json",
-                      .path = "/measurements",
-                      .value = "",
-                      .constraint = fmt::format("must exceed the GPU's launches, weight reads and "
-                                                "update ({:.4g} s) and grow with the batch",
-                                                sum(layers).t0_s + update_s)});
+  std::vector<LayerTime> times(const Network& network, const RooflineScale& scale) const {
+    return roofline_times(gpu_, network, parameters_, scale);
+  }
+  double t0_s(const Network& network, double kernel_s) const {
+    return sum(times(network, {.factor = 1, .kernel = {kernel_s}})).t0_s;
+  }
+  double t1_s(const Network& network, double factor) const {
+    return sum(times(network, {.factor = factor, .kernel = {0}})).t1_s;
+  }
+  double update_s(const Network& network) const {
+    return roofline_update(gpu_, network, parameters_).value;
   }
 
-  double t1_s(const Network& network, double factor) const {
-    return sum(roofline_times(gpu_, network, parameters_, factor)).t1_s;
+  // The kernel time whose layers add up to `wanted_s` with the reads of the weights.
+  double kernel_of(const Network& network, double wanted_s) const {
+    const double reads_s = t0_s(network, 0);
+    const double kernels = t0_s(network, 1) - reads_s;
+    return std::max(0.0, (wanted_s - reads_s) / kernels);
+  }
+
+  // The median over networks measured at several batches, never below the launch.
+  double typical_kernel() const {
+    std::vector<double> kernels;
+    for (const Known& known : known_) {
+      const auto points = without_update(known.measurements, update_s(known.network));
+      if (has_several_batches(points))
+        kernels.push_back(kernel_of(known.network, fit_line(points).t0_s));
+    }
+    return std::max(gpu_.kernel_launch.value,
+                    kernels.empty() ? parameters_.kernel.value : median(kernels));
+  }
+
+  Line fitted(const Known& known) const {
+    const double update = update_s(known.network);
+    const std::vector<TimedBatch> points = without_update(known.measurements, update);
+    const double t0 = t0_s(known.network, kernel_);
+    const bool positive = std::all_of(points.begin(), points.end(),
+                                      [](const TimedBatch& point) { return point.time_s > 0; });
+    const Line line = has_several_batches(points) ? fit_line(points) : fit_slope(points, t0);
+    if (positive && line.t1_s > 0 && line.t1_s < std::numeric_limits<double>::infinity())
+      return line;
+    throw InputError({.source = "models/dnn/times/" + gpu_.name + "-" + known.name + ".json",
+                      .path = "/measurements",
+                      .value = "",
+                      .constraint = fmt::format("must exceed the GPU's kernels, weight reads and "
+                                                "update ({:.4g} s) and grow with the batch",
+                                                t0 + update)});
   }
 
   // The factor whose layers take `wanted_s` an image. Where even the bytes alone take longer (a
@@ -155,16 +160,26 @@ class Tables {
     return high;
   }
 
-  void take_measured(ComputeTable& table, const Network& network,
-                     const std::vector<Measurement>& measurements, const std::string& name) const {
-    const Line line = fitted(table.layers, table.update_s, measurements, name);
-    table.roofline_factor = factor_of(network, line.t1_s);
-    if (t1_s(network, kFactorMin) <= line.t1_s)
-      table.layers = roofline_times(gpu_, network, parameters_, table.roofline_factor);
+  void take_measured(ComputeTable& table, const Known& known) const {
+    Line line = fitted(known);
+    table.framework = known.measurements[0].framework;
+    table.roofline_factor = factor_of(known.network, line.t1_s);
+    table.kernel_s = kernel_of(known.network, line.t0_s);
+    const bool bytes_fit = t1_s(known.network, kFactorMin) <= line.t1_s;
+    table.layers = times(known.network, {.factor = bytes_fit ? table.roofline_factor : 1,
+                                         .kernel = {table.kernel_s}});
+    std::string asked;
+    if (framework_ && *framework_ != *table.framework) {
+      const double other = assumption("other_framework");
+      line = {.t0_s = other * line.t0_s, .t1_s = other * line.t1_s};
+      table.assumed = true;
+      asked = fmt::format("; assumed to hold for {}, which was not measured", to_text(*framework_));
+    }
     scale(table.layers, line);
-    table.measured_batch_min = measurements[0].batch;
     std::string batches;
-    for (const Measurement& m : measurements) {
+    table.measured_batch_min = known.measurements[0].batch;
+    for (const Measurement& m : known.measurements) {
+      table.assumed = table.assumed || m.assumed;
       table.measured_batch_min = std::min(table.measured_batch_min, m.batch);
       table.measured_batch_max = std::max(table.measured_batch_max, m.batch);
       batches += fmt::format("{}{:.4g} s at batch {} ({})", batches.empty() ? "" : ", ",
@@ -173,39 +188,55 @@ class Tables {
         table.source += (table.source.empty() ? "" : "; ") + m.source;
     }
     table.description = fmt::format(
-        "measured on {}: {}; derived: the split over layers and passes (roofline factor {:.3g}), "
-        "the update ({:.3g} s)",
-        gpu_.name, batches, table.roofline_factor, table.update_s);
+        "{} on {}: {}; derived: the split over layers and passes (roofline factor {:.3g}, "
+        "{:.3g} s a kernel), the update ({:.3g} s){}",
+        known.measurements[0].assumed ? "assumed" : "measured", gpu_.name, batches,
+        table.roofline_factor, table.kernel_s, table.update_s, asked);
   }
 
-  void take_assumed(ComputeTable& table, const Network& network, std::vector<double> others) const {
+  void take_assumed(ComputeTable& table, const Network& network) const {
     table.assumed = true;
+    table.kernel_s = kernel_;
+    const std::vector<double> others = other_factors();
     if (others.empty()) {
       table.source = "assumed: roofline of the data sheet";
       table.description = fmt::format(
-          "no network is measured on {}: roofline with {:.0f} % of the peak in matrix products",
-          gpu_.name, 100 * parameters_.efficiency);
-      return;
+          "no network is measured on {}: roofline with {:.0f} % of the peak in matrix products, "
+          "{:.3g} s a kernel",
+          gpu_.name, 100 * parameters_.efficiency, table.kernel_s);
+    } else {
+      table.roofline_factor = assumption("other_networks") * median(others);
+      table.source = "assumed: roofline scaled by the GPU's other networks";
+      table.description = fmt::format(
+          "{} is not measured on {}: roofline factor {:.3g}, the median of {} networks measured "
+          "there; {:.3g} s a kernel",
+          table.network, gpu_.name, table.roofline_factor, others.size(), table.kernel_s);
     }
-    const JsonInput assumptions = JsonInput::from_file(
-        find_data_file("models/dnn", "assumptions", "models/dnn/assumptions"), provenance_);
-    const double spread = assumptions.at("compute").at("other_networks").factor(1e-3, 1e3);
-    std::sort(others.begin(), others.end());
-    const std::size_t middle = others.size() / 2;
-    const double median =
-        others.size() % 2 == 1 ? others[middle] : (others[middle - 1] + others[middle]) / 2;
-    table.roofline_factor = spread * median;
-    table.layers = roofline_times(gpu_, network, parameters_, table.roofline_factor);
-    table.source = "assumed: roofline scaled by the GPU's other networks";
-    table.description = fmt::format(
-        "{} is not measured on {}: roofline factor {:.3g}, the median of {} networks measured "
-        "there",
-        table.network, gpu_.name, table.roofline_factor, others.size());
+    table.layers = times(network, {.factor = table.roofline_factor, .kernel = {table.kernel_s}});
+  }
+
+  // Of the networks measured in the wanted framework; of all where there is none.
+  std::vector<double> other_factors() const {
+    std::vector<double> same;
+    std::vector<double> all;
+    for (const Known& known : known_) {
+      all.push_back(factor_of(known.network, fitted(known).t1_s));
+      if (framework_ && known.measurements[0].framework == *framework_) same.push_back(all.back());
+    }
+    return same.empty() ? all : same;
+  }
+
+  double assumption(const std::string& name) const {
+    const std::string file = find_data_file("models/dnn", "assumptions", "models/dnn/assumptions");
+    return JsonInput::from_file(file, provenance_).at("compute").at(name).factor(1e-3, 1e3);
   }
 
   const GpuModel& gpu_;
+  std::optional<Framework> framework_;
   Provenance* provenance_;
   RooflineParameters parameters_;
+  std::vector<Known> known_;
+  double kernel_ = 0;
 };
 
 double checked(std::int64_t batch) {
@@ -234,8 +265,9 @@ double ComputeTable::iteration_s(std::int64_t batch) const {
   return forward_s(batch) + backward_s(batch) + update_s;
 }
 
-ComputeTable compute_table(const GpuModel& gpu, const Network& network, Provenance* provenance) {
-  return Tables(gpu, provenance).make(network);
+ComputeTable compute_table(const GpuModel& gpu, const Network& network, Provenance* provenance,
+                           const std::optional<Framework>& framework) {
+  return Tables(gpu, framework, provenance).make(network);
 }
 
 }  // namespace forescale

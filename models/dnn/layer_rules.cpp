@@ -131,12 +131,23 @@ LayerEffect same_shape(const LayerSpec&, const std::string&, const Inputs& input
   return {.outputs = {inputs[0]}};
 }
 
-// Keeps as many values as it has outputs: the mask of Dropout, the scale of LRN, x-hat of
-// BatchNorm.
+// Keeps as many values as it has outputs: the mask of Dropout, the scale of LRN, the normalised
+// values of BatchNorm.
 LayerEffect same_shape_keeping(const LayerSpec& layer, const std::string& file,
                                const Inputs& inputs) {
   LayerEffect effect{.outputs = {inputs[0]}};
   effect.kept_values = value_count(inputs[0], layer, file);
+  return effect;
+}
+
+// The running mean and variance are not learned and count as no parameter. With its own scale and
+// shift it is the fused layer of cuDNN, whose backward pass needs the input: a copy where it works
+// in place, else the blob that is there anyway.
+LayerEffect batch_norm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  LayerEffect effect = same_shape_keeping(layer, file, inputs);
+  if (!layer.scale_bias) return effect;
+  effect.parameter_tensors = {inputs[0][0], inputs[0][0]};
+  if (layer.tops != layer.bottoms) effect.kept_values = 0;
   return effect;
 }
 
@@ -203,7 +214,7 @@ const std::map<std::string, LayerRule>& rules() {
   static const std::map<std::string, LayerRule> table = {
       {"Accuracy",
        {.kind = LayerKind::kIgnored, .bottoms_max = kAny, .tops_max = kAny, .apply = nothing}},
-      {"BatchNorm", {.may_be_in_place = true, .apply = same_shape_keeping}},
+      {"BatchNorm", {.may_be_in_place = true, .options = {"scale_bias"}, .apply = batch_norm}},
       {"Concat", {.bottoms_max = kAny, .apply = concat}},
       {"Convolution",
        {.options = {"num_output", "kernel_size", "stride", "pad", "dilation", "group", "bias_term"},

@@ -5,6 +5,7 @@
 //   forward FLOP = 2 * filters * (channels / group) * kernel_h * kernel_w * out_h * out_w.
 // Pooling: out = ceil((in + 2 pad - kernel) / stride) + 1, and one less where padding would let the
 //   last window start outside the image. InnerProduct: forward FLOP = 2 M N.
+// A depthwise convolution has as many groups as channels; a separable one is that and a 1x1.
 // A multiply-add is 2 FLOP. Layers without a matrix product count 0 FLOP: memory bounds them.
 // Source: the shape code of BVLC Caffe, as facts. Limits: 2D windows.
 #pragma once

@@ -1,32 +1,44 @@
 // Published times of one training iteration on one GPU: models/dnn/times/GPU-NETWORK.json.
 //
-// {"gpu", "network", "measurements": [{"batch", "seconds_per_iteration" or "images_per_s",
-//  "passes": "forward+backward" or "forward+backward+update", "library", "use", "source"}]}
-// All that were found are kept; "use" marks those that the model rests on, by one rule: the
-// framework of the systems under study first (Caffe; among its builds the cuDNN one), else the
-// framework with cuDNN whose numbers are newest; all rows of that framework and device count.
+// {"gpu", "network", "measurements": [{"framework", "batch", "seconds_per_iteration" or
+//  "images_per_s", "passes": "forward+backward" or "forward+backward+update", "library", "use",
+//  "source"}]}
+// All that were found are kept; "use" marks those that the model rests on: of each framework the
+// rows of one library, the one with cuDNN before the one without, then the newest; batches that
+// memory forced to other algorithms are left out.
+// Where a pair was measured in several frameworks and nobody says which is meant, the first of
+// Caffe, TensorFlow, MXNet, PyTorch counts: most systems under study are built on Caffe.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/dnn/framework.hpp"
 #include "models/json_input.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
 
 struct Measurement {
+  Framework framework = Framework::kCaffe;
   std::int64_t batch = 0;
   Seconds iteration;
   bool includes_update = false;
   std::string library;
-  std::string source;
+  std::string source;    // where it says "assumed": how it was derived
+  bool assumed = false;  // from another GPU of the family
 };
 
-// Measurements marked "use"; empty when there is no file for the pair. InputError for a bad file.
+// Measurements marked "use" of one framework: `wanted` where it was measured, else the default one.
+// Empty when there is no file for the pair. InputError for a bad file.
 std::vector<Measurement> used_measurements(const std::string& gpu, const std::string& network,
+                                           const std::optional<Framework>& wanted,
                                            Provenance* provenance);
-std::vector<Measurement> read_measurements(const JsonInput& in);
+
+// Those marked "use", of all frameworks or of one.
+std::vector<Measurement> read_measurements(const JsonInput& in,
+                                           const std::optional<Framework>& only = std::nullopt);
 
 }  // namespace forescale

@@ -1,5 +1,7 @@
 #include "models/dnn/training_memory.hpp"
 
+#include <algorithm>
+
 #include "models/data_files.hpp"
 #include "models/dnn/layer_rules.hpp"
 #include "models/error.hpp"
@@ -10,9 +12,31 @@ namespace {
 constexpr std::int64_t kParameterCopies = 3;  // weights, gradients, momentum
 constexpr double kBytesMax = 4e18;
 
+bool is_input(const Layer& layer) { return layer_rule(layer.type)->kind == LayerKind::kData; }
+
+// Every blob has its gradient.
+Bytes caffe_per_image(const Network& network) {
+  Bytes sum;
+  for (const Layer& layer : network.layers)
+    sum = sum + (is_input(layer) ? 1 : 2) * layer.activation_per_image + layer.kept_per_image;
+  return sum;
+}
+
+// Only the gradients into and out of one layer are there at a time.
+Bytes planned_per_image(const Network& network) {
+  Bytes sum;
+  Bytes largest;
+  for (const Layer& layer : network.layers) {
+    sum = sum + layer.activation_per_image + layer.kept_per_image;
+    if (!is_input(layer)) largest = std::max(largest, layer.activation_per_image);
+  }
+  return sum + 2 * largest;
+}
+
 }  // namespace
 
-Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance) {
+Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance,
+                      const std::optional<Framework>& framework) {
   constexpr std::int64_t kBatchMax = 1'000'000'000;
   if (batch < 1 || batch > kBatchMax)
     throw InputError({.source = "batch",
@@ -21,24 +45,21 @@ Bytes training_memory(const Network& network, std::int64_t batch, Provenance* pr
                       .constraint = "must be from 1 to 1000000000"});
   const std::string file = find_data_file("models/dnn", "assumptions", "models/dnn/assumptions");
   const JsonInput in = JsonInput::from_file(file, provenance).at("memory");
-  in.allow_only({"workspace_bytes_per_convolution", "library_bytes"});
-  const Bytes workspace = in.at("workspace_bytes_per_convolution").bytes();
+  in.allow_only({"workspace_bytes_per_convolution", "shared_workspace_bytes", "library_bytes"});
+  const bool caffe = framework.value_or(default_framework(network)) == Framework::kCaffe;
+  const auto convolutions =
+      std::count_if(network.layers.begin(), network.layers.end(),
+                    [](const Layer& layer) { return layer.type == "Convolution"; });
+  const Bytes workspace = caffe ? convolutions * in.at("workspace_bytes_per_convolution").bytes()
+                                : in.at("shared_workspace_bytes").bytes();
   const Bytes libraries = in.at("library_bytes").bytes();
-
-  Bytes per_image;
-  std::int64_t convolutions = 0;
-  for (const Layer& layer : network.layers) {
-    const bool is_input = layer_rule(layer.type)->kind == LayerKind::kData;
-    per_image = per_image + (is_input ? 1 : 2) * layer.activation_per_image + layer.kept_per_image;
-    if (layer.type == "Convolution") ++convolutions;
-  }
+  const Bytes per_image = caffe ? caffe_per_image(network) : planned_per_image(network);
   if (static_cast<double>(batch) * static_cast<double>(per_image.value) > kBytesMax)
     throw InputError({.source = "batch",
                       .path = "",
                       .value = std::to_string(batch),
                       .constraint = "gives more bytes than can be counted"});
-  return kParameterCopies * network.parameter_bytes() + batch * per_image +
-         convolutions * workspace + libraries;
+  return kParameterCopies * network.parameter_bytes() + batch * per_image + workspace + libraries;
 }
 
 }  // namespace forescale

@@ -22,8 +22,9 @@ GpuModel gpu(const std::string& name) {
           .host_copy = {1e10}};
 }
 
-ComputeTable table(const std::string& gpu_name, const std::string& network) {
-  return compute_table(gpu(gpu_name), load_network(network, "--model"), nullptr);
+ComputeTable table(const std::string& gpu_name, const std::string& network,
+                   const std::optional<Framework>& framework = std::nullopt) {
+  return compute_table(gpu(gpu_name), load_network(network, "--model"), nullptr, framework);
 }
 
 std::size_t index_of(const Network& network, const std::string& layer) {
@@ -57,6 +58,8 @@ TEST(ComputeTime, TwoMachinesAtOneBatchGiveBetween) {
   EXPECT_LT(time_s, 32 / 35.4);
 }
 
+// A line through two batches meets them; through six and more it cannot meet all: GPUs fill up and
+// change algorithm with the batch. From batch 8 on it is within 8 %.
 TEST(ComputeTime, EveryMeasurementFileIsReadAndMet) {
   for (const std::string& name : catalogue("models/dnn/times")) {
     const JsonInput in =
@@ -64,30 +67,83 @@ TEST(ComputeTime, EveryMeasurementFileIsReadAndMet) {
     const std::string gpu_name = in.at("gpu").string();
     const std::string network = in.at("network").string();
     EXPECT_EQ(name, gpu_name + "-" + network);
-    const std::vector<Measurement> used = read_measurements(in);
-    for (const Measurement& m : used) {
-      EXPECT_EQ(m.library, used[0].library) << name << ": one framework, by the rule";
-      EXPECT_FALSE(m.source.empty()) << name;
-      EXPECT_NEAR(table(gpu_name, network).iteration_s(m.batch), m.iteration.value,
-                  0.02 * m.iteration.value)
-          << name;
+    for (const Framework framework : frameworks()) {
+      const std::vector<Measurement> used = read_measurements(in, framework);
+      if (used.empty()) continue;
+      const ComputeTable times =
+          compute_table(load_gpu(gpu_name, "--gpu", nullptr), load_network(network, "--model"),
+                        nullptr, framework);
+      EXPECT_EQ(times.framework, framework);
+      for (const Measurement& m : used) {
+        EXPECT_EQ(times.assumed, m.assumed) << name;
+        EXPECT_EQ(m.library, used[0].library) << name << ": one library of a framework";
+        EXPECT_FALSE(m.source.empty()) << name;
+        const double tolerance = used.size() < 3 ? 0.025 : m.batch < 8 ? 0.2 : 0.08;
+        EXPECT_NEAR(times.iteration_s(m.batch) / m.iteration.value, 1, tolerance)
+            << name << " " << to_text(framework) << " " << m.batch;
+      }
     }
   }
 }
 
-// The rule behind "use": Caffe first.
-TEST(ComputeTime, CaffeIsUsedWhereItWasMeasured) {
-  for (const std::string& name : catalogue("models/dnn/times")) {
-    const JsonInput in =
-        JsonInput::from_file(find_data_file("models/dnn/times", name, "models/dnn/times"));
-    bool has_caffe = false;
-    bool uses_caffe = false;
-    for (const JsonInput& m : in.at("measurements").elements()) {
-      if (!m.at("library").string().starts_with("Caffe")) continue;
-      has_caffe = true;
-      uses_caffe = uses_caffe || m.at("use").boolean();
-    }
-    EXPECT_EQ(has_caffe, uses_caffe) << name;
+TEST(ComputeTime, TheFrameworkChooses) {
+  // Caffe first where nobody says.
+  EXPECT_NEAR(table("p100", "inception-v3").iteration_s(32), 0.33, 1e-9);
+  const ComputeTable tensorflow = table("p100", "inception-v3", Framework::kTensorFlow);
+  EXPECT_NEAR(tensorflow.iteration_s(32), 32.0 / 128, 1e-9);
+  EXPECT_NEAR(tensorflow.iteration_s(64), 64.0 / 142, 1e-9);
+  EXPECT_FALSE(tensorflow.assumed);
+  EXPECT_NEAR(table("p100", "inception-v3", Framework::kMxnet).iteration_s(32), 32 / 129.98,
+              0.05 * 32 / 129.98);
+  // Not measured in Caffe: TensorFlow's times, assumed, with a range.
+  const ComputeTable caffe = table("k80", "resnet-50", Framework::kCaffe);
+  EXPECT_TRUE(caffe.assumed);
+  EXPECT_EQ(caffe.framework, Framework::kTensorFlow);
+  EXPECT_NEAR(caffe.iteration_s(64), table("k80", "resnet-50").iteration_s(64), 1e-9);
+  Provenance slow{.scenario = Scenario::kSlow, .numbers = {}};
+  const Network network = load_network("resnet-50", "--model");
+  EXPECT_GT(compute_table(gpu("k80"), network, &slow, Framework::kCaffe).iteration_s(64),
+            1.3 * caffe.iteration_s(64));
+}
+
+// No measurement of GoogLeNet on the K20c: the K40's, by the ratio of both GPUs in CaffeNet.
+TEST(ComputeTime, ADerivedMeasurementIsAssumed) {
+  const ComputeTable googlenet = table("k20c", "googlenet");
+  EXPECT_TRUE(googlenet.assumed);
+  EXPECT_NEAR(googlenet.iteration_s(128) - googlenet.update_s, 2.45589 * 36.0 / 26.5, 1e-3);
+  Provenance fast{.scenario = Scenario::kFast, .numbers = {}};
+  EXPECT_LT(compute_table(gpu("k20c"), load_network("googlenet", "--model"), &fast).iteration_s(32),
+            0.8 * googlenet.iteration_s(32));
+}
+
+TEST(ComputeTime, FrameworksHaveNames) {
+  for (const Framework framework : frameworks())
+    EXPECT_EQ(read_framework(to_text(framework), "--framework"), framework);
+  EXPECT_EQ(read_framework("tensorflow", "--framework"), Framework::kTensorFlow);
+  EXPECT_THROW(read_framework("cafe", "--framework"), InputError);
+}
+
+// ResNet-50 of MXNet on K80, batch 1 to 32: what is left at batch 0 is an order of magnitude
+// above the launches of its kernels.
+TEST(ComputeTime, SmallBatchesCostMoreThanTheirShare) {
+  const ComputeTable resnet = table("k80", "resnet-50", Framework::kMxnet);
+  EXPECT_GT(resnet.kernel_s, 5e-5);
+  EXPECT_LT(resnet.kernel_s, 2e-4);
+  EXPECT_NEAR(resnet.iteration_s(1), 1 / 15.61, 0.1 / 15.61);
+  // One batch measured: the kernel time of the GPU's networks that were measured at several.
+  const ComputeTable googlenet = table("k80", "googlenet");
+  EXPECT_GT(googlenet.kernel_s, 5e-5);
+  EXPECT_GT(googlenet.iteration_s(8), 0.36 * 8 / 32 * 1.2);
+}
+
+// Small batches of the rest: an unmeasured network is neither free nor slower than ResNet-50.
+TEST(ComputeTime, LightNetworksAreFasterHeavyOnesSlower) {
+  for (const std::string gpu_name : {"k80", "p100"}) {
+    const Framework tensorflow = Framework::kTensorFlow;
+    const double resnet = table(gpu_name, "resnet-50", tensorflow).iteration_s(64);
+    EXPECT_LT(table(gpu_name, "mobilenet-v1", tensorflow).iteration_s(64), 0.6 * resnet);
+    EXPECT_GT(table(gpu_name, "mobilenet-v1", tensorflow).iteration_s(64), 0.1 * resnet);
+    EXPECT_GT(table(gpu_name, "nasnet-large", tensorflow).iteration_s(64), 4 * resnet);
   }
 }
 
@@ -97,7 +153,7 @@ TEST(ComputeTime, LayersFollowTheRoofline) {
   const ComputeTable times = compute_table(k80, network, nullptr);
   ASSERT_EQ(times.layers.size(), network.layers.size());
   const LayerTime& fc7 = times.layers[index_of(network, "fc7")];
-  EXPECT_NEAR(fc7.forward_t0_s, 7e-6 + 4 * (4096.0 * 4096 + 4096) / 200e9, 1e-12);
+  EXPECT_NEAR(fc7.forward_t0_s, times.kernel_s + 4 * (4096.0 * 4096 + 4096) / 200e9, 1e-12);
   EXPECT_NEAR(fc7.backward_t0_s, 2 * fc7.forward_t0_s, 1e-12);
   EXPECT_NEAR(fc7.forward_t1_s, times.roofline_factor * 2 * 4096 * 4096 / (0.5 * 4e12), 1e-15);
   const LayerTime& conv1 = times.layers[index_of(network, "conv1")];
@@ -134,11 +190,18 @@ TEST(ComputeTime, AnUnmeasuredNetworkTakesTheMedianAndSaysSo) {
   const ComputeTable cifar =
       compute_table(gpu("k80"), load_network("cifar10-quick", "--model"), &provenance);
   EXPECT_TRUE(cifar.assumed);
-  std::vector<double> factors = {table("k80", "alexnet").roofline_factor,
-                                 table("k80", "googlenet").roofline_factor,
-                                 table("k80", "vgg-16").roofline_factor};
+  std::vector<double> factors;
+  for (const std::string network :
+       {"alexnet", "googlenet", "vgg-16", "resnet-50", "resnet-152", "inception-v3"})
+    factors.push_back(table("k80", network).roofline_factor);
   std::sort(factors.begin(), factors.end());
-  EXPECT_NEAR(cifar.roofline_factor, factors[1], 1e-12);
+  EXPECT_NEAR(cifar.roofline_factor, (factors[2] + factors[3]) / 2, 1e-12);
+  // Asked for a framework, the networks measured in it count.
+  const ComputeTable caffe = table("k80", "cifar10-quick", Framework::kCaffe);
+  EXPECT_NEAR(
+      caffe.roofline_factor,
+      (table("k80", "alexnet").roofline_factor + table("k80", "googlenet").roofline_factor) / 2,
+      1e-12);
   EXPECT_NE(cifar.description.find("not measured"), std::string::npos);
   EXPECT_TRUE(std::any_of(provenance.numbers.begin(), provenance.numbers.end(),
                           [](const NumberSource& number) {
@@ -184,20 +247,24 @@ TEST(ComputeTime, RefusesBadInput) {
     return read_measurements(JsonInput::from_text(
         R"({"gpu": "g", "network": "n", "measurements": [)" + row + "]}", "g-n.json"));
   };
-  EXPECT_EQ(read(R"({"batch": 4, "images_per_s": 8, "passes": "forward+backward",
+  EXPECT_EQ(
+      read(R"({"framework": "Caffe", "batch": 4, "images_per_s": 8, "passes": "forward+backward",
                      "library": "Caffe", "use": true})")[0]
-                .iteration.value,
-            4.0 / 8);
+          .iteration.value,
+      4.0 / 8);
   EXPECT_THROW(read(""), InputError);
-  EXPECT_THROW(read(R"({"batch": 0, "images_per_s": 8, "passes": "forward+backward",
+  EXPECT_THROW(
+      read(R"({"framework": "Caffe", "batch": 0, "images_per_s": 8, "passes": "forward+backward",
                         "library": "Caffe", "use": true})"),
-               InputError);
-  EXPECT_THROW(read(R"({"batch": 4, "image_per_s": 8, "passes": "forward+backward",
+      InputError);
+  EXPECT_THROW(
+      read(R"({"framework": "Caffe", "batch": 4, "image_per_s": 8, "passes": "forward+backward",
                         "library": "Caffe", "use": true})"),
-               InputError);
-  EXPECT_THROW(read(R"({"batch": 4, "passes": "forward+backward", "library": "Caffe",
+      InputError);
+  EXPECT_THROW(
+      read(R"({"framework": "Caffe", "batch": 4, "passes": "forward+backward", "library": "Caffe",
                         "use": true})"),
-               InputError);
+      InputError);
 }
 
 }  // namespace

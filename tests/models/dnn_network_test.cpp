@@ -66,6 +66,67 @@ TEST(Zoo, KnowsTheParametersOfTheFivePapers) {
   EXPECT_NEAR(static_cast<double>(googlenet.parameter_bytes().value), 53e6, 1e6);  // "53 MB"
 }
 
+// Trainable values: running means and variances of BatchNorm are none.
+TEST(Zoo, KnowsThePublishedTotalsOfTheNetworksWithBatchNorm) {
+  const auto parameters = [](const std::string& name) {
+    return load_network(name, "--model").parameters();
+  };
+  EXPECT_EQ(parameters("resnet-50"), 25'557'032);
+  EXPECT_EQ(parameters("resnet-152"), 60'192'808);
+  EXPECT_EQ(parameters("inception-bn"), 11'295'240);
+  EXPECT_EQ(parameters("mobilenet-v1"), 4'253'864 - 21'888);
+  EXPECT_EQ(parameters("mobilenet-v2"), 3'504'872);
+  const Network inception = load_network("inception-v3", "--model");
+  EXPECT_EQ(inception.parameters(), 27'161'264);
+  EXPECT_EQ(inception.parameters(Heads::kMain), 23'834'568);
+  const Network nasnet = load_network("nasnet-large", "--model");
+  EXPECT_EQ(nasnet.parameters(Heads::kMain), 88'949'818 - 196'668);
+  EXPECT_EQ(nasnet.parameters() - nasnet.parameters(Heads::kMain),
+            2016 * 128 + 2 * 128 + 6 * 6 * 128 * 768 + 2 * 768 + 768 * 1000 + 1000);
+}
+
+// Means and variances are as many as scales and shifts: Keras counts both.
+TEST(Zoo, RunningStatisticsMakeUpTheDifferenceToKeras) {
+  const auto statistics = [](const Network& network) {
+    std::int64_t values = 0;
+    for (const Layer& layer : network.layers)
+      if (layer.type == "BatchNorm" && !layer.auxiliary) values += layer.parameters;
+    return values;
+  };
+  EXPECT_EQ(statistics(load_network("mobilenet-v1", "--model")), 21'888);
+  EXPECT_EQ(statistics(load_network("nasnet-large", "--model")), 196'668);
+}
+
+TEST(Zoo, CifarResNetByHand) {
+  // A unit of `filters` from `in` channels: two norms, two 3x3, and a 1x1 in the first of a stage.
+  const auto unit = [](std::int64_t in, std::int64_t filters, bool first) {
+    return 2 * in + 9 * in * filters + 2 * filters + 9 * filters * filters +
+           (first ? in * filters : 0);
+  };
+  std::int64_t sum = 2 * 3 + 9 * 3 * 16 + 2 * 64 + 64 * 10 + 10;
+  for (const auto& [in, filters] : {std::pair{16, 16}, {16, 32}, {32, 64}})
+    sum += unit(in, filters, true) + 7 * unit(filters, filters, false);
+  const Network network = load_network("resnet-50-cifar10", "--model");
+  EXPECT_EQ(network.parameters(), sum);
+  std::int64_t weighted = 0;
+  for (const Layer& layer : network.layers)
+    weighted += layer.matrix_rows > 0 ||
+                (layer.type == "Convolution" && layer.name.find("/sc") == std::string::npos);
+  EXPECT_EQ(weighted, 50);
+}
+
+// Poseidon, section 5.1.3, prints 120 M and 1.8 G; the network's note says what is missing.
+TEST(Zoo, AlexNet22kByHand) {
+  const Network network = load_network("alexnet-22k", "--model");
+  const std::int64_t connected =
+      9216 * 3000 + 3000 + 3000 * 3000 + 3000 + std::int64_t{3000} * 21841 + 21841;
+  const std::int64_t convolutions = 96 * 3 * 121 + 96 + 256 * 96 * 25 + 256 + 384 * 256 * 9 + 384 +
+                                    384 * 384 * 9 + 384 + 256 * 384 * 9 + 256;
+  EXPECT_EQ(network.parameters(), connected + convolutions);
+  EXPECT_NEAR(static_cast<double>(network.parameters()), 120e6, 0.12 * 120e6);
+  EXPECT_EQ(find(network, "fc8").matrix_rows, 21841);
+}
+
 TEST(Zoo, AlexNetFlopsByHand) {
   const Network network = load_network("alexnet", "--model");
   const double convolutions = 2.0 * 96 * 3 * 11 * 11 * 55 * 55 + 2.0 * 256 * 48 * 5 * 5 * 27 * 27 +
@@ -89,6 +150,16 @@ TEST(Zoo, AlexNetFlopsByHand) {
 TEST(Zoo, MultiplyAddsOfTheOthers) {
   EXPECT_NEAR(load_network("vgg-16", "--model").forward_flops() / 2, 15.5e9, 0.05e9);
   EXPECT_NEAR(load_network("googlenet", "--model").forward_flops(Heads::kMain) / 2, 1.55e9, 0.05e9);
+  const auto main = [](const std::string& name) {
+    return load_network(name, "--model").forward_flops(Heads::kMain) / 2;
+  };
+  EXPECT_NEAR(main("resnet-50"), 3.86e9, 0.01e9);   // version 1; He et al. print 3.8
+  EXPECT_NEAR(main("resnet-152"), 11.3e9, 0.05e9);  // He et al., Table 1
+  EXPECT_NEAR(main("inception-v3"), 5.7e9, 0.05e9);
+  EXPECT_NEAR(main("inception-bn"), 2.0e9, 0.05e9);
+  EXPECT_NEAR(main("mobilenet-v1"), 569e6, 1e6);      // Howard et al., Table 4
+  EXPECT_NEAR(main("mobilenet-v2"), 300e6, 2e6);      // Sandler et al., Table 4
+  EXPECT_NEAR(main("nasnet-large"), 23.8e9, 0.05e9);  // Zoph et al., Table 2
   EXPECT_DOUBLE_EQ(load_network("cifar10-quick", "--model").forward_flops() / 2,
                    32.0 * 3 * 25 * 32 * 32 + 32.0 * 32 * 25 * 16 * 16 + 64.0 * 32 * 25 * 8 * 8 +
                        64.0 * 1024 + 10.0 * 64);
@@ -156,6 +227,26 @@ TEST(Network, ResidualBlockWithBatchNormAndScale) {
   EXPECT_EQ(find(network, "y").output_shape, (Shape{3, 8, 8}));
 }
 
+// As cuDNN's: one layer with scale and shift. Beside its input it keeps nothing; in place it keeps
+// a copy.
+TEST(Network, FusedBatchNorm) {
+  const auto norm = [](const std::string& options) {
+    return find(net(R"({"name": "c", "type": "Convolution", "bottom": "data", "num_output": 4,
+                        "kernel_size": 1}, {"name": "bn", "type": "BatchNorm", "bottom": "c", )" +
+                    options + R"(}, {"name": "y", "type": "ReLU", "bottom": "b"})" + kLoss),
+                "bn");
+  };
+  const Layer apart = norm(R"("top": "b", "scale_bias": true)");
+  EXPECT_EQ(apart.parameter_tensors, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(apart.kept_per_image.value, 0);
+  EXPECT_EQ(norm(R"("top": "b")").parameters, 0);
+  EXPECT_EQ(norm(R"("top": "b")").kept_per_image.value, 4 * 4 * 8 * 8);
+  const Network in_place = net(
+      R"({"name": "y", "type": "BatchNorm", "bottom": "data", "top": "data", "scale_bias": true},
+         {"name": "loss", "type": "SoftmaxWithLoss", "bottom": ["data", "label"]})");
+  EXPECT_EQ(find(in_place, "y").kept_per_image.value, 4 * 3 * 8 * 8);
+}
+
 TEST(Network, RoundTripsThroughJson) {
   for (const std::string& name : catalogue("models/dnn/zoo")) {
     const nlohmann::json once = to_json(load_network(name, "--model"));
@@ -215,6 +306,33 @@ TEST(TrainingMemory, AddsItsParts) {
   EXPECT_LT(training_memory(network, 256).value, 4799 * (std::int64_t{1} << 20));
   EXPECT_THROW(training_memory(network, 0), InputError);
   EXPECT_THROW(training_memory(network, std::int64_t{1} << 62), InputError);
+}
+
+// What was really trained fits: TensorFlow and MXNet on a K80 device (12 GB) and a P100 (16 GB).
+TEST(TrainingMemory, MeasuredBatchesFit) {
+  const auto bytes = [](const std::string& name, std::int64_t batch, Framework framework) {
+    return training_memory(load_network(name, "--model"), batch, nullptr, framework).value;
+  };
+  const std::int64_t k80 = std::int64_t{12} << 30;
+  const std::int64_t p100 = std::int64_t{16} << 30;
+  EXPECT_LT(bytes("resnet-50", 64, Framework::kTensorFlow), k80);
+  EXPECT_LT(bytes("inception-v3", 64, Framework::kTensorFlow), k80);
+  EXPECT_LT(bytes("resnet-152", 32, Framework::kMxnet), k80);
+  EXPECT_LT(bytes("resnet-152", 64, Framework::kTensorFlow), p100);
+  EXPECT_GT(bytes("nasnet-large", 64, Framework::kTensorFlow), p100);
+  // Caffe keeps the gradients of all blobs.
+  EXPECT_GT(bytes("resnet-50", 64, Framework::kCaffe),
+            bytes("resnet-50", 64, Framework::kTensorFlow));
+}
+
+TEST(TrainingMemory, PlannedByHand) {
+  const Network network = load_network("alexnet", "--model");
+  Bytes per_image = network.activation_per_image();
+  for (const Layer& layer : network.layers) per_image = per_image + layer.kept_per_image;
+  per_image = per_image + 2 * find(network, "conv1").activation_per_image;
+  EXPECT_EQ(training_memory(network, 3, nullptr, Framework::kMxnet).value,
+            3 * network.parameter_bytes().value + 3 * per_image.value + (std::int64_t{256} << 20) +
+                (std::int64_t{300} << 20));
 }
 
 TEST(TrainingMemory, AssumptionsHaveTheirScenarios) {
