@@ -91,6 +91,11 @@ std::string describe(const Platform& platform) {
   }
   text +=
       fmt::format("bisection (upper bound): {} one way\n", to_text(bisection_bandwidth(platform)));
+  text += fmt::format("placement: {}\n", platform.placement);
+  if (platform.cores_per_node > 0)
+    text += fmt::format("cores a node: {}\n", platform.cores_per_node);
+  if (platform.storage)
+    text += fmt::format("storage: {}, {}\n", platform.storage->name, platform.storage->description);
   text += "\nlink classes\n";
   for (const LinkClass& link_class : platform.link_classes)
     text += "  " + to_line(link_class) + "\n";
@@ -99,6 +104,9 @@ std::string describe(const Platform& platform) {
   text += "\nnumbers\n";
   for (const NumberSource& number : platform.provenance.numbers)
     text += "  " + to_line(number) + "\n";
+  if (platform.storage)
+    for (const NumberSource& number : platform.storage->provenance.numbers)
+      text += "  " + to_line(number) + "\n";
   return text;
 }
 

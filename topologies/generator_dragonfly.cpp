@@ -1,13 +1,15 @@
 // Dragonfly: groups of routers, all to all inside a group, all to all between groups.
 //
 // Kim et al. 2008, canonical form: each router has `hosts` ports, a link to every router of its
-// group and `globals` global ports. The group's ports (routers * globals) are dealt out to the
-// other groups in turn, the offset between the groups deciding; ports left over after whole turns
-// stay unused, so that every pair of groups has floor(routers * globals / (groups - 1)) links.
-// Minimal routing: local, global, local; a pair of groups with several links takes link
-// (from + to) mod count, the same both ways. No adaptive routing.
-// Bisection between halves of the groups: groups^2/4 * links per pair * bandwidth. `latency` of the
-// generator is per link.
+// group and `globals` global ports. With `rows` > 1 a group is a grid, as on Cray's Cascade (Faanes
+// et al. 2012): all to all inside each row (local links) and inside each column (column links);
+// other routers of the group are reached along the row first. The group's ports (routers * globals)
+// are dealt out to the other groups in turn, the offset between the groups deciding; ports left
+// over after whole turns stay unused, so that every pair of groups has floor(routers * globals /
+// (groups - 1)) links. Minimal routing: local, global, local; a pair of groups with several links
+// takes link (from + to) mod count, the same both ways. No adaptive routing. Bisection between
+// halves of the groups: groups^2/4 * links per pair * bandwidth. `latency` of the generator is per
+// link.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,11 +22,13 @@ namespace {
 struct Dragonfly {
   std::int64_t groups = 0;
   std::int64_t routers = 0;  // of a group
+  std::int64_t columns = 0;  // of a group: routers of a row
   std::int64_t hosts = 0;    // of a router
   std::int64_t globals = 0;  // global ports of a router
   std::int64_t links_per_pair = 0;
   LinkRun host_links;    // port
-  LinkRun local_links;   // group * pairs + pair of routers
+  LinkRun local_links;   // row, then pair of its routers; rows are numbered over all groups
+  LinkRun column_links;  // column, then pair of its routers; columns likewise
   LinkRun global_links;  // pair of groups * links_per_pair + copy
 
   std::int64_t port_count() const { return groups * routers * hosts; }
@@ -47,6 +51,11 @@ Dragonfly read_shape(const JsonInput& in) {
   shape.routers = in.at("routers").integer(1, kShapeMax);
   shape.hosts = in.at("hosts").integer(1, kShapeMax);
   shape.globals = in.at("globals").integer(1, kShapeMax);
+  const auto rows_in = in.find("rows");
+  const std::int64_t rows = rows_in ? rows_in->integer(1, shape.routers) : 1;
+  if (shape.routers % rows != 0)
+    rows_in->fail(fmt::format("must divide the routers of a group, {}", shape.routers));
+  shape.columns = shape.routers / rows;
   shape.links_per_pair = shape.routers * shape.globals / (shape.groups - 1);
   if (shape.links_per_pair == 0)
     in.at("globals").fail(fmt::format(
@@ -59,17 +68,27 @@ Dragonfly read_shape(const JsonInput& in) {
   return shape;
 }
 
+// From one router to another of the same row or column of `count`, the `line`-th of its kind.
+void go_straight(const LinkRun& links, Route& route, std::int64_t line, std::int64_t count,
+                 std::int64_t from, std::int64_t to) {
+  if (from == to) return;
+  const std::int64_t pair =
+      line * (count * (count - 1) / 2) + pair_number(std::min(from, to), std::max(from, to), count);
+  if (from < to)
+    links.forward(route, pair);
+  else
+    links.backward(route, pair);
+}
+
 // From one router to another of the same group.
 void go_local(const Dragonfly& shape, Route& route, std::int64_t group, std::int64_t from,
               std::int64_t to) {
-  if (from == to) return;
-  const std::int64_t first = group * (shape.routers * (shape.routers - 1) / 2);
-  const std::int64_t pair =
-      first + pair_number(std::min(from, to), std::max(from, to), shape.routers);
-  if (from < to)
-    shape.local_links.forward(route, pair);
-  else
-    shape.local_links.backward(route, pair);
+  const std::int64_t rows = shape.routers / shape.columns;
+  const std::int64_t row = group * rows + from / shape.columns;
+  const std::int64_t column = group * shape.columns + to % shape.columns;
+  go_straight(shape.local_links, route, row, shape.columns, from % shape.columns,
+              to % shape.columns);
+  go_straight(shape.column_links, route, column, rows, from / shape.columns, to / shape.columns);
 }
 
 Route minimal(const Dragonfly& shape, std::int64_t from, std::int64_t to) {
@@ -104,6 +123,8 @@ PortRoute build(FabricSite& site) {
   const int host_class = site.link_class({.prefix = "", .fallback = -1, .latency_share = 1});
   const int local_class =
       site.link_class({.prefix = "local_", .fallback = host_class, .latency_share = 1});
+  const int column_class =
+      site.link_class({.prefix = "column_", .fallback = local_class, .latency_share = 1});
   const int global_class =
       site.link_class({.prefix = "global_", .fallback = host_class, .latency_share = 1});
   int first_router = 0;
@@ -119,11 +140,21 @@ PortRoute build(FabricSite& site) {
   for (std::int64_t port = 0; port < site.port_count(); ++port)
     site.add_link(site.ports[static_cast<size_t>(port)],
                   static_cast<int>(first_router + port / shape.hosts), host_class);
+  const std::int64_t rows = shape.routers / shape.columns;
   shape.local_links = site.start_run(local_class);
   for (std::int64_t group = 0; group < shape.groups; ++group)
-    for (std::int64_t a = 0; a < shape.routers; ++a)
-      for (std::int64_t b = a + 1; b < shape.routers; ++b)
-        site.add_link(router_device(group, a), router_device(group, b), local_class);
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t a = 0; a < shape.columns; ++a)
+        for (std::int64_t b = a + 1; b < shape.columns; ++b)
+          site.add_link(router_device(group, row * shape.columns + a),
+                        router_device(group, row * shape.columns + b), local_class);
+  shape.column_links = site.start_run(column_class);
+  for (std::int64_t group = 0; group < shape.groups; ++group)
+    for (std::int64_t column = 0; column < shape.columns; ++column)
+      for (std::int64_t a = 0; a < rows; ++a)
+        for (std::int64_t b = a + 1; b < rows; ++b)
+          site.add_link(router_device(group, a * shape.columns + column),
+                        router_device(group, b * shape.columns + column), column_class);
   shape.global_links = site.start_run(global_class);
   for (std::int64_t a = 0; a < shape.groups; ++a)
     for (std::int64_t b = a + 1; b < shape.groups; ++b)
@@ -131,20 +162,22 @@ PortRoute build(FabricSite& site) {
         site.add_link(router_device(a, shape.gateway(a, b, copy)),
                       router_device(b, shape.gateway(b, a, copy)), global_class);
   site.platform.fabric_summary = fmt::format(
-      "dragonfly: {} groups of {} routers, {} ports a router, {} global links a pair of groups, "
+      "dragonfly: {} groups of {} routers{}, {} ports a router, {} global links a pair of groups, "
       "minimal routing",
-      shape.groups, shape.routers, shape.hosts, shape.links_per_pair);
+      shape.groups, shape.routers, rows > 1 ? fmt::format(" in {} rows", rows) : "", shape.hosts,
+      shape.links_per_pair);
   return [shape](int from, int to) { return minimal(shape, from, to); };
 }
 
 const bool kRegistered = add_fabric(
     {.name = "dragonfly",
      .usage = "dragonfly:groups=G,routers=A,hosts=P,globals=H,bandwidth=B,latency=T"
-              "[,local_bandwidth=B,local_latency=T][,global_bandwidth=B,global_latency=T]",
+              "[,rows=R][,local_bandwidth=B,local_latency=T][,column_bandwidth=B,column_latency=T]"
+              "[,global_bandwidth=B,global_latency=T]",
      .summary = "groups of routers, minimal routing; latency is per link",
-     .keys = {"groups", "routers", "hosts", "globals"},
+     .keys = {"groups", "routers", "rows", "hosts", "globals"},
      .generator_keys = {},
-     .link_prefixes = {"", "local_", "global_"},
+     .link_prefixes = {"", "local_", "column_", "global_"},
      .host_count = [](const JsonInput& in) { return read_shape(in).port_count(); },
      .build = build});
 

@@ -26,6 +26,7 @@ void generate(Platform& platform, const JsonInput& in) {
     read_cpu(platform, *cpu);
   else
     platform.cpu_models.push_back(load_cpu("xeon-e5-2690v3", in.file() + ":/cpu", in.provenance()));
+  platform.cores_per_node = tree.sockets * platform.cpu_models.front().cores;
   LinkReader classes(platform);
   const auto level = [&](const char* key, bool exists, const std::string& fallback) {
     const auto link = in.find(key);

@@ -9,6 +9,7 @@
 #include "models/error.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/node_template.hpp"
+#include "topologies/placement.hpp"
 #include "topologies/platform_schema.hpp"
 
 namespace forescale {
@@ -81,10 +82,20 @@ void read_fabric(Platform& platform, LinkReader& classes, const JsonInput& in) {
   build_fabric(fabric->second, site);
 }
 
+// Training on made-up data rests on none of these numbers, so they stay with the storage.
+void read_platform_storage(Platform& platform, const JsonInput& in) {
+  std::vector<NumberSource>& numbers = platform.provenance.numbers;
+  const auto before = static_cast<std::ptrdiff_t>(numbers.size());
+  platform.storage = read_storage(in);
+  platform.storage->provenance.scenario = platform.provenance.scenario;
+  platform.storage->provenance.numbers.assign(numbers.begin() + before, numbers.end());
+  numbers.erase(numbers.begin() + before, numbers.end());
+}
+
 // `in` notes its numbers in platform.provenance.
 void read(Platform& platform, const JsonInput& in) {
   in.allow_only({"$schema", "format", "name", "description", "assumptions", "link_classes", "node",
-                 "fabric"});
+                 "fabric", "placement", "storage"});
   in.at("format").one_of({"forescale-platform-1"});
   platform.name = in.at("name").string();
   if (const auto description = in.find("description")) platform.description = description->string();
@@ -105,6 +116,9 @@ void read(Platform& platform, const JsonInput& in) {
     read_fabric(platform, classes, *fabric);
   else if (count > 1)
     in.at("fabric");  // required: fails
+  if (const auto storage = in.find("storage")) read_platform_storage(platform, *storage);
+  if (const auto placement = in.find("placement"))
+    place_ranks(platform, placement->string(), in.file() + ":" + placement->path());
   check_platform_schema(in);
 }
 

@@ -89,6 +89,22 @@ Route Platform::route(int from, int to) const {
   return route;
 }
 
+std::vector<Capacity> Platform::from_fabric(int to) const {
+  if (node_count < 2 || !fabric_route) return {};
+  const int elsewhere = devices[static_cast<size_t>(to)].node == 0 ? node_device_count : 0;
+  const Route whole = route(elsewhere + node_routes->endpoints.front(), to);
+  auto begin = whole.capacities.begin();
+  for (auto at = whole.capacities.begin(); at != whole.capacities.end(); ++at) {
+    const Link& link = links[static_cast<size_t>(*at / 2)];
+    // Half-duplex links have one capacity, so a switch at either end counts.
+    const auto is_switch = [&](int device) {
+      return devices[static_cast<size_t>(device)].kind == DeviceKind::kFabricSwitch;
+    };
+    if (is_switch(link.from) || is_switch(link.to)) begin = at;
+  }
+  return {begin, whole.capacities.end()};
+}
+
 BytesPerSecond Platform::bandwidth(Capacity capacity) const {
   const Link& link = links[static_cast<size_t>(capacity / 2)];
   return link_classes[static_cast<size_t>(link.link_class)].bandwidth;

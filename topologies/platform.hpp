@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/hardware.hpp"
 #include "models/json_input.hpp"
+#include "models/storage.hpp"
 
 namespace forescale {
 
@@ -57,8 +59,11 @@ class Platform {
   std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
   std::vector<CpuModel> cpu_models;  // at most one; empty on bare-host platforms
   int node_count = 0;
-  std::vector<int> endpoints;  // device of each rank slot: node by node, inside a node in order
-  bool is_generated = false;   // from a generator: the stack `ideal` is its default
+  std::vector<int> endpoints;            // device of each rank slot (placement.hpp)
+  std::string placement = "linear";      // their order
+  int cores_per_node = 0;                // of CPUs that are not modelled too; 0: not known
+  std::optional<StorageSystem> storage;  // its numbers are noted in itself, not in `provenance`
+  bool is_generated = false;             // from a generator: the stack `ideal` is its default
   bool uniform_pairs = false;  // all pairs of endpoints have equal latency and narrowest link
   Provenance provenance;
 
@@ -79,6 +84,10 @@ class Platform {
   BytesPerSecond bandwidth(Capacity capacity) const;
   std::string capacity_name(Capacity capacity) const;  // "node0/nic0 -> leaf0"
   int capacity_count() const { return 2 * static_cast<int>(links.size()); }
+
+  // What data from a switch beside a node crosses to get to one of its devices: the part of a route
+  // from another node that comes after the last switch of the fabric. Empty without a fabric.
+  std::vector<Capacity> from_fabric(int to) const;
 
   // Set by whoever builds the platform: the fabric route between two devices that hang on the
   // fabric (NICs or hosts).

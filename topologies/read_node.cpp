@@ -31,7 +31,7 @@ PcieTree::Nic read_nic(LinkReader& classes, const PcieTree& tree, const JsonInpu
 }
 
 NodeTemplate read_pcie_tree(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  in.allow_only({"count", "layout", "sockets", "switches_per_socket", "cards_per_switch",
+  in.allow_only({"count", "layout", "cores", "sockets", "switches_per_socket", "cards_per_switch",
                  "gpus_per_card", "gpu", "cpu", "socket_link", "switch_link", "card_link",
                  "gpu_link", "nics"});
   PcieTree tree;
@@ -74,7 +74,7 @@ int number_of(const JsonInput& in, const std::map<std::string, int>& numbers) {
 }
 
 NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  in.allow_only({"count", "layout", "gpu", "cpu", "devices", "links"});
+  in.allow_only({"count", "layout", "cores", "gpu", "cpu", "devices", "links"});
   NodeTemplate node;
   std::map<std::string, int> numbers;
   std::set<DeviceKind> kinds;
@@ -108,9 +108,21 @@ NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonIn
 }
 
 NodeTemplate read_host(Platform& platform, const JsonInput& in) {
-  in.allow_only({"count", "layout", "cpu"});
+  in.allow_only({"count", "layout", "cores", "cpu"});
   if (const auto cpu = in.find("cpu")) read_cpu(platform, *cpu);
   return bare_host();
+}
+
+// "cores" counts those of sockets that are left out of the model too.
+int cores_of(const Platform& platform, const NodeTemplate& node, const JsonInput& in) {
+  constexpr int kCoresMax = 1 << 16;
+  if (const auto cores = in.find("cores")) return static_cast<int>(cores->integer(1, kCoresMax));
+  if (platform.cpu_models.empty()) return 0;
+  const auto sockets =
+      std::count_if(node.devices.begin(), node.devices.end(), [](const Device& device) {
+        return device.kind == DeviceKind::kCpu || device.kind == DeviceKind::kHost;
+      });
+  return static_cast<int>(sockets) * platform.cpu_models.front().cores;
 }
 
 }  // namespace
@@ -127,9 +139,11 @@ void read_cpu(Platform& platform, const JsonInput& name) {
 
 NodeTemplate read_node(Platform& platform, LinkReader& classes, const JsonInput& in) {
   const std::string layout = required(in, "layout").one_of({"pcie-tree", "explicit", "host"});
-  if (layout == "pcie-tree") return read_pcie_tree(platform, classes, in);
-  if (layout == "explicit") return read_explicit(platform, classes, in);
-  return read_host(platform, in);
+  NodeTemplate node = layout == "pcie-tree"  ? read_pcie_tree(platform, classes, in)
+                      : layout == "explicit" ? read_explicit(platform, classes, in)
+                                             : read_host(platform, in);
+  platform.cores_per_node = cores_of(platform, node, in);
+  return node;
 }
 
 }  // namespace forescale

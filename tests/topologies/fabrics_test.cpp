@@ -123,6 +123,31 @@ TEST(Dragonfly, EveryGlobalPortIsUsedOnce) {
   for (const auto& [router, count] : ports) EXPECT_EQ(count, 2);
 }
 
+// Groups of 2 rows x 3 columns: rows have 3 links each, columns 1; the rest takes two steps.
+TEST(Dragonfly, GridGroupsGoAlongTheRowThenTheColumn) {
+  const Platform platform = load_platform(
+      "dragonfly:groups=3,routers=6,rows=2,hosts=1,globals=1,bandwidth=1GB/s,latency=0,"
+      "local_bandwidth=1GB/s,local_latency=1us,column_bandwidth=1GB/s,column_latency=10us,"
+      "global_bandwidth=1GB/s,global_latency=100us");
+  const size_t links_per_pair = 6 / 2;
+  EXPECT_EQ(platform.links.size(), 18U + 3 * (2 * 3 + 3 * 1) + 3 * links_per_pair);
+  const auto latency_us = [&](int from, int to) {
+    return 1e6 * platform.route(from, to).latency.value;
+  };
+  EXPECT_NEAR(latency_us(0, 2), 1, 1e-9);
+  EXPECT_NEAR(latency_us(0, 3), 10, 1e-9);
+  EXPECT_NEAR(latency_us(0, 5), 1 + 10, 1e-9);
+  EXPECT_EQ(
+      link_names(platform, platform.route(0, 5)),
+      (std::vector<std::string>{"host0 -> group0.router0", "group0.router0 -> group0.router2",
+                                "group0.router2 -> group0.router5", "group0.router5 -> host5"}));
+  for (int from = 0; from < 6; ++from)
+    for (int to = 6; to < 12; ++to) {
+      EXPECT_GE(latency_us(from, to), 100 - 1e-9);
+      EXPECT_LE(latency_us(from, to), 100 + 2 * (1 + 10) + 1e-9);
+    }
+}
+
 TEST(Torus, HopsAreTheSumOfRingDistances) {
   const int extents[] = {4, 5, 2};
   const Platform platform = load_platform("torus:dims=4x5x2,bandwidth=1GB/s,latency=1us");

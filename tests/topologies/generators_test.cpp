@@ -30,6 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
         "fat-tree:down=9,link=edr", "dragonfly:groups=2,routers=1,hosts=3,globals=1,link=edr",
         "dragonfly:groups=9,routers=4,hosts=2,globals=2,link=edr",
         "dragonfly:groups=4,routers=4,hosts=2,globals=3,link=edr",
+        "dragonfly:groups=3,routers=6,rows=2,hosts=2,globals=1,link=edr,column_link=fdr",
         "dragonfly:groups=5,routers=3,hosts=1,globals=2,link=edr,global_bandwidth=1GB/s,"
         "global_latency=3us",
         "torus:dims=2,link=edr", "torus:dims=5,link=edr", "torus:dims=2x3x4,link=edr",
@@ -91,6 +92,8 @@ TEST(GeneratorText, ContradictionsAreRefused) {
   EXPECT_THAT(message_of("torus:dims=4096x4096,link=edr"), HasSubstr("/dims"));
   EXPECT_THAT(message_of("dragonfly:groups=9,routers=2,hosts=1,globals=1,link=edr"),
               HasSubstr("must reach every other group"));
+  EXPECT_THAT(message_of("dragonfly:groups=2,routers=6,rows=4,hosts=1,globals=1,link=edr"),
+              HasSubstr("/rows = 4: must divide the routers of a group, 6"));
   EXPECT_THAT(message_of("pcie:gpu=k80,sockets=1,socket_link=qpi"),
               HasSubstr("the tree has no such level"));
 }

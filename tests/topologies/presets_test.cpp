@@ -124,6 +124,70 @@ TEST_F(Kesch, GraphvizHasEveryDevice) {
     EXPECT_THAT(dot, HasSubstr("label=\"" + device.name + "\""));
 }
 
+TEST(Presets, PizDaintIsADragonflyInRandomOrder) {
+  const Platform daint = load_platform("piz-daint");
+  EXPECT_EQ(daint.slot_count(), 5704);
+  EXPECT_EQ(daint.placement, "random:seed=1");
+  // 128 of 5704 nodes: neighbours of a rank are hardly ever neighbours in the machine.
+  int in_one_group = 0;
+  for (size_t slot = 0; slot + 1 < 128; ++slot) {
+    const int here = daint.devices[static_cast<size_t>(daint.endpoints[slot])].node;
+    const int next = daint.devices[static_cast<size_t>(daint.endpoints[slot + 1])].node;
+    in_one_group += here / 384 == next / 384 ? 1 : 0;
+    expect_sound(daint, daint.endpoints[slot], daint.endpoints[slot + 1]);
+    // GPU, NIC, router; at most two hops to the gateway, one between groups, two from it.
+    EXPECT_LE(daint.route(daint.endpoints[slot], daint.endpoints[slot + 1]).capacities.size(),
+              3U + 2 + 1 + 2 + 3);
+  }
+  EXPECT_LT(in_one_group, 127 / 4);
+}
+
+TEST(Presets, MinskyHasNvlinkToTheCpuAndInPairs) {
+  const Platform minsky = load_platform("minsky");
+  EXPECT_EQ(minsky.slot_count(), 64 * 4);
+  const auto names = [&](size_t from, size_t to) {
+    return link_names(minsky, minsky.route(minsky.endpoints[from], minsky.endpoints[to]));
+  };
+  EXPECT_THAT(names(0, 1), ElementsAre("node0/gpu0 -> node0/gpu1"));
+  EXPECT_THAT(names(1, 2), ElementsAre("node0/gpu1 -> node0/cpu0", "node0/cpu0 -> node0/cpu1",
+                                       "node0/cpu1 -> node0/gpu2"));
+  EXPECT_EQ(minsky.locality(minsky.endpoints[0], minsky.endpoints[1]), Locality::kPeer);
+  EXPECT_EQ(minsky.locality(minsky.endpoints[1], minsky.endpoints[2]), Locality::kCrossSocket);
+  const Route up = minsky.route(minsky.endpoints[0], minsky.host_of(minsky.endpoints[0]));
+  EXPECT_GT(minsky.bandwidth(up.capacities.front()).value, 2 * 12e9);  // not PCIe
+}
+
+TEST(Presets, Dgx1IsTwoQuadsJoinedOneToOne) {
+  const Platform dgx = load_platform("dgx-1-p100");
+  EXPECT_EQ(dgx.slot_count(), 8);
+  int direct = 0;
+  for (size_t a = 0; a < 8; ++a)
+    for (size_t b = a + 1; b < 8; ++b)
+      direct += dgx.route(dgx.endpoints[a], dgx.endpoints[b]).capacities.size() == 1 ? 1 : 0;
+  EXPECT_EQ(direct, 8 * 4 / 2);  // four NVLinks a GPU
+  EXPECT_EQ(dgx.locality(dgx.endpoints[0], dgx.endpoints[4]), Locality::kPeer);
+  EXPECT_EQ(dgx.locality(dgx.endpoints[0], dgx.endpoints[5]), Locality::kCrossSocket);
+}
+
+TEST(Presets, CloudInstances) {
+  EXPECT_EQ(load_platform("aws-p2.8xlarge").slot_count(), 8 * 8);
+  EXPECT_EQ(load_platform("aws-p2.16xlarge").slot_count(), 16 * 16);
+  EXPECT_EQ(load_platform("aws-p2.xlarge").slot_count(), 128);
+  EXPECT_EQ(load_platform("gce-k80x8").slot_count(), 8);
+  EXPECT_EQ(load_platform("aws-p2.8xlarge").cores_per_node, 32 / 2);  // vCPUs are threads
+}
+
+TEST(Presets, StorageKeepsItsNumbers) {
+  const Platform susitna = load_platform("susitna");
+  ASSERT_TRUE(susitna.storage.has_value());
+  EXPECT_EQ(susitna.storage->network, StorageNetwork::kFabric);
+  EXPECT_EQ(susitna.storage->provenance.numbers.size(), 4U);
+  for (const NumberSource& number : susitna.provenance.numbers)
+    EXPECT_THAT(number.file, ::testing::Not(HasSubstr("models/storage")));
+  EXPECT_THAT(link_names(susitna, {susitna.from_fabric(susitna.host_of(susitna.endpoints[3])), {}}),
+              ElementsAre("hub0 -> node3/nic0", "node3/nic0 -> node3/cpu0"));
+}
+
 TEST(Presets, Ri2HasTwoDevicesANode) {
   const Platform ri2 = load_platform("ri2");
   EXPECT_EQ(ri2.node_count, 20);
