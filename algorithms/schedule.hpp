@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "algorithms/schedule_options.hpp"
 #include "algorithms/worker.hpp"
 #include "models/registry.hpp"
 
@@ -16,14 +19,37 @@ struct TrainingStage {
   std::string name;
   double forward_s = 0;  // on this rank's share of the batch
   double backward_s = 0;
-  double update_s = 0;  // ApplyUpdate of its parameters
+  double update_s = 0;  // ApplyUpdate of its parameters on the GPU
   std::int64_t parameter_bytes = 0;
+  std::vector<std::int64_t> tensor_bytes = {};  // the same by tensor: weights, then bias
+  std::int64_t matrix_rows = 0;     // M of a fully connected layer's M x N weights, else 0
+  std::int64_t matrix_columns = 0;  // N
+};
+
+// What software does with parameters and gradients on hosts and GPUs, beside moving them. A rate of
+// 0 costs nothing. Sources: the stack's "rpc" and "host" sections, the platform's processors.
+struct HostCosts {
+  double add_s_per_byte = 0;        // a += b on a server, all its threads together
+  double update_s_per_byte = 0;     // ApplyUpdate of parameters in host memory
+  double encode_s_per_byte = 0;     // serialising a tensor, and its copies
+  double decode_s_per_byte = 0;     // the other way
+  double request_s = 0;             // one remote procedure call, at either end
+  std::int64_t request_bytes = 0;   // that ask for a tensor
+  bool stages_through_host = true;  // tensors are copied between GPU and host for every message
+  int threads = 1;                  // that serve messages at a rank
 };
 
 // What one rank trains. Stages in forward order.
 struct TrainingJob {
   std::vector<TrainingStage> stages;
   int iterations = 1;
+  std::int64_t batch = 1;   // images of this rank an iteration
+  std::int64_t largest_batch = 0;  // of any rank; 0: all alike
+  ScheduleOptions options;  // of the schedule, defaults filled in
+  HostCosts host;
+  double gpu_flops = 0;            // FLOP/s that a matrix product of the network reaches
+  double gpu_pack_s_per_byte = 0;  // copy inside GPU memory, such as into a fusion buffer
+  double gpu_launch_s = 0;         // launch and synchronisation of one kernel
 
   std::int64_t parameter_bytes() const {
     std::int64_t total = 0;
@@ -32,12 +58,35 @@ struct TrainingJob {
   }
 };
 
+// Ranks of a schedule beside its workers, without GPUs.
+struct Servers {
+  int count = 0;
+  bool own_hosts = false;  // one a node after the workers' nodes; else spread over the workers'
+  bool each_node = false;  // one on each of the workers' nodes, whatever `count` says
+};
+
+// What one iteration must move: its collectives, and the bytes of its messages by (from, to) rank.
+// Control messages are left out.
+struct Traffic {
+  std::vector<CollectiveStep> collectives;
+  std::map<std::pair<int, int>, double> messages;
+};
+
 struct Schedule {
   std::string name;
   std::string summary;
   std::string source;
-  // The main thread of a rank, for all iterations.
+  std::vector<ScheduleOption> options = {};
+  // The main thread of a rank, worker or server, for all iterations.
   void (*run)(Worker& worker, const TrainingJob& job) = nullptr;
+  // Null: none. Throws InputError.
+  Servers (*servers)(const TrainingJob& job, int workers) = nullptr;
+  // By the definition of the schedule, from which bounds and tests count. `nodes[rank]` as
+  // Worker::node().
+  Traffic (*traffic)(const TrainingJob& job, int workers, const std::vector<int>& nodes) = nullptr;
+  // Ranks do not wait for each other in every iteration: the period is a mean over ranks.
+  bool is_asynchronous = false;
+  int iterations = 3;  // that show its steady state, unless the user says how many
 };
 
 }  // namespace forescale

@@ -78,8 +78,8 @@ std::string read_schedule_name(const JsonInput& in) {
 System load_system(const std::string& name_or_path, const std::string& option) {
   const JsonInput in =
       JsonInput::from_file(find_data_file("algorithms/systems", name_or_path, option));
-  in.allow_only(
-      {"format", "name", "description", "paper", "section", "schedule", "stack", "collectives"});
+  in.allow_only({"format", "name", "description", "paper", "section", "schedule", "options",
+                 "stack", "collectives"});
   in.at("format").one_of({"forescale-system-1"});
   System system;
   system.name = in.at("name").string();
@@ -87,6 +87,13 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   system.paper = in.at("paper").string();
   system.section = in.at("section").string();
   system.schedule = read_schedule_name(in.at("schedule"));
+  if (const auto options = in.find("options")) {
+    for (const std::string& key : options->keys()) system.options[key] = options->at(key).string();
+    blaming(*options, [&] {
+      return ScheduleOptions::parse(Registry<Schedule>::find(system.schedule, in.file()).options,
+                                    system.options, "options");
+    });
+  }
   system.stack = read_stack_name(in.at("stack"));
   if (const auto collectives = in.find("collectives"))
     for (const std::string& op : collectives->keys())

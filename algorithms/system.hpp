@@ -2,8 +2,8 @@
 //
 // Files in algorithms/systems/, and users write their own:
 //   {"format": "forescale-system-1", "name", "description", "paper", "section",
-//    "schedule": a registered schedule, "stack": what --stack takes,
-//    "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
+//    "schedule": a registered schedule, "options": {its options, as text}, "stack": what --stack
+//    takes, "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
 //    "note": for people}
 // "collectives" overrides the stack's own choice for an operation; it and its options may be left
 // out, and options that an algorithm does not read are errors.
@@ -28,6 +28,7 @@ struct System {
   std::string paper;
   std::string section;
   std::string schedule;
+  std::map<std::string, std::string> options;  // of the schedule; may be empty
   std::string stack;
   std::map<std::string, SystemChoice> collectives;  // key: operation's name
   std::string note;                                 // may be empty

@@ -2,6 +2,8 @@
 
 namespace forescale {
 
+void take_batch(Worker& worker) { worker.wait(worker.next_batch()); }
+
 Kernel forward(const TrainingStage& stage) {
   return {.stream = 0,
           .duration_s = stage.forward_s,
@@ -51,10 +53,31 @@ void update_at_root(Worker& worker, const TrainingJob& job) {
   worker.run(update);
 }
 
+Traffic packed_traffic(const TrainingJob& job) {
+  return {.collectives = {propagate_packed(job), aggregate_packed(job)}, .messages = {}};
+}
+
+Traffic layered_broadcast_traffic(const TrainingJob& job) {
+  Traffic traffic;
+  for (const TrainingStage& stage : job.stages)
+    if (stage.parameter_bytes > 0) traffic.collectives.push_back(propagate(stage));
+  traffic.collectives.push_back(aggregate_packed(job));
+  return traffic;
+}
+
+Traffic layered_traffic(const TrainingJob& job) {
+  Traffic traffic = layered_broadcast_traffic(job);
+  traffic.collectives.pop_back();
+  for (const TrainingStage& stage : job.stages)
+    if (stage.parameter_bytes > 0) traffic.collectives.push_back(aggregate(stage));
+  return traffic;
+}
+
 void propagate_under_forward(Worker& worker, const TrainingJob& job) {
   std::vector<Request> arrived(job.stages.size());
   for (size_t i = 0; i < job.stages.size(); ++i)
     if (job.stages[i].parameter_bytes > 0) arrived[i] = worker.start(propagate(job.stages[i]));
+  take_batch(worker);
   for (size_t i = 0; i < job.stages.size(); ++i) {
     if (arrived[i]) worker.wait(arrived[i]);
     worker.run(forward(job.stages[i]));

@@ -14,6 +14,10 @@ const char* name_of(Phase phase) {
       return "propagation";
     case Phase::kAggregation:
       return "aggregation";
+    case Phase::kInput:
+      return "input";
+    case Phase::kWaiting:
+      return "waiting";
   }
   return "";
 }

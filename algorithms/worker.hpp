@@ -8,17 +8,26 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "algorithms/collective.hpp"
 
 namespace forescale {
 
 // What a piece of work or a wait is for. Also how an iteration's time is accounted.
-enum class Phase { kForward, kBackward, kUpdate, kPropagation, kAggregation };
-inline constexpr int kPhaseCount = 5;
+enum class Phase {
+  kForward,
+  kBackward,
+  kUpdate,
+  kPropagation,  // parameters: broadcast, pull
+  kAggregation,  // gradients: reduce, all-reduce, push
+  kInput,        // training data
+  kWaiting       // for ranks that have not called the collective yet; accounting only
+};
+inline constexpr int kPhaseCount = 7;
 const char* name_of(Phase phase);
 
-// Something that will be complete: a kernel, a collective, a thread, a signal.
+// Something that will be complete: a kernel, a collective, a message, a thread, a signal.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -32,13 +41,49 @@ struct Kernel {
   std::string label;
 };
 
+// Ranks of the world in the order of a communicator; nothing: all workers.
+using RankGroup = std::shared_ptr<const std::vector<int>>;
+
 struct CollectiveStep {
   CollectiveOp op = CollectiveOp::kReduce;
   std::int64_t bytes = 0;
-  int root = 0;
-  // Which duplicate of the world communicator. Operations on one communicator match in the order
+  int root = 0;  // index in the group
+  // Which duplicate of the group's communicator. Operations on one communicator match in the order
   // in which each rank starts them, as in MPI.
   int communicator = 0;
+  Phase phase = Phase::kAggregation;
+  std::string label;
+  RankGroup group = nullptr;
+  bool on_host = false;    // buffers in host memory
+  std::int64_t value = 0;  // a number that rides along; value() of the request is the least
+  bool control = false;    // negotiation: not counted as payload
+};
+
+// One message between two ranks. Matched first in, first out by (source, destination, tag).
+struct MessageStep {
+  int peer = 0;
+  std::int64_t bytes = 0;
+  int tag = 0;
+  Phase phase = Phase::kAggregation;
+  std::string label;
+  bool on_host = false;    // buffers in host memory; a server's always are
+  std::int64_t value = 0;  // a number that rides along
+  bool control = false;    // request, notification: not counted as payload
+};
+
+// Work of one CPU thread: at least `duration_s`, and `memory_bytes` read and written, which all
+// that runs on the host share.
+struct HostWork {
+  double duration_s = 0;
+  double memory_bytes = 0;
+  Phase phase = Phase::kAggregation;
+  std::string label;
+};
+
+// A copy between the rank's GPU and its host, on the copy engine of that direction.
+struct HostCopy {
+  std::int64_t bytes = 0;
+  bool to_host = true;
   Phase phase = Phase::kAggregation;
   std::string label;
 };
@@ -47,17 +92,41 @@ class Worker {
  public:
   virtual ~Worker() = default;
 
+  // Ranks [0, worker_count()) train; those from there on are the schedule's servers, without GPU.
   virtual int rank() const = 0;
   virtual int rank_count() const = 0;
+  virtual int worker_count() const = 0;
+  virtual int node(int rank) const = 0;  // equal numbers share a node
   virtual double now_s() const = 0;
 
   // Queue a kernel on the rank's GPU; returns at once.
   virtual Request launch(const Kernel& kernel) = 0;
   // Start a non-blocking collective on the rank's buffers; returns at once.
   virtual Request start(const CollectiveStep& step) = 0;
-  // Block this thread until done. Waiting for a collective is a communication call: where a stack
-  // progresses only inside calls, this is when it does. Waiting for anything else is not.
+  // Start a message; returns at once. A send is complete when its buffer may be used again.
+  virtual Request send(const MessageStep& step) = 0;
+  virtual Request receive(const MessageStep& step) = 0;
+  // One-sided write with notification: the target takes no part; its receive() of the same tag is
+  // the wait for the notification.
+  virtual Request put(const MessageStep& step) = 0;
+  virtual Request start(const HostWork& work) = 0;
+  virtual Request start(const HostCopy& copy) = 0;
+  // Complete after `delay_s`, whatever else happens.
+  virtual Request timer(double delay_s) = 0;
+  // The rank's share of the next iteration's training data. Called once an iteration, before its
+  // first forward kernel.
+  virtual Request next_batch() = 0;
+
+  // Block this thread until done. Waiting for a collective or a message is a communication call:
+  // where a stack progresses only inside calls, this is when it does. Waiting for anything else is
+  // not.
   virtual void wait(const Request& request) = 0;
+  // Block until one of them is done; at least one request. Counts as a wait for the first.
+  virtual void wait_any(const std::vector<Request>& requests) = 0;
+  // Whether it is complete; a moment of progress where a stack progresses only inside calls.
+  virtual bool test(const Request& request) = 0;
+  // What rode along: the sender's value of a complete receive, the least of a complete collective.
+  virtual std::int64_t value(const Request& request) const = 0;
 
   // A helper thread of the same rank; the request is complete when its function returns.
   virtual Request spawn(std::function<void(Worker&)> thread) = 0;
@@ -70,6 +139,8 @@ class Worker {
 
   void run(const Kernel& kernel) { wait(launch(kernel)); }
   void run(const CollectiveStep& step) { wait(start(step)); }
+  void run(const HostWork& work) { wait(start(work)); }
+  void run(const HostCopy& copy) { wait(start(copy)); }
 };
 
 }  // namespace forescale

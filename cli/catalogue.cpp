@@ -201,27 +201,4 @@ void check_selection(const Stack& stack, const std::string& source) {
     }
 }
 
-// "3x227x227" -> {3, 227, 227}; nothing for an empty text.
-std::optional<Shape> parse_shape(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  constexpr size_t kSides = 3;
-  Shape shape;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    std::int64_t side = 0;
-    const auto [stop, error] = std::from_chars(at, end, side);
-    const bool is_last = shape.size() + 1 == kSides;
-    if (error != std::errc() || side < 1 || (stop == end) != is_last) break;
-    shape.push_back(side);
-    if (is_last) return shape;
-    if (*stop != 'x') break;
-    at = stop + 1;
-  }
-  throw InputError({.source = "--input-shape",
-                    .path = "",
-                    .value = text,
-                    .constraint = "must be channels x height x width, such as 3x227x227"});
-}
-
 }  // namespace forescale

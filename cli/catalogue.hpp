@@ -73,9 +73,6 @@ std::string sources_text(const Provenance& provenance);
 // The chain size of a choice, null where the algorithm ("reduce", "ring") does not read one.
 nlohmann::json read_chain_size(const std::string& op, const std::string& algorithm, int chain_size);
 
-// --input-shape: "3x227x227", nothing when empty.
-std::optional<Shape> parse_shape(const std::string& text);
-
 // InputError for a selection rule of the stack whose operation or algorithm does not exist or that
 // cannot be served; `source` is what errors call the stack.
 void check_selection(const Stack& stack, const std::string& source);

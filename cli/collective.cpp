@@ -13,6 +13,8 @@
 #include "sim/isolate.hpp"
 #include "sim/predict.hpp"
 #include "sim/simulate.hpp"
+#include "studies/inputs.hpp"
+#include "studies/progress.hpp"
 
 namespace forescale {
 namespace {
@@ -52,11 +54,12 @@ json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const
   json row = json::object();
   if (resolved.through_host || inputs.stack.channels > 1) return row;
   const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, place);
-  row = {
-      {"cost_engine_s", cost.time_s}, {"messages", cost.messages}, {"bytes_sent", cost.bytes_sent}};
+  row = {{"cost_engine_s", resolved.call_overhead_s + cost.time_s},
+         {"messages", cost.messages},
+         {"bytes_sent", cost.bytes_sent}};
   if (const auto step = uniform_step(lanes, resolved.call.rank_count, place))
     if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
-      row["closed_form_s"] = *closed;
+      row["closed_form_s"] = resolved.call_overhead_s + *closed;
   return row;
 }
 

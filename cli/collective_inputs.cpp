@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "models/data_files.hpp"
 #include "models/error.hpp"
 
 namespace forescale {
@@ -79,35 +78,10 @@ ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack
     resolved.call.options = {
         .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
     resolved.through_host = rule.through_host;
+    resolved.call_overhead_s = rule.call_overhead.value;
   }
   check_call(*resolved.collective, resolved.call);
   return resolved;
-}
-
-Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario) {
-  if (!text.empty()) return load_stack(text, scenario);
-  if (platform.is_generated) return load_stack("ideal", scenario);
-  std::string names;
-  for (const std::string& name : catalogue("models/stacks"))
-    names += (names.empty() ? "" : ", ") + name;
-  throw InputError({.source = "--stack",
-                    .path = "",
-                    .value = "",
-                    .constraint = "is required on this platform (one of: " + names + ")"});
-}
-
-void check_ranks(const Platform& platform, const std::vector<std::int64_t>& ranks,
-                 const std::string& option) {
-  for (const std::int64_t count : ranks) {
-    if (count >= 1 && count <= platform.slot_count()) continue;
-    throw InputError({.source = option,
-                      .path = "",
-                      .value = std::to_string(count),
-                      .constraint = count < 1 ? "must be >= 1"
-                                              : fmt::format("must be <= {}, the ranks that "
-                                                            "platform {} holds",
-                                                            platform.slot_count(), platform.name)});
-  }
 }
 
 }  // namespace forescale

@@ -29,15 +29,9 @@ struct ResolvedChoice {
   const Collective* collective = nullptr;
   CollectiveCall call;
   bool through_host = false;
+  double call_overhead_s = 0;  // of the stack, before any rank's part begins
 };
 ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,
                        CollectiveOp op, int ranks, std::int64_t bytes, int root);
-
-// The stack named, else `ideal` on a generated platform, else an InputError that says to name one.
-Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario);
-
-// Every rank count within the platform's slots, at least `min`; InputError naming --ranks.
-void check_ranks(const Platform& platform, const std::vector<std::int64_t>& ranks,
-                 const std::string& option);
 
 }  // namespace forescale

@@ -12,6 +12,8 @@
 #include "cli/text.hpp"
 #include "models/error.hpp"
 #include "sim/isolate.hpp"
+#include "studies/inputs.hpp"
+#include "studies/progress.hpp"
 
 namespace forescale {
 namespace {

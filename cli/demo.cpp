@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/prediction.hpp"
+#include "cli/prediction_output.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
 

@@ -10,6 +10,7 @@
 #include "models/data_files.hpp"
 #include "models/dnn/import_caffe.hpp"
 #include "models/dnn/network.hpp"
+#include "studies/inputs.hpp"
 
 namespace forescale {
 namespace {

@@ -5,14 +5,16 @@
 
 #include "cli/catalogue.hpp"
 #include "cli/command.hpp"
-#include "cli/prediction.hpp"
+#include "cli/prediction_output.hpp"
 #include "cli/text.hpp"
+#include "models/options_text.hpp"
 
 namespace forescale {
 namespace {
 
 struct Options {
   PredictionText text;
+  std::vector<std::string> schedule_options;
   bool no_range = false;
   bool sources = false;
   OutputOptions output;
@@ -21,6 +23,10 @@ struct Options {
 void run(const Options& options) {
   PredictionText text = options.text;
   text.range = !options.no_range;
+  for (const std::string& option : options.schedule_options) {
+    const OptionsText named = OptionsText::parse("option:" + option, "--option");
+    for (const auto& [name, value] : named.values()) text.options[name] = value;
+  }
   const Prediction prediction = run_prediction(text);
   if (options.output.json) {
     fmt::print("{}\n", to_json(prediction).dump(2));
@@ -56,12 +62,30 @@ void add(CLI::App& app) {
       ->check(CLI::IsMember({"strong", "weak"}));
   command->add_option("--gpus", text.gpus,
                       "Counts: 16,32,64 or 1..160 (doubling); default: 1 to all");
+  command
+      ->add_option("--option", options->schedule_options,
+                   "An option of the schedule, such as fusion_threshold=64MiB; may be repeated "
+                   "(see `forescale schedule show NAME`)")
+      ->allow_extra_args(false);
+  command->add_option(
+      "--data", text.data,
+      "Where training images come from: image-files, lmdb, ... (default: synthetic, "
+      "which costs nothing); options as in image-files:decode_threads=4");
+  command->add_option("--placement", text.placement,
+                      "Ranks on nodes: linear or random:seed=N, with per_node=K (default: the "
+                      "platform's)");
+  command->add_option("--noise", text.noise,
+                      "Seeded noise of every kernel: sigma=0.05,seed=7 (log-normal, mean 1)");
+  command->add_option("--straggler", text.stragglers,
+                      "Slow ranks: 3:1.5 makes rank 3 take 1.5 "
+                      "times as long; several by commas");
   command->add_option("--system", text.system, "Named system, see `forescale system list`");
   command->add_option("--schedule", text.schedule, "Schedule (default: the system's)");
   command->add_option("--stack", text.stack, "Communication stack (default: the system's)");
   command->add_option("--input-shape", text.input_shape,
                       "Input of a prototxt that does not state it: 3x227x227");
-  command->add_option("--iterations", text.iterations, "Iterations to simulate (default 3)");
+  command->add_option("--iterations", text.iterations,
+                      "Iterations to simulate (default: what the schedule needs)");
   command->add_option("--epoch-images", text.epoch_images,
                       "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
   command->add_flag("--no-range", options->no_range,

@@ -13,10 +13,6 @@
 namespace forescale {
 namespace {
 
-double clock_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::string padded(const std::string& text, size_t width, bool left) {
   return left ? fmt::format("{:<{}}", text, width) : fmt::format("{:>{}}", text, width);
 }
@@ -150,24 +146,6 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
     text += fmt::format("        {} {}\n", curve.letter, curve.name);
   if (curves.size() > 1) text += "        * more than one\n";
   return text;
-}
-
-ProgressLine::ProgressLine(std::string what, std::size_t total)
-    : what_(std::move(what)), total_(total), begin_s_(clock_s()) {}
-
-ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
-}
-
-void ProgressLine::done(std::size_t finished) {
-  constexpr double kPatience = 2;
-  const double passed_s = clock_s() - begin_s_;
-  if (isatty(STDERR_FILENO) != 1 || passed_s < kPatience) return;
-  shown_ = true;
-  const double left_s =
-      passed_s / static_cast<double>(finished) * static_cast<double>(total_ - finished);
-  fmt::print(stderr, "\r\033[K{}: {} of {}, about {:.0f} s left", what_, finished, total_, left_s);
-  std::fflush(stderr);
 }
 
 }  // namespace forescale

@@ -43,4 +43,6 @@ std::string find_data_file(const std::string& folder, const std::string& name,
                     .constraint = unknown_name(name, catalogue(folder))});
 }
 
+std::string data_path(const std::string& path) { return (data_root() / path).string(); }
+
 }  // namespace forescale

@@ -18,6 +18,7 @@ class OptionsText {
 
   const std::string& name() const { return name_; }
   bool empty() const { return values_.empty(); }
+  const std::map<std::string, std::string>& values() const { return values_; }
   std::optional<std::string> find(const std::string& key) const;
   std::string at(const std::string& key) const;  // InputError when missing
   std::int64_t integer(const std::string& key, std::int64_t fallback, std::int64_t min,

@@ -35,7 +35,7 @@ BufferPlace read_place(const JsonInput& in) {
 PathRule read_path(const JsonInput& in) {
   in.allow_only({"where", "buffers", "up_to_bytes", "mechanism", "o_send_s", "o_recv_s",
                  "latency_s", "connection_cap_bytes_per_s", "read_cap_bytes_per_s",
-                 "write_cap_bytes_per_s", "segment_bytes", "segment_overhead_s"});
+                 "write_cap_bytes_per_s", "segment_bytes", "segment_overhead_s", "through_nic"});
   PathRule rule;
   rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
   rule.buffers = read_place(in.at("buffers"));
@@ -43,6 +43,9 @@ PathRule read_path(const JsonInput& in) {
   rule.staged = in.at("mechanism").one_of({"direct", "staged"}) == "staged";
   if (rule.staged && rule.buffers == BufferPlace::kHost)
     in.at("mechanism").fail("must be \"direct\" for buffers in host memory");
+  if (const auto nic = in.find("through_nic")) rule.through_nic = nic->boolean();
+  if (rule.through_nic && rule.buffers != BufferPlace::kHost)
+    in.at("through_nic").fail("must be false for buffers in GPU memory");
   rule.o_send = seconds_or_zero(in, "o_send_s");
   rule.o_recv = seconds_or_zero(in, "o_recv_s");
   rule.latency = seconds_or_zero(in, "latency_s");
@@ -78,7 +81,7 @@ ReductionRule read_reduction(const JsonInput& in) {
 
 SelectionRule read_selection(const JsonInput& in) {
   in.allow_only({"up_to_ranks", "up_to_bytes", "algorithm", "chunk_bytes", "chain_size", "levels",
-                 "through_host", "through_host_bytes_per_s"});
+                 "through_host", "through_host_bytes_per_s", "call_overhead_s"});
   SelectionRule rule;
   if (const auto ranks = in.find("up_to_ranks"))
     rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
@@ -90,7 +93,23 @@ SelectionRule read_selection(const JsonInput& in) {
   if (const auto levels = in.find("levels")) rule.levels = levels->string();
   if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
   rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
+  if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();
   return rule;
+}
+
+ServiceCosts read_service(const JsonInput& in) {
+  in.allow_only({"request_bytes", "request_s", "encode_bytes_per_s", "decode_bytes_per_s",
+                 "stages_through_host", "threads", "compute_threads"});
+  ServiceCosts service;
+  service.request = in.at("request_bytes").bytes();
+  service.request_time = in.at("request_s").seconds();
+  service.encode = cap_or_none(in, "encode_bytes_per_s");
+  service.decode = cap_or_none(in, "decode_bytes_per_s");
+  service.stages_through_host = in.at("stages_through_host").boolean();
+  service.threads = static_cast<int>(in.at("threads").integer(1, 1024));
+  if (const auto threads = in.find("compute_threads"))
+    service.compute_threads = static_cast<int>(threads->integer(1, 1024));
+  return service;
 }
 
 // Numbers of a base file under `path` that the extending file replaces are no longer used.
@@ -106,7 +125,7 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
                  "latency_holds_ports", "progress", "reduction", "host_reduction", "paths",
-                 "selection"});
+                 "selection", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -137,6 +156,10 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     stack.host_reduction = read_reduction(in.at("host_reduction"));
     if (stack.host_reduction.place == ReductionPlace::kGpu)
       in.at("host_reduction").at("place").fail("must not be \"gpu\" for buffers in host memory");
+  }
+  if (in.has("service")) {
+    forget_numbers(in.provenance(), in.file(), "/service/");
+    stack.service = read_service(in.at("service"));
   }
   if (states("paths")) {
     stack.paths.clear();

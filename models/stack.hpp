@@ -34,12 +34,14 @@ struct PathRule {
   BufferPlace buffers = BufferPlace::kHost;
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool staged = false;  // through host memory at both ends (GPU buffers only)
+  bool through_nic = false;  // inside a node too (host buffers): its adapter moves the bytes
   Seconds o_send;
   Seconds o_recv;
   Seconds latency;                // on top of the route's
   BytesPerSecond connection_cap;  // one message; 0: none
-  BytesPerSecond read_cap;        // leaving one device, all its messages together; 0: none
-  BytesPerSecond write_cap;       // entering one device; 0: none
+  // Leaving, and entering, one GPU (buffers on hosts: one host), all messages together; 0: none.
+  BytesPerSecond read_cap;
+  BytesPerSecond write_cap;
   Bytes segment;                  // staged only
   Seconds segment_overhead;       // staged only: alpha of one segment on one stage
 };
@@ -76,6 +78,18 @@ struct SelectionRule {
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
   bool through_host = false;
   BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
+  Seconds call_overhead;  // of every rank before its part begins: driver queries, kernel launch
+};
+
+// Remote procedure calls and parameter servers on this stack; zero costs nothing.
+struct ServiceCosts {
+  Bytes request;          // bytes that ask for a tensor
+  Seconds request_time;   // CPU time of one call, at either end
+  BytesPerSecond encode;  // serialising and copying a tensor
+  BytesPerSecond decode;
+  bool stages_through_host = true;  // a worker copies every tensor between GPU and host itself
+  int threads = 1;                  // that serve messages at a rank
+  int compute_threads = 0;          // that add and update on a server; 0: as many as serve
 };
 
 struct Stack {
@@ -89,6 +103,7 @@ struct Stack {
   ReductionRule host_reduction;  // of buffers in host memory
   std::vector<PathRule> paths;
   std::map<std::string, std::vector<SelectionRule>> selection;  // key: operation's name
+  ServiceCosts service;
   Provenance provenance;
 
   // InputError when no rule fits.

@@ -178,6 +178,42 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   return bound;
 }
 
+Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const Lanes& lanes) {
+  Bound bound;
+  if (bytes.empty()) return bound;
+  const Platform& platform = lanes.platform();
+  const Cuts cuts = find_cuts(platform, platform.slot_count(), 0);
+  const auto device = [&](int rank) { return platform.endpoints[static_cast<size_t>(rank)]; };
+  const auto node = [&](int rank) {
+    return platform.devices[static_cast<size_t>(device(rank))].node;
+  };
+  std::map<int, double> out_of_rank;
+  std::map<int, double> into_rank;
+  std::map<int, double> out_of_node;
+  std::map<int, double> into_node;
+  for (const auto& [pair, amount] : bytes) {
+    const auto [from, to] = pair;
+    if (device(from) != device(to)) {
+      out_of_rank[from] += amount;
+      into_rank[to] += amount;
+    }
+    if (node(from) == node(to)) continue;
+    out_of_node[node(from)] += amount;
+    into_node[node(to)] += amount;
+  }
+  for (const auto& [rank, amount] : out_of_rank)
+    raise(bound, amount, cuts.ranks_out[static_cast<size_t>(rank)],
+          fmt::format("out of rank {}", rank));
+  for (const auto& [rank, amount] : into_rank)
+    raise(bound, amount, cuts.ranks_out[static_cast<size_t>(rank)],
+          fmt::format("into rank {}", rank));
+  for (const auto& [number, amount] : out_of_node)
+    raise(bound, amount, cuts.node_out, fmt::format("out of node {}", number));
+  for (const auto& [number, amount] : into_node)
+    raise(bound, amount, cuts.node_out, fmt::format("into node {}", number));
+  return bound;
+}
+
 void enforce(const Bound& bound, double time_s, const std::string& what) {
   constexpr double kRounding = 1e-9;
   if (time_s >= bound.time_s * (1 - kRounding)) return;

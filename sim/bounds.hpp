@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "algorithms/collective.hpp"
 #include "sim/lanes.hpp"
@@ -24,6 +26,9 @@ struct Bound {
 // Of one collective on the first `call.rank_count` slots.
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
                        BufferPlace place);
+
+// Of messages, bytes by (from, to) rank, all in flight together.
+Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const Lanes& lanes);
 
 // Throws CheckFailed when `time_s` is below the bound by more than rounding.
 void enforce(const Bound& bound, double time_s, const std::string& what);

@@ -30,11 +30,10 @@ class CollectiveRun::Member final : public MessageListener {
   void join(std::function<void()> on_done) {
     on_done_ = std::move(on_done);
     joined_ = true;
-    if (run_.settings_.through_host && has_input()) {
-      work_.copy_to_host(run_.settings_.call.bytes, [this] { begin(); });
-    } else {
-      begin();
-    }
+    if (run_.settings_.call_s > 0)
+      run_.machine_.world().after(run_.settings_.call_s, [this] { prepare(); });
+    else
+      prepare();
   }
 
   void on_sent(std::int64_t index) override {
@@ -74,6 +73,14 @@ class CollectiveRun::Member final : public MessageListener {
   bool done() const { return done_; }
 
  private:
+  void prepare() {
+    if (run_.settings_.through_host && has_input()) {
+      work_.copy_to_host(run_.settings_.call.bytes, [this] { begin(); });
+    } else {
+      begin();
+    }
+  }
+
   PlanSlot& slot(std::int64_t index) { return window_.at(index); }
   const PlanSlot& slot(std::int64_t index) const { return window_.at(index); }
   int world_rank() const { return run_.settings_.ranks[static_cast<size_t>(index_)]; }
@@ -201,7 +208,8 @@ class CollectiveRun::Member final : public MessageListener {
             .place = place(),
             .listener = this,
             .index = index,
-            .label = run_.label_};
+            .label = run_.label_,
+            .control = run_.settings_.control};
   }
 
   void receive_done(std::int64_t index) {

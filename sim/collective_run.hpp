@@ -25,7 +25,9 @@ class CollectiveRun {
     BufferPlace place = BufferPlace::kGpu;
     bool through_host = false;  // copy the buffer to the host, run there, copy back
     double through_host_bandwidth = 0;
+    double call_s = 0;  // of the caller's time before its plan begins
     std::string label;
+    bool control = false;
   };
 
   CollectiveRun(Settings settings, Machine& machine, Transport& transport, ProgressGate& gate,

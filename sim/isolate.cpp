@@ -115,11 +115,8 @@ void throw_if_failed(const Answer& answer) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> run_isolated(const std::vector<std::function<std::string()>>& tasks,
-                                      int parallel,
-                                      const std::function<void(size_t finished)>& on_done) {
+std::vector<Answer> run_all(const std::vector<std::function<std::string()>>& tasks, int parallel,
+                            const std::function<void(size_t finished)>& on_done) {
   std::vector<Answer> answers(tasks.size());
   std::vector<Child> running;
   size_t next = 0;
@@ -141,12 +138,36 @@ std::vector<std::string> run_isolated(const std::vector<std::function<std::strin
       on_done(++finished);
     }
   }
+  return answers;
+}
+
+}  // namespace
+
+std::vector<std::string> run_isolated(const std::vector<std::function<std::string()>>& tasks,
+                                      int parallel,
+                                      const std::function<void(size_t finished)>& on_done) {
   std::vector<std::string> texts;
-  for (const Answer& answer : answers) {
+  for (const Answer& answer : run_all(tasks, parallel, on_done)) {
     throw_if_failed(answer);
     texts.push_back(answer.text);
   }
   return texts;
+}
+
+std::vector<IsolatedAnswer> run_isolated_each(
+    const std::vector<std::function<std::string()>>& tasks, int parallel,
+    const std::function<void(size_t finished)>& on_done) {
+  std::vector<IsolatedAnswer> answers;
+  for (const Answer& answer : run_all(tasks, parallel, on_done)) {
+    IsolatedAnswer& kept = answers.emplace_back();
+    try {
+      throw_if_failed(answer);
+      kept.text = answer.text;
+    } catch (const std::exception& error) {
+      kept.failure = error.what();
+    }
+  }
+  return answers;
 }
 
 int available_cores() {

@@ -15,6 +15,15 @@ std::vector<std::string> run_isolated(const std::vector<std::function<std::strin
                                       int parallel,
                                       const std::function<void(size_t finished)>& on_done);
 
+// The same, but a task that throws or dies leaves its reason instead of stopping the others.
+struct IsolatedAnswer {
+  std::string text;
+  std::string failure;  // empty: it succeeded
+};
+std::vector<IsolatedAnswer> run_isolated_each(
+    const std::vector<std::function<std::string()>>& tasks, int parallel,
+    const std::function<void(size_t finished)>& on_done);
+
 // The machine's cores, at least 1.
 int available_cores();
 

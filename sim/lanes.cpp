@@ -55,6 +55,17 @@ void Lanes::add_route(Lane& lane, int from_device, int to_device) const {
   lane.route_latency_s += route.latency.value;
 }
 
+int Lanes::adapter_of(int device) const {
+  const int nic = platform_.nic_of(device);
+  if (nic < 0)
+    throw InputError({.source = "stack " + stack_.name,
+                      .path = "/paths",
+                      .value = "through_nic",
+                      .constraint = "needs a platform whose nodes have a network adapter; " +
+                                    platform_.name + " has none"});
+  return nic;
+}
+
 std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) const {
   auto made = std::make_unique<Lane>();
   Lane& lane = *made;
@@ -72,11 +83,15 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
     lane.stages.push_back(std::move(stage));
     stage_begin = resources.size();
   };
-  if (rule.staged) {
-    resources.push_back({ResourceKind::kCopyOut, from, -1});
-    add_route(lane, from, from_host);
-    resources.push_back({ResourceKind::kMemoryWrite, from_host, -1});
-    end_stage();
+  const bool from_gpu = platform_.devices[static_cast<size_t>(from)].kind == DeviceKind::kGpu;
+  const bool to_gpu = platform_.devices[static_cast<size_t>(to)].kind == DeviceKind::kGpu;
+  if (rule.staged) {  // a server's buffers are in host memory already
+    if (from_gpu) {
+      resources.push_back({ResourceKind::kCopyOut, from, -1});
+      add_route(lane, from, from_host);
+      resources.push_back({ResourceKind::kMemoryWrite, from_host, -1});
+      end_stage();
+    }
     if (from_host != to_host) {
       resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
       add_route(lane, from_host, to_host);
@@ -85,21 +100,36 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
         resources.push_back({ResourceKind::kConnection, from, rule_index});
       end_stage();
     }
-    resources.push_back({ResourceKind::kMemoryRead, to_host, -1});
-    add_route(lane, to_host, to);
-    resources.push_back({ResourceKind::kCopyIn, to, -1});
-    end_stage();
+    if (to_gpu) {
+      resources.push_back({ResourceKind::kMemoryRead, to_host, -1});
+      add_route(lane, to_host, to);
+      resources.push_back({ResourceKind::kCopyIn, to, -1});
+      end_stage();
+    }
   } else {
     const bool host_buffers = rule.buffers == BufferPlace::kHost && platform_.has_gpus();
     if (host_buffers) {  // of ranks that drive GPUs: memory to memory
       resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
-      add_route(lane, from_host, to_host);
+      if (rule.through_nic && platform_.locality(from, to) != Locality::kInterNode) {
+        const int nic = adapter_of(from);  // down to it and up again
+        add_route(lane, from_host, nic);
+        add_route(lane, nic, to_host);
+      } else {
+        add_route(lane, from_host, to_host);
+      }
       resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
     } else {
+      const bool has_servers = platform_.has_gpus();
+      if (has_servers && !from_gpu) resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
       add_route(lane, from, to);
+      if (has_servers && !to_gpu) resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
     }
-    if (rule.read_cap.value > 0) resources.push_back({ResourceKind::kReadCap, from, rule_index});
-    if (rule.write_cap.value > 0) resources.push_back({ResourceKind::kWriteCap, to, rule_index});
+    // Ranks of one host share what its software can move out of host memory, and into it.
+    if (rule.read_cap.value > 0)
+      resources.push_back(
+          {ResourceKind::kReadCap, host_buffers ? from_host : from, rule_index});
+    if (rule.write_cap.value > 0)
+      resources.push_back({ResourceKind::kWriteCap, host_buffers ? to_host : to, rule_index});
     if (rule.connection_cap.value > 0)
       resources.push_back({ResourceKind::kConnection, from, rule_index});
   }
@@ -243,6 +273,11 @@ std::vector<Resource> Lanes::copy_in(int slot) const {
   add_route(lane, platform_.host_of(device), device);
   lane.resources.push_back({ResourceKind::kCopyIn, device, -1});
   return lane.resources;
+}
+
+std::vector<Resource> Lanes::host_memory(int slot) const {
+  const int host = platform_.host_of(platform_.endpoints[static_cast<size_t>(slot)]);
+  return {{ResourceKind::kMemoryRead, host, -1}, {ResourceKind::kMemoryWrite, host, -1}};
 }
 
 }  // namespace forescale

@@ -87,6 +87,8 @@ class Lanes {
   // GPU memory <-> host memory copies of a rank, for buffers worked on through the host.
   std::vector<Resource> copy_out(int slot) const;
   std::vector<Resource> copy_in(int slot) const;
+  // What work on a rank's host occupies: half of its bytes are read, half written.
+  std::vector<Resource> host_memory(int slot) const;
 
   const Platform& platform() const { return platform_; }
   const Stack& stack() const { return stack_; }
@@ -103,6 +105,7 @@ class Lanes {
   };
   Pair make_pair(int from_device, int to_device, BufferPlace place) const;
   std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
+  int adapter_of(int device) const;  // InputError where there is none
   double narrowest(const std::vector<Resource>& resources) const;
   void add_route(Lane& lane, int from_device, int to_device) const;
 

@@ -32,14 +32,6 @@ class LocalWork {
   void copy_from_host(std::int64_t bytes, std::function<void()> done);
 
  private:
-  struct Continuation final : Completion {
-    void complete() override {
-      const auto next = std::move(then);
-      next();
-    }
-    std::function<void()> then;
-  };
-
   void run_reduction(std::int64_t bytes, std::function<void()> done);
   void copy_whole(const Machine::Path& path, std::int64_t bytes, std::function<void()> done);
   void record(Track track, double begin_s, std::int64_t bytes);

@@ -17,13 +17,14 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
                       .value = std::to_string(rank_count),
                       .constraint = fmt::format("must be <= {}, the slots of platform {}",
                                                 platform.slot_count(), platform.name)});
-  int last_node = 0;
-  for (int rank = 0; rank < rank_count; ++rank)
-    last_node = std::max(
-        last_node,
-        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
+  std::vector<char> node_in_use(static_cast<size_t>(platform.node_count), 0);
+  for (int rank = 0; rank < rank_count; ++rank) {
+    const int device = platform.endpoints[static_cast<size_t>(rank)];
+    node_in_use[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)] = 1;
+  }
   const auto in_use = [&](int device) {
-    return platform.devices[static_cast<size_t>(device)].node <= last_node;
+    const int node = platform.devices[static_cast<size_t>(device)].node;
+    return node < 0 || node_in_use[static_cast<size_t>(node)] != 0;
   };
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
@@ -39,7 +40,7 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       hosts.insert(platform.host_of(device));
       add({ResourceKind::kCore, device, -1});
     }
-    if (platform.has_gpus()) {
+    if (platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kGpu) {
       add({ResourceKind::kCopyOut, device, -1});
       add({ResourceKind::kCopyIn, device, -1});
     }
@@ -61,7 +62,8 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
 
 void Machine::add(const Resource& resource) {
   const double bandwidth = lanes_.bandwidth(resource);
-  if (!std::isfinite(bandwidth)) return;
+  // Servers may share a host.
+  if (!std::isfinite(bandwidth) || resources_.contains(resource)) return;
   const std::string name = fmt::format("{}:{}:{}:{}", static_cast<int>(resource.kind),
                                        resource.index, resource.rule, resource.channel);
   resources_[resource] = {.link = world_.add_link(name, bandwidth), .bytes = 0};
@@ -111,6 +113,12 @@ const Machine::Path& Machine::copy_out_path(int rank) {
 const Machine::Path& Machine::copy_in_path(int rank) {
   auto [entry, fresh] = copy_in_paths_.try_emplace(rank);
   if (fresh) entry->second = path_of(lanes_.copy_in(rank));
+  return entry->second;
+}
+
+const Machine::Path& Machine::host_memory_path(int rank) {
+  auto [entry, fresh] = host_memory_paths_.try_emplace(rank);
+  if (fresh) entry->second = path_of(lanes_.host_memory(rank));
   return entry->second;
 }
 

@@ -29,12 +29,15 @@ class Machine {
       for (double* total : carried) *total += bytes;
     }
   };
+  // Any others: what never limits is left out.
+  Path path_of(std::vector<Resource> resources, int channel = 0);
   const Path& path(const Lane& lane, int channel);
   // One path a stage of a staged lane.
   const std::vector<Path>& stage_paths(const Lane& lane);
   const Path& reduction_path(int rank);
   const Path& copy_out_path(int rank);
   const Path& copy_in_path(int rank);
+  const Path& host_memory_path(int rank);
   int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
   SimLink link(const Resource& resource) const;
 
@@ -52,7 +55,6 @@ class Machine {
     double bytes = 0;
   };
   void add(const Resource& resource);
-  Path path_of(std::vector<Resource> resources, int channel = 0);
 
   World& world_;
   Lanes lanes_;
@@ -64,6 +66,7 @@ class Machine {
   std::map<int, Path> reduction_paths_;            // by rank
   std::map<int, Path> copy_out_paths_;
   std::map<int, Path> copy_in_paths_;
+  std::map<int, Path> host_memory_paths_;
 };
 
 }  // namespace forescale

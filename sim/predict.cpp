@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "models/dnn/training_memory.hpp"
 #include "models/error.hpp"
 #include "sim/simulate.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -28,22 +30,58 @@ std::map<std::string, double> mean_by_name(const std::vector<Attribution>& attri
   return mean;
 }
 
-// An iteration lasts at least as long as the largest share's compute, the broadcast of the
-// parameters, or the reduce of the gradients, whichever is longest: a schedule may overlap all.
-Bound iteration_bound(const PredictionInputs& inputs, int gpus, const TrainingJob& job) {
+// An iteration lasts at least as long as the largest share's compute, its collectives of one kind,
+// or its messages, whichever is longest: a schedule may overlap all.
+Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
+  const TrainingJob& job = run.jobs.front();  // the largest share
   Bound bound;
-  for (const TrainingStage& stage : job.stages) bound.time_s += stage.forward_s + stage.backward_s;
-  bound.reason = "compute of the largest share";
-  const Lanes lanes(inputs.platform, inputs.stack);
-  CollectiveCall call;
-  call.rank_count = gpus;
-  call.bytes = job.parameter_bytes();
-  for (const CollectiveOp op : {CollectiveOp::kBroadcast, CollectiveOp::kReduce}) {
+  if (inputs.noise.none()) {  // else kernels may be faster than the table says
+    for (const TrainingStage& stage : job.stages)
+      bound.time_s += stage.forward_s + stage.backward_s;
+    bound.reason = "compute of the largest share";
+  }
+  const Lanes lanes(run.platform, inputs.stack);
+  const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);
+  std::map<CollectiveOp, CollectiveCall> calls;
+  for (const CollectiveStep& step : traffic.collectives) {
+    if (step.group) continue;  // of some ranks only: no floor is claimed
+    calls[step.op].rank_count = run.workers;
+    calls[step.op].bytes += step.bytes;
+  }
+  for (const auto& [op, call] : calls) {
     const Bound floor = collective_bound(op, call, lanes, lanes.default_place());
     if (floor.time_s > bound.time_s)
       bound = {floor.time_s, std::string(name_of(op)) + ": " + floor.reason};
   }
+  const Bound floor = message_bound(traffic.messages, lanes);
+  if (floor.time_s > bound.time_s) bound = {floor.time_s, "messages: " + floor.reason};
   return bound;
+}
+
+// What software does with tensors on this platform's hosts and GPUs.
+HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
+  HostCosts costs;
+  costs.threads = service.threads;
+  costs.request_bytes = service.request.value;
+  costs.request_s = service.request_time.value;
+  costs.stages_through_host = service.stages_through_host;
+  if (service.encode.value > 0) costs.encode_s_per_byte = 1 / service.encode.value;
+  if (service.decode.value > 0) costs.decode_s_per_byte = 1 / service.decode.value;
+  if (platform.cpu_models.empty()) return costs;
+  const CpuModel& cpu = platform.cpu_models.front();
+  const int adding = service.compute_threads > 0 ? service.compute_threads : service.threads;
+  const int threads = std::min(adding, cpu.cores);
+  costs.add_s_per_byte = 1 / (cpu.reduce_per_core.value * threads);
+  costs.update_s_per_byte = 2 * costs.add_s_per_byte;  // v = m v + g, w -= r v
+  return costs;
+}
+
+// Nodes of the first `gpus` slots.
+int nodes_of(const Platform& platform, int gpus) {
+  std::set<int> nodes;
+  for (int slot = 0; slot < gpus; ++slot)
+    nodes.insert(platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node);
+  return static_cast<int>(nodes.size());
 }
 
 }  // namespace
@@ -64,6 +102,13 @@ std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int 
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share) {
   TrainingJob job;
   job.iterations = inputs.iterations;
+  job.batch = batch_share;
+  job.options = inputs.options;
+  job.host = host_costs(inputs.platform, inputs.stack.service);
+  const GpuModel& gpu = inputs.platform.gpu_models.front();
+  job.gpu_flops = gpu.peak_flops.value / std::max(1.0, inputs.compute.roofline_factor);
+  job.gpu_pack_s_per_byte = 2 / gpu.memory_bandwidth.value;  // read and written
+  job.gpu_launch_s = gpu.kernel_launch.value + gpu.synchronize.value;
   const auto batch = static_cast<double>(batch_share);
   const auto parameters = static_cast<double>(inputs.network.parameters());
   for (size_t i = 0; i < inputs.network.layers.size(); ++i) {
@@ -77,9 +122,38 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
     stage.forward_s += time.forward_t0_s + batch * time.forward_t1_s;
     stage.backward_s += time.backward_t0_s + batch * time.backward_t1_s;
     stage.parameter_bytes += layer.parameter_bytes().value;
+    for (const std::int64_t values : layer.parameter_tensors)
+      stage.tensor_bytes.push_back(values * kBytesPerValue);
+    if (layer.matrix_rows > 0) {
+      stage.matrix_rows = layer.matrix_rows;
+      stage.matrix_columns = layer.matrix_columns;
+    }
     stage.update_s += inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
   }
   return job;
+}
+
+TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
+  TrainingRun run{.platform = inputs.platform, .jobs = {}, .nodes = {}, .workers = gpus};
+  std::map<std::int64_t, TrainingJob> by_share;
+  for (const std::int64_t share : batch_shares(inputs.batch, inputs.scaling, gpus)) {
+    if (!by_share.contains(share)) by_share[share] = training_job(inputs, share);
+    run.jobs.push_back(by_share[share]);
+  }
+  for (TrainingJob& job : run.jobs) job.largest_batch = run.jobs.front().batch;
+  if (inputs.schedule->servers != nullptr) {
+    Servers servers = inputs.schedule->servers(run.jobs.front(), gpus);
+    if (servers.each_node) servers.count = nodes_of(run.platform, gpus);
+    place_servers(run.platform,
+                  {.workers = gpus, .servers = servers.count, .own_nodes = servers.own_hosts},
+                  "--gpus");
+    run.platform.uniform_pairs = run.platform.uniform_pairs && servers.count == 0;
+    for (int server = 0; server < servers.count; ++server) run.jobs.push_back(run.jobs.front());
+  }
+  for (size_t rank = 0; rank < run.jobs.size(); ++rank)
+    run.nodes.push_back(
+        run.platform.devices[static_cast<size_t>(run.platform.endpoints[rank])].node);
+  return run;
 }
 
 PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline) {
@@ -97,30 +171,32 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.fits = point.memory_bytes <= inputs.platform.gpu_models.front().memory.value;
   if (!point.fits) return point;
 
-  std::map<std::int64_t, TrainingJob> by_share;
-  std::vector<TrainingJob> jobs;
-  for (const std::int64_t share : shares) {
-    if (!by_share.contains(share)) by_share[share] = training_job(inputs, share);
-    jobs.push_back(by_share[share]);
-  }
-  const TrainingOutcome outcome = simulate_training(
-      inputs.platform, inputs.stack, *inputs.schedule, jobs,
-      {.choices = inputs.choices, .solver = SharingSolver::kLazy, .timeline = timeline});
+  const TrainingRun run = training_run(inputs, gpus);
+  std::vector<std::int64_t> images = shares;
+  images.resize(run.jobs.size());  // servers read nothing
+  point.servers = static_cast<int>(run.jobs.size()) - gpus;
+  const TrainingOutcome outcome =
+      simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
+                        {.workers = gpus,
+                         .choices = inputs.choices,
+                         .solver = SharingSolver::kLazy,
+                         .timeline = timeline,
+                         .noise = inputs.noise});
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
   point.root_s = by_name(outcome.attributions.front());
-  point.mean_s = mean_by_name(outcome.attributions);
+  point.mean_s = mean_by_name({outcome.attributions.begin(), outcome.attributions.begin() + gpus});
   point.compute_s = point.root_s["forward"] + point.root_s["backward"] + point.root_s["update"];
+  point.io_s = point.root_s["input"];
   point.exposed_communication_s = point.root_s["propagation"] + point.root_s["aggregation"];
-  double simulated_s = 0;
-  for (const double period_s : outcome.periods_s) simulated_s += period_s;
-  if (timeline != nullptr) timeline->keep_from(simulated_s - outcome.iteration_s);
+  if (timeline != nullptr) timeline->keep_from(outcome.simulated_s - outcome.iteration_s);
   point.busiest = outcome.busiest.name;
-  point.busiest_share = outcome.busiest.busy_s / simulated_s;
+  point.busiest_share = outcome.busiest.busy_s / outcome.simulated_s;
   point.is_steady = outcome.is_steady;
   point.messages = outcome.messages;
   point.bytes_sent = outcome.bytes_sent;
-  const Bound bound = iteration_bound(inputs, gpus, by_share[point.batch_per_gpu]);
+  point.payload_bytes = (outcome.bytes_sent - outcome.control_bytes) / inputs.iterations;
+  const Bound bound = iteration_bound(inputs, run);
   point.bound_s = bound.time_s;
   point.bound_reason = bound.reason;
   enforce(bound, point.iteration_s, fmt::format("iteration on {} GPUs", gpus));

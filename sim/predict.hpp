@@ -11,6 +11,7 @@
 #include "models/dnn/compute_time.hpp"
 #include "models/dnn/network.hpp"
 #include "models/stack.hpp"
+#include "models/storage.hpp"
 #include "sim/session.hpp"
 #include "topologies/platform.hpp"
 
@@ -28,6 +29,9 @@ struct PredictionInputs {
   std::int64_t batch = 0;  // strong: of all GPUs together; weak: of each GPU
   Scaling scaling = Scaling::kStrong;
   int iterations = 3;
+  ScheduleOptions options;  // of the schedule
+  ComputeNoise noise;
+  DataSource data;  // of training images; synthetic unless set
   std::map<CollectiveOp, AlgorithmChoice> choices;
   Provenance provenance;  // of the workload's numbers
 };
@@ -41,7 +45,9 @@ struct PredictionPoint {
   bool fits = true;               // in GPU memory; if not, everything below is 0
   double iteration_s = 0;
   double images_per_s = 0;
+  int servers = 0;                       // ranks beside the GPUs
   double compute_s = 0;                  // forward + backward + update, while the root computes
+  double io_s = 0;                       // waiting for training data, at the root
   double exposed_communication_s = 0;    // propagation + aggregation that nothing hides
   std::map<std::string, double> root_s;  // rank 0: by phase, and "idle"
   std::map<std::string, double> mean_s;  // the same, mean over the ranks
@@ -51,18 +57,30 @@ struct PredictionPoint {
   double busiest_share = 0;  // its busy time over the simulated time
   bool is_steady = true;
   std::uint64_t messages = 0;
-  double bytes_sent = 0;
+  double bytes_sent = 0;     // all iterations, control messages included
+  double payload_bytes = 0;  // of one iteration, control messages left out
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, batch_per_gpu, images_per_iteration,
-                                   memory_bytes, fits, iteration_s, images_per_s, compute_s,
-                                   exposed_communication_s, root_s, mean_s, bound_s, bound_reason,
-                                   busiest, busiest_share, is_steady, messages, bytes_sent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_per_gpu,
+                                   images_per_iteration, memory_bytes, fits, iteration_s,
+                                   images_per_s, compute_s, exposed_communication_s, root_s, mean_s,
+                                   bound_s, bound_reason, busiest, busiest_share, is_steady,
+                                   messages, bytes_sent, payload_bytes)
 
 // Image shares of the ranks: whole images, the first ranks one more when it does not divide.
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus);
 
 // The stages that a schedule sees, for one rank's share.
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share);
+
+// What one training run of this size simulates: a job a rank, servers after the workers, on a
+// platform whose slots are those ranks. InputError when no node is left for a server.
+struct TrainingRun {
+  Platform platform;
+  std::vector<TrainingJob> jobs;
+  std::vector<int> nodes;  // by rank
+  int workers = 0;
+};
+TrainingRun training_run(const PredictionInputs& inputs, int gpus);
 
 // Simulates one GPU count (one call a process); `timeline`, if any, gets the last iteration.
 // Throws InputError, SimulationStuck, CheckFailed.

@@ -1,181 +1,11 @@
-#include "sim/session.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 
 #include "models/error.hpp"
+#include "sim/session_parts.hpp"
 
 namespace forescale {
-
-// Anything that a thread can wait for.
-struct Session::Done : Pending {
-  virtual bool is_communication() const { return false; }
-  virtual Phase phase() const { return Phase::kForward; }
-  virtual std::string describe() const { return "a signal of another thread"; }
-  Gate gate;
-};
-
-struct Session::KernelRequest : Done {
-  std::string describe() const override { return "kernel " + kernel.label; }
-  Phase phase() const override { return kernel.phase; }
-  Kernel kernel;
-};
-
-struct Session::CollectiveRequest : Done {
-  bool is_communication() const override { return true; }
-  Phase phase() const override { return step.phase; }
-  std::string describe() const override {
-    std::string text = fmt::format("{} #{} \"{}\" on communicator {}", name_of(step.op), number,
-                                   step.label, step.communicator);
-    if (!run->finished()) text += ": " + run->describe(member);
-    return text;
-  }
-  CollectiveStep step;
-  std::int64_t number = 0;
-  int member = 0;
-  std::shared_ptr<CollectiveRun> run;
-};
-
-// The n-th operation of every rank on a communicator is the same collective.
-struct Session::Communicator {
-  struct Operation {
-    CollectiveStep step;
-    int first_rank = 0;
-    int joined = 0;
-    std::shared_ptr<CollectiveRun> run;
-  };
-  std::vector<std::int64_t> next;  // per rank: number of its next operation
-  std::map<std::int64_t, Operation> open;
-};
-
-struct Session::Rank {
-  struct Stream : Completion {
-    void complete() override { session->begin_kernel(rank, stream); }
-    Session* session = nullptr;
-    int rank = 0;
-    int stream = 0;
-    std::deque<std::shared_ptr<KernelRequest>> queue;
-    bool running = false;
-    double begin_s = 0;
-  };
-  std::map<int, Stream> streams;
-  std::array<int, kPhaseCount> kernels_running{};
-  std::array<int, kPhaseCount> waits{};  // threads waiting for communication, by phase
-  int calls = 0;                         // threads inside a communication call
-  std::vector<std::function<void()>> deferred;
-  std::map<std::string, const Done*> waiting;  // thread name -> what it waits for
-  double accounted_s = 0;
-  Attribution attribution;
-  int threads = 0;
-};
-
-// A thread of a rank, as its schedule sees it.
-class Session::Thread : public Worker {
- public:
-  Thread(Session& session, int rank, std::string name, Track track)
-      : session_(session), rank_(rank), name_(std::move(name)), track_(track) {}
-
-  int rank() const override { return rank_; }
-  int rank_count() const override { return session_.machine_.rank_count(); }
-  double now_s() const override { return session_.world_.now_s(); }
-
-  Request launch(const Kernel& kernel) override {
-    auto request = std::make_shared<KernelRequest>();
-    request->kernel = kernel;
-    session_.world_.in_kernel([&session = session_, rank = rank_, request] {
-      Rank::Stream& stream =
-          session.ranks_[static_cast<size_t>(rank)]->streams[request->kernel.stream];
-      stream.session = &session;
-      stream.rank = rank;
-      stream.stream = request->kernel.stream;
-      stream.queue.push_back(request);
-      if (!stream.running) session.begin_kernel(rank, stream.stream);
-    });
-    return request;
-  }
-
-  Request start(const CollectiveStep& step) override {
-    try {
-      return session_.start_collective(rank_, step);
-    } catch (const InputError&) {
-      session_.abort(std::current_exception());
-    } catch (const SimulationStuck&) {
-      session_.abort(std::current_exception());
-    }
-    Gate never;  // the simulation is being stopped
-    never.wait();
-    return nullptr;
-  }
-
-  void wait(const Request& request) override {
-    Done& done = static_cast<Done&>(*request);
-    if (done.gate.is_open()) return;
-    Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
-    const bool communication = done.is_communication();
-    const double begin_s = now_s();
-    rank.waiting[name_] = &done;
-    if (communication) {
-      session_.account(rank_);
-      ++rank.waits[static_cast<size_t>(done.phase())];
-      session_.enter_call(rank_);
-    }
-    done.gate.wait();
-    if (communication) {
-      session_.account(rank_);
-      --rank.waits[static_cast<size_t>(done.phase())];
-      session_.leave_call(rank_);
-    }
-    rank.waiting.erase(name_);
-    if (session_.options_.timeline != nullptr && now_s() > begin_s)
-      session_.options_.timeline->add({.rank = rank_,
-                                       .track = track_,
-                                       .label = session_.options_.timeline->label(wait_label(done)),
-                                       .begin_s = begin_s,
-                                       .end_s = now_s()});
-  }
-
-  Request spawn(std::function<void(Worker&)> body) override {
-    auto request = std::make_shared<Done>();
-    Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
-    const std::string name = fmt::format("helper thread {}", ++rank.threads);
-    session_.world_.spawn(
-        fmt::format("rank {} {}", rank_, name),
-        [&session = session_, rank_number = rank_, name, body = std::move(body), request] {
-          Thread thread(session, rank_number, name, Track::kHelperThread);
-          body(thread);
-          request->gate.open();
-        });
-    return request;
-  }
-
-  Request make_signal() override { return std::make_shared<Done>(); }
-  void set(const Request& signal) override { static_cast<Done&>(*signal).gate.open(); }
-
-  void end_iteration() override {
-    session_.account(rank_);
-    Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
-    session_.attributions_[static_cast<size_t>(rank_)] = rank.attribution;
-    rank.attribution = {};
-    auto& ends = session_.iteration_ends_[static_cast<size_t>(rank_)];
-    ends.push_back(now_s());
-  }
-
- private:
-  static std::string wait_label(const Done& done) {
-    if (const auto* kernel = dynamic_cast<const KernelRequest*>(&done))
-      return "wait: " + kernel->kernel.label;
-    if (const auto* collective = dynamic_cast<const CollectiveRequest*>(&done))
-      return "wait: " + collective->step.label;
-    return "wait: signal";
-  }
-
-  Session& session_;
-  int rank_;
-  std::string name_;
-  Track track_;
-};
 
 Session::Session(const Platform& platform, const Stack& stack, int rank_count,
                  SessionOptions options)
@@ -185,9 +15,14 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
       machine_(world_, platform, stack, rank_count),
       transport_(machine_, *this,
                  {.timeline = options_.timeline, .explicit_staging = options_.explicit_staging}),
+      worker_count_(options_.workers == 0 ? rank_count : options_.workers),
       iteration_ends_(static_cast<size_t>(rank_count)),
+      batches_taken_(static_cast<size_t>(rank_count)),
       attributions_(static_cast<size_t>(rank_count)) {
   for (int rank = 0; rank < rank_count; ++rank) ranks_.push_back(std::make_unique<Rank>());
+  if (options_.data != nullptr && !options_.data->is_synthetic())
+    reading_ = std::make_unique<DataReading>(world_, machine_, *options_.data,
+                                             options_.images_per_rank, options_.batches);
   transport_.set_failure_handler([this](const std::string& reason) { world_.stop(reason); });
 }
 
@@ -278,55 +113,77 @@ void Session::begin_kernel(int rank, int stream_number) {
   world_.start_task(machine_.gpu(rank), kernel.duration_s, &stream);
 }
 
-CollectiveRun::Settings Session::settings_for(const CollectiveStep& step) const {
-  const int ranks = machine_.rank_count();
+CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
+                                              const std::vector<int>& ranks) const {
+  const int rank_count = static_cast<int>(ranks.size());
+  const BufferPlace place = step.on_host ? BufferPlace::kHost : machine_.lanes().default_place();
   CollectiveRun::Settings settings;
   std::string algorithm;
-  if (const auto choice = options_.choices.find(step.op); choice != options_.choices.end()) {
+  const auto choice = options_.choices.find(step.op);
+  if (choice != options_.choices.end() && !step.control) {
     algorithm = choice->second.algorithm;
     settings.call.options = choice->second.options;
-    settings.place = machine_.lanes().default_place();
+    settings.place = place;
   } else {
-    const SelectionRule& rule = stack_.select(name_of(step.op), ranks, step.bytes);
+    const SelectionRule& rule = stack_.select(name_of(step.op), rank_count, step.bytes);
     algorithm = rule.algorithm;
     settings.call.options = {
         .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-    settings.through_host = rule.through_host && machine_.lanes().platform().has_gpus();
+    settings.through_host = rule.through_host && place == BufferPlace::kGpu;
     settings.through_host_bandwidth = rule.through_host_bandwidth.value;
-    settings.place = settings.through_host ? BufferPlace::kHost : machine_.lanes().default_place();
+    settings.place = settings.through_host ? BufferPlace::kHost : place;
+    settings.call_s = rule.call_overhead.value;
   }
   settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
-  settings.call.rank_count = ranks;
+  settings.call.rank_count = rank_count;
   settings.call.bytes = step.bytes;
   settings.call.root = step.root;
   settings.label = step.label;
+  settings.control = step.control;
+  settings.ranks = ranks;
   check_call(*settings.collective, settings.call);
-  for (int rank = 0; rank < ranks; ++rank) settings.ranks.push_back(rank);
   return settings;
+}
+
+Session::Communicator& Session::communicator(const CollectiveStep& step) {
+  static const std::vector<int> kWorkers;  // key of the group of all workers
+  auto& slot = communicators_[{step.group ? *step.group : kWorkers, step.communicator}];
+  if (slot) return *slot;
+  slot = std::make_unique<Communicator>();
+  if (step.group) {
+    slot->ranks = *step.group;
+  } else {
+    for (int rank = 0; rank < worker_count_; ++rank) slot->ranks.push_back(rank);
+  }
+  for (size_t i = 0; i < slot->ranks.size(); ++i)
+    slot->member_of[slot->ranks[i]] = static_cast<int>(i);
+  slot->next.resize(slot->ranks.size());
+  return *slot;
 }
 
 // Finds or opens the operation that this call belongs to; SimulationStuck on a mismatch.
 std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const CollectiveStep& step) {
-  auto& slot = communicators_[step.communicator];
-  if (!slot) {
-    slot = std::make_unique<Communicator>();
-    slot->next.resize(static_cast<size_t>(machine_.rank_count()));
-  }
-  Communicator& communicator = *slot;
-  const std::int64_t number = communicator.next[static_cast<size_t>(rank)]++;
+  Communicator& communicator = this->communicator(step);
+  const auto member = communicator.member_of.find(rank);
+  FORESCALE_CHECK(member != communicator.member_of.end(),
+                  fmt::format("rank {} calls a collective of a group without it", rank));
+  const std::int64_t number = communicator.next[static_cast<size_t>(member->second)]++;
   auto entry = communicator.open.find(number);
-  const bool fresh = entry == communicator.open.end();
-  if (fresh) {
-    CollectiveRun::Settings settings = settings_for(step);  // may throw: nothing is open yet
-    entry = communicator.open.try_emplace(number).first;
-    entry->second.step = step;
-    entry->second.first_rank = rank;
+  if (entry == communicator.open.end()) {
+    auto fresh = std::make_shared<Operation>();
+    CollectiveRun::Settings settings = settings_for(step, communicator.ranks);  // may throw
+    fresh->step = step;
+    fresh->number = number;
+    fresh->first_rank = rank;
+    fresh->members = static_cast<int>(communicator.ranks.size());
+    fresh->least_value = step.value;
     settings.channel = next_channel_++;
     ProgressGate& gate = *this;
-    entry->second.run = std::make_shared<CollectiveRun>(std::move(settings), machine_, transport_,
-                                                        gate, options_.timeline);
+    fresh->run = std::make_shared<CollectiveRun>(std::move(settings), machine_, transport_, gate,
+                                                 options_.timeline);
+    entry = communicator.open.emplace(number, std::move(fresh)).first;
   }
-  Communicator::Operation& operation = entry->second;
+  Operation& operation = *entry->second;
   if (operation.step.op != step.op || operation.step.bytes != step.bytes ||
       operation.step.root != step.root) {
     throw SimulationStuck(fmt::format(
@@ -337,26 +194,35 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
         step.bytes, step.label, step.root, rank));
   }
   auto request = std::make_shared<CollectiveRequest>();
-  request->step = step;
-  request->number = number;
-  request->member = rank;
-  request->run = operation.run;
-  if (++operation.joined == machine_.rank_count()) communicator.open.erase(entry);
+  request->member = member->second;
+  request->operation = entry->second;
+  operation.least_value = std::min(operation.least_value, step.value);
+  if (++operation.joined == operation.members) {
+    stop_waiting(operation);
+    communicator.open.erase(entry);
+  }
   return request;
+}
+
+// All have joined: from here on the ranks wait for the operation, not for each other.
+void Session::stop_waiting(Operation& operation) {
+  for (const Operation::Waiter& waiter : operation.waiters) {
+    account(waiter.rank);
+    Rank& state = *ranks_[static_cast<size_t>(waiter.rank)];
+    --state.waits[static_cast<size_t>(Phase::kWaiting)];
+    ++state.waits[static_cast<size_t>(waiter.phase)];
+  }
+  operation.waiters.clear();
 }
 
 Request Session::start_collective(int rank, const CollectiveStep& step) {
   auto request = join(rank, step);
-  world_.in_kernel([this, rank, request] {
-    // Starting is a communication call too: it posts what can be posted.
-    Rank& state = *ranks_[static_cast<size_t>(rank)];
-    ++state.calls;
-    request->run->join(rank, [this, request] {
+  in_call(rank, [this, request] {  // posts what can be posted
+    request->operation->run->join(request->member, [this, request] {
       request->gate.open();
       // The run may be on the call stack: let go of it later.
       world_.after(0, [request] {});
     });
-    --state.calls;
   });
   return request;
 }

@@ -11,10 +11,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "algorithms/worker.hpp"
 #include "sim/collective_run.hpp"
+#include "sim/compute_noise.hpp"
+#include "sim/data_reading.hpp"
 #include "sim/machine.hpp"
 #include "sim/transport.hpp"
 
@@ -27,10 +30,17 @@ struct AlgorithmChoice {
 };
 
 struct SessionOptions {
+  int workers = 0;  // ranks that train; 0: all. The others are servers
   std::map<CollectiveOp, AlgorithmChoice> choices;
   SharingSolver solver = SharingSolver::kLazy;
   Timeline* timeline = nullptr;  // null: not recorded
   bool explicit_staging = false;
+  ComputeNoise noise;
+  // Training data: where from, and per rank the images of a batch (0 for servers). Null: costs
+  // nothing.
+  const DataSource* data = nullptr;
+  std::vector<std::int64_t> images_per_rank = {};
+  std::int64_t batches = 0;  // that every rank takes
 };
 
 // Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait
@@ -62,7 +72,12 @@ class Session : private ProgressGate {
   class Thread;
   struct Done;
   struct KernelRequest;
+  struct LocalRequest;
+  struct MessageRequest;
+  struct Arrival;
+  struct Mailbox;
   struct CollectiveRequest;
+  struct Operation;
   struct Rank;
   struct Communicator;
 
@@ -72,9 +87,21 @@ class Session : private ProgressGate {
   void leave_call(int rank);
   void account(int rank);
   void begin_kernel(int rank, int stream);
+  void in_call(int rank, std::function<void()> action);
   Request start_collective(int rank, const CollectiveStep& step);
+  Communicator& communicator(const CollectiveStep& step);
   std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step);
-  CollectiveRun::Settings settings_for(const CollectiveStep& step) const;
+  void stop_waiting(Operation& operation);
+  CollectiveRun::Settings settings_for(const CollectiveStep& step,
+                                       const std::vector<int>& ranks) const;
+  void check_peer(int rank, const MessageStep& step) const;
+  MessagePost post_of(int source, const MessageStep& sent, std::uint64_t channel);
+  Request send(int rank, const MessageStep& step, bool one_sided);
+  Request receive(int rank, const MessageStep& step);
+  Request work_on_host(int rank, const HostWork& work);
+  Request copy(int rank, const HostCopy& copy);
+  Request next_batch(int rank);
+  void record(int rank, Track track, const std::string& label, double begin_s, std::int64_t bytes);
   void abort(std::exception_ptr error);
   std::string describe_stuck() const;
 
@@ -84,11 +111,16 @@ class Session : private ProgressGate {
   Machine machine_;
   Transport transport_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::map<int, std::unique_ptr<Communicator>> communicators_;
+  // Key: the group's ranks (none: all workers) and the duplicate's number.
+  std::map<std::pair<std::vector<int>, int>, std::unique_ptr<Communicator>> communicators_;
+  std::map<std::tuple<int, int, int>, Mailbox> mailboxes_;  // key: source, destination, tag
+  std::unique_ptr<DataReading> reading_;
   std::uint64_t next_channel_ = 1;
+  int worker_count_;
   std::exception_ptr error_;
   double finished_s_ = 0;
   std::vector<std::vector<double>> iteration_ends_;
+  std::vector<std::int64_t> batches_taken_;
   std::vector<Attribution> attributions_;
 };
 

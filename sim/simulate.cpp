@@ -24,12 +24,39 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
           .root_s = breakdown(timeline, step.root, session.finished_s())};
 }
 
+namespace {
+
+double mean(const std::vector<double>& values, size_t begin, size_t end) {
+  double sum = 0;
+  for (size_t i = begin; i < end; ++i) sum += values[i];
+  return sum / static_cast<double>(end - begin);
+}
+
+// The steady state of a sequence of periods.
+void settle(TrainingOutcome& outcome) {
+  const std::vector<double>& periods = outcome.periods_s;
+  const size_t count = periods.size();
+  constexpr double kSame = 1e-6;
+  outcome.iteration_s = periods.back();
+  if (std::abs(periods[count - 1] - periods[count - 2]) <= kSame * periods.back()) return;
+  const size_t begin = (count + 2) / 3;
+  outcome.iteration_s = mean(periods, begin, count);
+  const size_t middle = (begin + count) / 2;
+  constexpr double kSteady = 0.01;
+  outcome.is_steady =
+      middle > begin && std::abs(mean(periods, begin, middle) - mean(periods, middle, count)) <=
+                            kSteady * outcome.iteration_s;
+}
+
+}  // namespace
+
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                   SessionOptions options) {
   const int rank_count = static_cast<int>(jobs.size());
-  FORESCALE_CHECK(rank_count > 0 && jobs.front().iterations >= 2,
-                  "a steady state needs two iterations");
+  const int workers = options.workers == 0 ? rank_count : options.workers;
+  const auto iterations = static_cast<size_t>(jobs.front().iterations);
+  FORESCALE_CHECK(rank_count > 0 && iterations >= 2, "a steady state needs two iterations");
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
     session.start_rank(rank, [&schedule, &job = jobs[static_cast<size_t>(rank)]](Worker& worker) {
@@ -38,20 +65,34 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   session.run();
   TrainingOutcome outcome;
   double previous_s = 0;
-  for (int i = 0; i < jobs.front().iterations; ++i) {
+  for (size_t i = 0; i < iterations; ++i) {
     double end_s = 0;
-    for (const auto& ends : session.iteration_ends())
-      end_s = std::max(end_s, ends.at(static_cast<size_t>(i)));
+    for (int rank = 0; rank < workers; ++rank)
+      end_s = std::max(end_s, session.iteration_ends()[static_cast<size_t>(rank)].at(i));
     outcome.periods_s.push_back(end_s - previous_s);
     previous_s = end_s;
   }
-  outcome.iteration_s = outcome.periods_s.back();
-  const double before_s = outcome.periods_s[outcome.periods_s.size() - 2];
-  constexpr double kSteady = 1e-6;
-  outcome.is_steady = std::abs(outcome.iteration_s - before_s) <= kSteady * outcome.iteration_s;
+  outcome.simulated_s = previous_s;
+  settle(outcome);
+  if (schedule.is_asynchronous) {
+    // Ranks go at their own pace: together they train the sum of their rates.
+    double images = 0;
+    double images_per_s = 0;
+    for (int rank = 0; rank < workers; ++rank) {
+      const auto& ends = session.iteration_ends()[static_cast<size_t>(rank)];
+      const size_t begin = (iterations + 2) / 3 - 1;
+      const double period_s =
+          (ends.back() - ends[begin]) / static_cast<double>(iterations - 1 - begin);
+      const auto batch = static_cast<double>(jobs[static_cast<size_t>(rank)].batch);
+      images += batch;
+      images_per_s += batch / period_s;
+    }
+    outcome.iteration_s = images / images_per_s;
+  }
   outcome.attributions = session.attributions();
   outcome.messages = session.transport().message_count();
   outcome.bytes_sent = session.transport().bytes_sent();
+  outcome.control_bytes = session.transport().control_bytes();
   outcome.busiest = session.machine().busiest();
   return outcome;
 }

@@ -28,16 +28,20 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
                                       SessionOptions options);
 
 struct TrainingOutcome {
-  double iteration_s = 0;                 // steady-state period
-  bool is_steady = true;                  // the last two periods agree
+  // Steady-state period: the last one where it equals the one before; else the mean of those after
+  // the first third (asynchronous schedules: of every rank's own, weighted by its images).
+  double iteration_s = 0;
+  bool is_steady = true;                  // the two halves of those periods agree within 1 %
   std::vector<double> periods_s;          // of all iterations, the first from time 0
+  double simulated_s = 0;                 // end of the last iteration
   std::vector<Attribution> attributions;  // per rank, last iteration
   std::uint64_t messages = 0;
   double bytes_sent = 0;
+  double control_bytes = 0;  // of those
   Machine::Busiest busiest;  // busy_s is over all iterations
 };
 
-// `jobs[rank]` for every rank; all with the same number of iterations, at least 2.
+// `jobs[rank]` for every rank, servers last; all with the same number of iterations, at least 2.
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                   SessionOptions options);

@@ -134,6 +134,7 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
   message->stages_left = explicit_staging_ && !lane.stages.empty() && !message->eager ? 1 : 0;
   message->port_is_free = false;
   ++message_count_;
+  if (post.control) control_bytes_ += static_cast<double>(post.bytes);
   bytes_sent_ += static_cast<double>(post.bytes);
   return message;
 }

@@ -47,7 +47,8 @@ struct MessagePost {
   BufferPlace place = BufferPlace::kGpu;
   MessageListener* listener = nullptr;
   std::int64_t index = 0;
-  int label = 0;  // of the timeline
+  int label = 0;         // of the timeline
+  bool control = false;  // not payload
 };
 
 struct TransportOptions {
@@ -66,6 +67,8 @@ class Transport {
 
   std::uint64_t message_count() const { return message_count_; }
   double bytes_sent() const { return bytes_sent_; }
+  // Of those, the bytes of negotiation, requests and notifications.
+  double control_bytes() const { return control_bytes_; }
   // Messages that were posted at one side only, for reports: text like "rank 3 waits to receive
   // 128 bytes from rank 2".
   std::vector<std::string> unmatched() const;
@@ -124,6 +127,7 @@ class Transport {
   std::function<void(const std::string&)> on_failure_;
   std::uint64_t message_count_ = 0;
   double bytes_sent_ = 0;
+  double control_bytes_ = 0;
 };
 
 }  // namespace forescale

@@ -58,6 +58,14 @@ void Gate::open() {
   if (open_) return;
   open_ = true;
   if (semaphore_) semaphore_->handle->release();
+  for (const std::weak_ptr<Gate>& follower : followers_)
+    if (const auto other = follower.lock()) other->open();
+  followers_.clear();
+}
+
+void Gate::also_open(const std::shared_ptr<Gate>& other) {
+  std::erase_if(followers_, [](const std::weak_ptr<Gate>& follower) { return follower.expired(); });
+  followers_.push_back(other);
 }
 
 void Gate::wait() {

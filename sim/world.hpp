@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simgrid::kernel::resource {
@@ -35,6 +36,16 @@ class Completion {
   ~Completion() = default;
 };
 
+// Runs what was last put into `then`, once.
+class Continuation final : public Completion {
+ public:
+  void complete() override {
+    const auto next = std::move(then);
+    next();
+  }
+  std::function<void()> then;
+};
+
 // What one thread waits for and others set off. Level-triggered: waiting after open() returns at
 // once.
 class Gate {
@@ -45,12 +56,14 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
   bool is_open() const { return open_; }
   void open();
-  void wait();  // actors only
+  void also_open(const std::shared_ptr<Gate>& other);  // when this one, which is closed, opens
+  void wait();                                         // actors only
 
  private:
   bool open_ = false;
   struct Semaphore;
-  std::unique_ptr<Semaphore> semaphore_;  // made when somebody waits
+  std::unique_ptr<Semaphore> semaphore_;       // made when somebody waits
+  std::vector<std::weak_ptr<Gate>> followers_;  // opened with this one
 };
 
 enum class SharingSolver { kLazy, kFull };

@@ -21,6 +21,8 @@ const char* name_of(Track track) {
       return "main thread waits";
     case Track::kHelperThread:
       return "helper thread waits";
+    case Track::kHost:
+      return "host";
   }
   return "";
 }

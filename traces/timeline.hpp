@@ -18,7 +18,8 @@ enum class Track : std::uint8_t {
   kReceive,
   kCopy,
   kMainThread,
-  kHelperThread
+  kHelperThread,
+  kHost
 };
 const char* name_of(Track track);
 

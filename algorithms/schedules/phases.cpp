@@ -13,6 +13,7 @@ namespace {
 void run(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     worker.run(propagate_packed(job));
+    take_batch(worker);
     for (const TrainingStage& stage : job.stages) worker.run(forward(stage));
     for (size_t i = job.stages.size(); i-- > 0;) worker.run(backward(job.stages[i]));
     worker.run(aggregate_packed(job));
@@ -25,7 +26,11 @@ const bool kRegistered = Registry<Schedule>::add(
     {.name = "phases",
      .summary = "propagate, forward, backward, aggregate, update in turn (Caffe, SC-B)",
      .source = "S-Caffe, PPoPP 2017, sections 2.2 and 4.1",
-     .run = run});
+     .run = run,
+     .servers = nullptr,
+     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+       return packed_traffic(job);
+     }});
 
 }  // namespace
 }  // namespace forescale

@@ -23,7 +23,11 @@ const bool kRegistered = Registry<Schedule>::add(
     {.name = "sc-ob",
      .summary = "all broadcasts posted at the start, each waited for just before its layer",
      .source = "S-Caffe, PPoPP 2017, section 4.2, figure 5",
-     .run = run});
+     .run = run,
+     .servers = nullptr,
+     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+       return layered_broadcast_traffic(job);
+     }});
 
 }  // namespace
 }  // namespace forescale

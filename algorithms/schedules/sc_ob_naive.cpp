@@ -14,6 +14,7 @@ void run(Worker& worker, const TrainingJob& job) {
     worker.run(propagate(job.stages.front()));
     for (size_t i = 0; i < job.stages.size(); ++i) {
       Request next;
+      if (i == 0) take_batch(worker);
       if (i + 1 < job.stages.size()) next = worker.start(propagate(job.stages[i + 1]));
       worker.run(forward(job.stages[i]));
       if (next) worker.wait(next);
@@ -25,11 +26,15 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered =
-    Registry<Schedule>::add({.name = "sc-ob-naive",
-                             .summary = "broadcast of layer i+1 under the forward pass of layer i",
-                             .source = "S-Caffe, PPoPP 2017, section 4.2, figure 4",
-                             .run = run});
+const bool kRegistered = Registry<Schedule>::add(
+    {.name = "sc-ob-naive",
+     .summary = "broadcast of layer i+1 under the forward pass of layer i",
+     .source = "S-Caffe, PPoPP 2017, section 4.2, figure 4",
+     .run = run,
+     .servers = nullptr,
+     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+       return layered_broadcast_traffic(job);
+     }});
 
 }  // namespace
 }  // namespace forescale

@@ -35,7 +35,11 @@ const bool kRegistered = Registry<Schedule>::add(
     {.name = "sc-obr",
      .summary = "SC-OB with layer-wise reduces under the backward pass of a helper thread",
      .source = "S-Caffe, PPoPP 2017, section 4.3, figure 6",
-     .run = run});
+     .run = run,
+     .servers = nullptr,
+     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+       return layered_traffic(job);
+     }});
 
 }  // namespace
 }  // namespace forescale

@@ -118,6 +118,7 @@ TEST(Overlap, EachStepOfTheCoDesignGains) {
 void layer_wise_phases(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     for (const TrainingStage& stage : job.stages) worker.run(propagate(stage));
+    take_batch(worker);
     for (const TrainingStage& stage : job.stages) worker.run(forward(stage));
     for (size_t i = job.stages.size(); i-- > 0;) worker.run(backward(job.stages[i]));
     worker.run(aggregate_packed(job));
@@ -149,7 +150,7 @@ TEST(Overlap, WithoutProgressOnlySCOBRGains) {
   EXPECT_GT(gain_of_obr_s("mvapich2-gdr"), 0);
 }
 
-// ---- what must hold for every schedule ----
+// ---- predict_point ----
 
 PredictionInputs inputs_of(const std::string& schedule, std::int64_t batch) {
   PredictionInputs inputs;
@@ -174,59 +175,6 @@ std::string prediction_text(const PredictionInputs& inputs, int gpus) {
 PredictionPoint prediction(const PredictionInputs& inputs, int gpus) {
   return nlohmann::json::parse(prediction_text(inputs, gpus)).get<PredictionPoint>();
 }
-
-class EverySchedule : public ::testing::TestWithParam<int> {};
-
-TEST_P(EverySchedule, FinishesAboveItsBoundInASteadyState) {
-  const int gpus = GetParam();
-  for (const std::string& name : Registry<Schedule>::names()) {
-    const PredictionInputs inputs = inputs_of(name, 1024);
-    const PredictionPoint point = prediction(inputs, gpus);
-    EXPECT_TRUE(point.is_steady) << name;
-    EXPECT_GT(point.bound_s, 0) << name;
-    EXPECT_GE(point.iteration_s, point.bound_s * (1 - 1e-9)) << name << " " << point.bound_reason;
-    EXPECT_EQ(point.images_per_iteration, 1024) << name;
-    EXPECT_NEAR(point.images_per_s * point.iteration_s, 1024, 1e-9 * 1024) << name;
-    const auto parts = [](const std::map<std::string, double>& times) {
-      return std::accumulate(times.begin(), times.end(), 0.0,
-                             [](double sum, const auto& part) { return sum + part.second; });
-    };
-    EXPECT_NEAR(parts(point.root_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
-    EXPECT_NEAR(parts(point.mean_s), point.iteration_s, 1e-9 * point.iteration_s) << name;
-    if (gpus == 1) {
-      EXPECT_NEAR(point.iteration_s, inputs.compute.iteration_s(1024), 1e-9 * point.iteration_s)
-          << name << ": one GPU only computes";
-    }
-  }
-}
-
-// Rank by rank, with unequal ranks: one computes half as long again.
-TEST_P(EverySchedule, AttributionSumsToTheIteration) {
-  const int gpus = GetParam();
-  const Platform platform = load_platform("kesch");
-  const Stack stack = load_stack("mvapich2-gdr");
-  for (const auto& [name, schedule] : Registry<Schedule>::all()) {
-    std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job_of(3, 4));
-    for (TrainingStage& stage : jobs.back().stages) stage.backward_s *= 1.5;
-    const std::vector<double> numbers = numbers_in_child([&] {
-      const TrainingOutcome outcome = simulate_training(platform, stack, schedule, jobs, {});
-      std::vector<double> list = {outcome.iteration_s};
-      list.insert(list.end(), outcome.periods_s.end() - 2, outcome.periods_s.end());
-      for (const Attribution& attribution : outcome.attributions) {
-        list.push_back(attribution.idle_s);
-        for (const double phase_s : attribution.phase_s) list.back() += phase_s;
-      }
-      return list;
-    });
-    ASSERT_EQ(numbers.size(), static_cast<size_t>(3 + gpus)) << name;
-    for (const double number : numbers)
-      EXPECT_NEAR(number, numbers.front(), 1e-9 * numbers.front()) << name;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Gpus, EverySchedule, ::testing::Values(1, 2, 3, 4, 16));
-
-// ---- predict_point ----
 
 TEST(BatchShares, StrongIsDividedAndWeakIsNot) {
   EXPECT_EQ(batch_shares(10, Scaling::kStrong, 4), (std::vector<std::int64_t>{3, 3, 2, 2}));

@@ -83,7 +83,7 @@ TEST(TimelineSpans, ForgetsWhatEndedBefore) {
 TEST(TimelineLabels, EveryTrackHasAName) {
   std::set<std::string> names;
   for (const Track track : {Track::kCompute, Track::kReduction, Track::kSend, Track::kReceive,
-                            Track::kCopy, Track::kMainThread, Track::kHelperThread})
+                            Track::kCopy, Track::kMainThread, Track::kHelperThread, Track::kHost})
     names.insert(name_of(track));
   EXPECT_EQ(names.size(), 7u);
   EXPECT_EQ(names.count(""), 0u);

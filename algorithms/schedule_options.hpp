@@ -1,0 +1,50 @@
+// Options of training schedules: declared by the schedule, given as text
+// ("--schedule horovod:fusion_threshold=64MiB", --option, a system's file), read as numbers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace forescale {
+
+enum class OptionUnit { kCount, kBytes, kSeconds, kRatio, kFlag, kChoice };
+
+struct ScheduleOption {
+  std::string name;
+  std::string summary;
+  OptionUnit unit = OptionUnit::kCount;
+  double fallback = 0;  // kFlag: 0 or 1; kChoice: index
+  double min = 0;
+  double max = 1e18;
+  std::vector<std::string> choices;  // kChoice
+  std::string source;                // of the default; empty: assumed
+};
+
+// Values by name; every option of the schedule is there.
+class ScheduleOptions {
+ public:
+  // Fills in the defaults, then `given`. InputError naming `where` and the option: unknown names,
+  // wrong units, values out of range.
+  static ScheduleOptions parse(const std::vector<ScheduleOption>& options,
+                               const std::map<std::string, std::string>& given,
+                               const std::string& where);
+
+  double number(const std::string& name) const;
+  std::int64_t integer(const std::string& name) const {
+    return static_cast<std::int64_t>(number(name));
+  }
+  bool flag(const std::string& name) const { return number(name) != 0; }
+  // Index of the choice in its declaration.
+  int choice(const std::string& name) const { return static_cast<int>(number(name)); }
+  const std::map<std::string, double>& values() const { return values_; }
+
+ private:
+  std::map<std::string, double> values_;
+};
+
+// A value as people write it: "64 MiB", "5 ms", "true".
+std::string to_text(const ScheduleOption& option, double value);
+
+}  // namespace forescale

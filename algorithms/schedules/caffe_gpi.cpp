@@ -1,0 +1,260 @@
+// CaffeGPI: turn-based communication with one-sided writes, one turn a layer of the backward pass.
+//
+// Kuehn, Keuper and Pfreundt 2017, sections 2.3 and 3.2; what they leave open is as in their code
+// (cc-hpc-itwm/CaffeGPI: net.cpp, gpi_communicator_diff.cpp, gpi_communicator_model.cpp). After a
+// layer's backward pass the same thread looks once for notifications: gradients that have arrived
+// are added on the CPU, a tensor that has all of its tree's shares is written to the parent, models
+// that have arrived are written on. Writes are not waited for. What arrives between two turns lies
+// until the next one. A gradient is copied from the GPU when the CPU first touches it, and the
+// thread waits for that: copies alternate with layers, they do not overlap. After the last layer
+// the thread goes on until it has the whole model, then begins the next iteration, whatever the
+// others do; each forward layer first copies its parameters to the GPU.
+//
+// Reduce tree: rank r > 0 writes to r without its highest bit. The model goes down from rank 0. The
+// master updates on its GPU: the gradient is copied there, the model back.
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/schedule.hpp"
+#include "algorithms/tensor_keys.hpp"
+#include "algorithms/training_steps.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr const char* kModelTree = "model_tree";
+enum ModelTree { kFewestHops, kBinomial };
+
+// The branching b <= 100 of a b-ary tree that has the smallest b times depth, the smallest such b;
+// 2 unless another one is below P.
+int branching_of(int ranks) {
+  int best = 2;
+  int best_hops = ranks;
+  for (int branching = 2; branching <= 100; ++branching) {
+    int depth = 0;
+    for (std::int64_t level = 1, all = 1; all < ranks; ++depth) {
+      level *= branching;
+      all += level;
+    }
+    if (branching * depth >= best_hops) continue;
+    best_hops = branching * depth;
+    best = branching;
+  }
+  return best;
+}
+
+int gradient_parent(int rank) {
+  return rank == 0 ? -1 : rank - static_cast<int>(std::bit_floor(static_cast<unsigned>(rank)));
+}
+
+int model_parent(const TrainingJob& job, int rank, int ranks) {
+  if (rank == 0 || job.options.choice(kModelTree) == kBinomial) return gradient_parent(rank);
+  return (rank - 1) / branching_of(ranks);
+}
+
+// One rank.
+class TurnBased {
+ public:
+  TurnBased(Worker& worker, const TrainingJob& job) : worker_(worker), job_(job) {
+    const int ranks = worker.worker_count();
+    const int self = worker.rank();
+    gradient_parent_ = gradient_parent(self);
+    model_parent_ = model_parent(job, self, ranks);
+    for (int rank = 1; rank < ranks; ++rank) {
+      if (gradient_parent(rank) == self) gradient_children_.push_back({.rank = rank});
+      if (model_parent(job, rank, ranks) == self) model_children_.push_back(rank);
+    }
+    for (const TensorKey& key : tensor_keys(job)) tensors_.push_back({.key = key});
+    std::stable_sort(tensors_.begin(), tensors_.end(),
+                     [](const Tensor& a, const Tensor& b) { return a.key.stage > b.key.stage; });
+  }
+
+  void run_iteration(int iteration) {
+    take_batch(worker_);
+    for (const TrainingStage& stage : job_.stages) {
+      if (iteration > 0 && !is_master()) copy_parameters(stage);
+      worker_.run(forward(stage));
+    }
+    begin_backward();
+    for (size_t stage = job_.stages.size(); stage-- > 0;) {
+      worker_.run(backward(job_.stages[stage]));
+      while (computed_ < tensors_.size() && tensors_[computed_].key.stage == stage) ++computed_;
+      look();
+    }
+    while (passed_on_ < tensors_.size())
+      if (!look()) worker_.wait_any(awaited());
+    worker_.end_iteration();
+  }
+
+ private:
+  struct Tensor {
+    TensorKey key;
+    bool on_host = false;     // this iteration's gradient
+    Request model = nullptr;  // its arrival
+  };
+  struct Child {
+    int rank = 0;
+    size_t added = 0;  // of its tensors
+    std::vector<Request> arrivals = {};
+  };
+
+  bool is_master() const { return worker_.rank() == 0; }
+  bool communicates() const { return worker_.worker_count() > 1; }
+  const std::string& name(const Tensor& tensor) const { return job_.stages[tensor.key.stage].name; }
+
+  MessageStep message(int peer, size_t index, bool model) const {
+    const Tensor& tensor = tensors_[index];
+    MessageStep step;
+    step.peer = peer;
+    step.bytes = tensor.key.bytes;
+    step.tag = static_cast<int>(2 * index) + (model ? 1 : 0);
+    step.phase = model ? Phase::kPropagation : Phase::kAggregation;
+    step.label = (model ? "model " : "gradient ") + name(tensor);
+    step.on_host = true;
+    return step;
+  }
+
+  void copy(std::int64_t bytes, bool to_host, Phase phase, const std::string& label) {
+    if (job_.host.stages_through_host)
+      worker_.run(HostCopy{.bytes = bytes, .to_host = to_host, .phase = phase, .label = label});
+  }
+
+  void copy_parameters(const TrainingStage& stage) {
+    if (stage.parameter_bytes > 0)
+      copy(stage.parameter_bytes, false, Phase::kPropagation, "parameters of " + stage.name);
+  }
+
+  void begin_backward() {
+    computed_ = summed_ = passed_on_ = 0;
+    for (Child& child : gradient_children_) {
+      child.added = 0;
+      child.arrivals.clear();
+      for (size_t i = 0; i < tensors_.size(); ++i)
+        child.arrivals.push_back(worker_.receive(message(child.rank, i, false)));
+    }
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      tensors_[i].on_host = false;
+      if (!is_master()) tensors_[i].model = worker_.receive(message(model_parent_, i, true));
+    }
+  }
+
+  void touch_on_host(Tensor& tensor) {
+    if (tensor.on_host || !communicates()) return;
+    tensor.on_host = true;
+    copy(tensor.key.bytes, true, Phase::kAggregation, "gradient of " + name(tensor));
+  }
+
+  void add(const Tensor& tensor) {
+    const auto bytes = static_cast<double>(tensor.key.bytes);
+    worker_.run(HostWork{.duration_s = bytes * job_.host.add_s_per_byte,
+                         .memory_bytes = 3 * bytes,  // two read, one written
+                         .phase = Phase::kAggregation,
+                         .label = "add " + name(tensor)});
+  }
+
+  void update(const Tensor& tensor) {
+    const TrainingStage& stage = job_.stages[tensor.key.stage];
+    const double part =
+        static_cast<double>(tensor.key.bytes) / static_cast<double>(stage.parameter_bytes);
+    if (communicates()) copy(tensor.key.bytes, false, Phase::kUpdate, "sum of " + stage.name);
+    worker_.run(Kernel{.stream = 0,
+                       .duration_s = part * stage.update_s,
+                       .phase = Phase::kUpdate,
+                       .label = "update " + stage.name});
+    if (communicates()) copy(tensor.key.bytes, true, Phase::kUpdate, "model of " + stage.name);
+  }
+
+  bool all_children_added(size_t index) const {
+    return std::all_of(gradient_children_.begin(), gradient_children_.end(),
+                       [&](const Child& child) { return child.added > index; });
+  }
+
+  // One turn; whether there was anything to do.
+  bool look() {
+    bool acted = false;
+    for (Child& child : gradient_children_)
+      while (child.added < computed_) {
+        Tensor& tensor = tensors_[child.added];
+        touch_on_host(tensor);
+        if (!worker_.test(child.arrivals[child.added])) break;
+        add(tensor);
+        ++child.added;
+        acted = true;
+      }
+    for (; summed_ < computed_ && all_children_added(summed_); ++summed_, acted = true) {
+      Tensor& tensor = tensors_[summed_];
+      touch_on_host(tensor);
+      if (is_master())
+        update(tensor);
+      else
+        worker_.put(message(gradient_parent_, summed_, false));
+    }
+    for (; passed_on_ < tensors_.size() && has_model(passed_on_); ++passed_on_, acted = true)
+      for (const int child : model_children_) worker_.put(message(child, passed_on_, true));
+    return acted;
+  }
+
+  bool has_model(size_t index) {
+    return is_master() ? index < summed_ : worker_.test(tensors_[index].model);
+  }
+
+  std::vector<Request> awaited() const {
+    std::vector<Request> requests;
+    for (const Child& child : gradient_children_)
+      if (child.added < computed_) requests.push_back(child.arrivals[child.added]);
+    if (!is_master()) requests.push_back(tensors_[passed_on_].model);
+    return requests;
+  }
+
+  Worker& worker_;
+  const TrainingJob& job_;
+  std::vector<Tensor> tensors_;  // in the order in which gradients appear
+  int gradient_parent_ = -1;
+  int model_parent_ = -1;
+  std::vector<Child> gradient_children_;
+  std::vector<int> model_children_;
+  // Of this iteration's tensors: gradients computed here, gradients of the whole subtree handled
+  // (the master: updated), models received and passed on.
+  size_t computed_ = 0;
+  size_t summed_ = 0;
+  size_t passed_on_ = 0;
+};
+
+void run(Worker& worker, const TrainingJob& job) {
+  TurnBased rank(worker, job);
+  for (int iteration = 0; iteration < job.iterations; ++iteration) rank.run_iteration(iteration);
+}
+
+// Every rank but the master sends all gradients once and receives the model once.
+Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
+  Traffic traffic;
+  const auto bytes = static_cast<double>(job.parameter_bytes());
+  for (int rank = 1; rank < workers; ++rank) {
+    traffic.messages[{rank, gradient_parent(rank)}] += bytes;
+    traffic.messages[{model_parent(job, rank, workers), rank}] += bytes;
+  }
+  return traffic;
+}
+
+const bool kRegistered = Registry<Schedule>::add(
+    {.name = "caffe-gpi",
+     .summary = "turn by turn with the backward layers: one-sided writes along trees, no barrier",
+     .source = "Kuehn, Keuper and Pfreundt 2017 (CaffeGPI), sections 2.3 and 3.2",
+     .options = {{.name = kModelTree,
+                  .summary = "tree of the model's broadcast: b-ary with the fewest b x depth, or "
+                             "the gradients' binomial tree turned around",
+                  .unit = OptionUnit::kChoice,
+                  .fallback = kFewestHops,
+                  .min = 0,
+                  .max = 1,
+                  .choices = {"fewest-hops", "binomial"},
+                  .source = "cc-hpc-itwm/CaffeGPI, gpi_communicator_model.cpp at 2c0be768; the "
+                            "paper says another tree than that of the gradients"}},
+     .run = run,
+     .servers = nullptr,
+     .traffic = traffic,
+     .is_asynchronous = false,
+     .iterations = 4});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,290 @@
+#include "studies/prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/system.hpp"
+#include "models/error.hpp"
+#include "models/options_text.hpp"
+#include "sim/isolate.hpp"
+#include "studies/inputs.hpp"
+#include "studies/progress.hpp"
+#include "topologies/placement.hpp"
+#include "traces/timeline.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+std::map<CollectiveOp, AlgorithmChoice> choices_of(const System& system) {
+  std::map<CollectiveOp, AlgorithmChoice> choices;
+  for (const auto& [op, choice] : system.collectives)
+    choices[parse_collective_op(op, "system " + system.name)] = {
+        .algorithm = choice.algorithm,
+        .options = {.chunk_bytes = choice.chunk_bytes,
+                    .chain_size = choice.chain_size,
+                    .levels = choice.levels}};
+  return choices;
+}
+
+// Schedule and stack: those of --system, unless --schedule or --stack replace one of them.
+void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scenario scenario) {
+  std::string schedule = text.schedule;
+  std::string stack = text.stack;
+  std::map<std::string, std::string> given;  // options of the schedule
+  if (!text.system.empty()) {
+    const System system = load_system(text.system, "--system");
+    if (schedule.empty()) {
+      schedule = system.schedule;
+      given = system.options;
+    }
+    if (stack.empty()) {
+      stack = system.stack;
+      inputs.choices = choices_of(system);
+    }
+  }
+  if (schedule.empty())
+    throw InputError({.source = "--system",
+                      .path = "",
+                      .value = "",
+                      .constraint = "is required (or --schedule and --stack); see "
+                                    "`forescale system list`"});
+  const OptionsText named = OptionsText::parse(schedule, "--schedule");
+  inputs.schedule = &Registry<Schedule>::find(named.name(), "--schedule");
+  for (const auto& [name, value] : named.values()) given[name] = value;
+  for (const auto& [name, value] : text.options) given[name] = value;
+  inputs.options =
+      ScheduleOptions::parse(inputs.schedule->options, given, "schedule " + inputs.schedule->name);
+  inputs.stack = stack_for(inputs.platform, stack, scenario);
+}
+
+std::string point_task(const PredictionInputs& inputs, int gpus, const std::string& trace) {
+  Timeline timeline;
+  const PredictionPoint point = predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline);
+  if (!trace.empty()) {
+    std::ofstream file(trace);
+    write_chrome_trace(timeline, rank_places(inputs.platform, gpus), file);
+    file.flush();
+    if (!file)
+      throw InputError(
+          {.source = "--trace", .path = "", .value = trace, .constraint = "cannot be written"});
+  }
+  return json(point).dump();
+}
+
+void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
+  std::string unsteady;
+  std::string outside;
+  const ComputeTable& compute = inputs.compute;
+  for (const Row& row : prediction.rows) {
+    const PredictionPoint& point = row.point;
+    if (!point.fits) continue;
+    if (!point.is_steady) unsteady += fmt::format(" {}", point.gpus);
+    if (compute.measured_batch_min > 0 && (point.batch_per_gpu < compute.measured_batch_min ||
+                                           point.batch_per_gpu > compute.measured_batch_max))
+      outside += fmt::format(" {} (batch {})", point.gpus, point.batch_per_gpu);
+  }
+  if (!outside.empty())
+    prediction.warnings.push_back(
+        fmt::format("compute times are extrapolated beyond the measured batches {}..{} at GPU "
+                    "counts:{}",
+                    compute.measured_batch_min, compute.measured_batch_max, outside));
+  if (compute.assumed)
+    prediction.warnings.push_back(fmt::format(
+        "no measurement of {} on {}: its compute times are assumed", compute.network, compute.gpu));
+  if (!unsteady.empty())
+    prediction.warnings.push_back(
+        "no steady state after the iterations simulated (--iterations) at GPU counts:" + unsteady);
+  if (inputs.stack.name == "ideal")
+    prediction.warnings.push_back("the stack `ideal` has no overheads and free reductions");
+  if (inputs.data.is_synthetic())
+    prediction.warnings.push_back(
+        "training data costs nothing here (--data names a source, see --help)");
+}
+
+void add_ratios(Prediction& prediction, double epoch_images) {
+  const Row* baseline = nullptr;
+  for (Row& row : prediction.rows) {
+    if (!row.point.fits) continue;
+    if (baseline == nullptr) {
+      baseline = &row;
+      prediction.baseline_gpus = row.point.gpus;
+    }
+    row.speedup = row.point.images_per_s / baseline->point.images_per_s;
+    row.efficiency = row.speedup * baseline->point.gpus / row.point.gpus;
+    row.epoch_s = epoch_images / row.point.images_per_s;
+  }
+}
+
+std::vector<std::string> simulate(const PredictionText& text,
+                                  const std::vector<PredictionInputs>& scenarios,
+                                  const std::vector<int>& gpus, const std::string& title) {
+  int traced = 0;
+  if (!text.trace.empty())
+    for (const int count : gpus) {
+      const auto shares = batch_shares(scenarios.front().batch, scenarios.front().scaling, count);
+      const bool fits = scenarios.front().memory_at(std::max<std::int64_t>(1, shares.front())) <=
+                        scenarios.front().platform.gpu_models.front().memory;
+      if (fits) traced = std::max(traced, count);
+    }
+  // The largest counts take longest: they go first, so that no core waits for them at the end.
+  std::vector<std::function<std::string()>> tasks;
+  for (size_t i = gpus.size(); i-- > 0;)
+    for (const PredictionInputs& inputs : scenarios) {
+      const bool trace = gpus[i] == traced && &inputs == scenarios.data();
+      tasks.push_back([&inputs, count = gpus[i], file = trace ? text.trace : std::string()] {
+        return point_task(inputs, count, file);
+      });
+    }
+  ProgressLine progress("simulating " + title, tasks.size());
+  auto texts =
+      run_isolated(tasks, available_cores(), [&](size_t finished) { progress.done(finished); });
+  std::vector<std::string> in_order;
+  for (size_t i = gpus.size(); i-- > 0;)
+    for (size_t s = 0; s < scenarios.size(); ++s)
+      in_order.push_back(std::move(texts[i * scenarios.size() + s]));
+  return in_order;
+}
+
+// Noise has no steady state, only a mean.
+int steady_iterations(const PredictionInputs& inputs) {
+  constexpr int kWithNoise = 20;
+  return inputs.noise.sigma > 0 ? std::max(kWithNoise, inputs.schedule->iterations)
+                                : inputs.schedule->iterations;
+}
+
+void scale_compute(ComputeTable& compute, double scale) {
+  for (LayerTime& layer : compute.layers)
+    for (double* time_s :
+         {&layer.forward_t0_s, &layer.forward_t1_s, &layer.backward_t0_s, &layer.backward_t1_s})
+      *time_s *= scale;
+}
+
+}  // namespace
+
+PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
+  PredictionInputs inputs;
+  inputs.platform = load_platform(text.platform, scenario);
+  if (!inputs.platform.has_gpus())
+    throw InputError({.source = "--platform",
+                      .path = "",
+                      .value = text.platform,
+                      .constraint = "has no GPUs to train on (see `forescale platform list`)"});
+  choose_schedule(text, inputs, scenario);
+  if (!text.placement.empty()) place_ranks(inputs.platform, text.placement, "--placement");
+  if (!text.data.empty()) inputs.data = load_data_source(text.data, scenario);
+  inputs.provenance.scenario = scenario;
+  inputs.network = load_network(text.model, "--model", parse_shape(text.input_shape));
+  inputs.compute =
+      compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
+  scale_compute(inputs.compute, text.compute_scale);
+  inputs.batch = parse_integer(text.batch, "--batch");
+  if (inputs.batch < 1)
+    throw InputError(
+        {.source = "--batch", .path = "", .value = text.batch, .constraint = "must be >= 1"});
+  inputs.scaling = text.scaling == "weak" ? Scaling::kWeak : Scaling::kStrong;
+  inputs.noise = parse_noise(text.noise, text.stragglers);
+  inputs.iterations = text.iterations == 0 ? steady_iterations(inputs) : text.iterations;
+  if (inputs.iterations < 2)
+    throw InputError({.source = "--iterations",
+                      .path = "",
+                      .value = std::to_string(text.iterations),
+                      .constraint = "must be >= 2 to see a steady state"});
+  return inputs;
+}
+
+std::vector<int> gpu_counts(const PredictionText& text, const PredictionInputs& inputs) {
+  const std::string range =
+      text.gpus.empty() ? fmt::format("1..{}", inputs.platform.slot_count()) : text.gpus;
+  std::vector<std::int64_t> counts = parse_integers(range, "--gpus");
+  check_ranks(inputs.platform, counts, "--gpus");
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return {counts.begin(), counts.end()};
+}
+
+Prediction run_prediction(const PredictionText& text) {
+  Prediction prediction;
+  prediction.text = text;
+  std::vector<PredictionInputs> scenarios;
+  scenarios.push_back(load_inputs(text, Scenario::kNominal));
+  if (text.range)
+    for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow})
+      scenarios.push_back(load_inputs(text, scenario));
+  const PredictionInputs& nominal = scenarios.front();
+  const std::vector<int> gpus = gpu_counts(text, nominal);
+  const std::int64_t epoch_images = parse_integer(text.epoch_images, "--epoch-images");
+  prediction.schedule = nominal.schedule->name;
+  for (const ScheduleOption& option : nominal.schedule->options)
+    prediction.options[option.name] = to_text(option, nominal.options.number(option.name));
+  prediction.stack = nominal.stack.name;
+  prediction.title = fmt::format(
+      "{}: {} on {}, batch {} {}", text.system.empty() ? prediction.schedule : text.system,
+      nominal.network.name, nominal.platform.name, nominal.batch,
+      nominal.scaling == Scaling::kStrong ? "in all (strong scaling)" : "a GPU (weak scaling)");
+  for (const Provenance* provenance :
+       {&nominal.platform.provenance, &nominal.stack.provenance, &nominal.provenance})
+    prediction.numbers.insert(prediction.numbers.end(), provenance->numbers.begin(),
+                              provenance->numbers.end());
+  for (const NumberSource& number : data_numbers(nominal.data, nominal.platform))
+    prediction.numbers.push_back(number);
+  prediction.compute_description = nominal.compute.description;
+  const std::vector<std::string> answers = simulate(text, scenarios, gpus, prediction.title);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    std::vector<PredictionPoint> points;
+    for (size_t s = 0; s < scenarios.size(); ++s)
+      points.push_back(json::parse(answers[i * scenarios.size() + s]).get<PredictionPoint>());
+    Row row{.point = points.front()};
+    row.iteration_fast_s = text.range ? points[1].iteration_s : row.point.iteration_s;
+    row.iteration_slow_s = text.range ? points[2].iteration_s : row.point.iteration_s;
+    prediction.rows.push_back(std::move(row));
+  }
+  add_ratios(prediction, static_cast<double>(epoch_images));
+  add_warnings(prediction, nominal);
+  return prediction;
+}
+
+json to_json(const Prediction& prediction) {
+  json points = json::array();
+  for (const Row& row : prediction.rows) {
+    json point = row.point;
+    point["speedup"] = row.speedup;
+    point["efficiency"] = row.efficiency;
+    point["epoch_s"] = row.epoch_s;
+    point["iteration_fast_s"] = row.iteration_fast_s;
+    point["iteration_slow_s"] = row.iteration_slow_s;
+    points.push_back(std::move(point));
+  }
+  json numbers = json::array();
+  for (const NumberSource& number : prediction.numbers)
+    numbers.push_back({{"file", number.file},
+                       {"path", number.path},
+                       {"value", number.value},
+                       {"source", number.source},
+                       {"assumed", number.assumed},
+                       {"fast", number.fast},
+                       {"slow", number.slow}});
+  return {{"format", "forescale-prediction-1"},
+          {"title", prediction.title},
+          {"platform", prediction.text.platform},
+          {"model", prediction.text.model},
+          {"system", prediction.text.system},
+          {"schedule", prediction.schedule},
+          {"stack", prediction.stack},
+          {"batch", prediction.text.batch},
+          {"scaling", prediction.text.scaling},
+          {"options", prediction.options},
+          {"data", prediction.text.data},
+          {"placement", prediction.text.placement},
+          {"baseline_gpus", prediction.baseline_gpus},
+          {"points", points},
+          {"compute", prediction.compute_description},
+          {"warnings", prediction.warnings},
+          {"numbers", numbers}};
+}
+
+}  // namespace forescale

@@ -1,0 +1,117 @@
+// What must hold for every system that there is: no edit here is needed for a new one.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "algorithms/system.hpp"
+#include "models/data_files.hpp"
+#include "sim/isolate.hpp"
+#include "studies/prediction.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr int kBatchPerGpu = 8;
+
+PredictionInputs inputs_of(const std::string& system, int gpus, const std::string& model) {
+  PredictionText text;
+  text.platform = "kesch";
+  text.model = model;
+  text.system = system;
+  text.batch = std::to_string(kBatchPerGpu * gpus);
+  return load_inputs(text, Scenario::kNominal);
+}
+
+PredictionPoint predicted(const PredictionInputs& inputs, int gpus) {
+  const std::string text =
+      run_isolated({[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }}, 1,
+                   [](size_t) {})
+          .front();
+  return nlohmann::json::parse(text).get<PredictionPoint>();
+}
+
+// Bytes that all ranks send in one collective, counted from its plan.
+double plan_bytes(const PredictionInputs& inputs, const CollectiveStep& step, int workers) {
+  CollectiveCall call;
+  call.rank_count = step.group ? static_cast<int>(step.group->size()) : workers;
+  call.bytes = step.bytes;
+  call.root = step.root;
+  std::string algorithm;
+  if (const auto choice = inputs.choices.find(step.op); choice != inputs.choices.end()) {
+    algorithm = choice->second.algorithm;
+    call.options = choice->second.options;
+  } else {
+    const SelectionRule& rule = inputs.stack.select(name_of(step.op), call.rank_count, call.bytes);
+    algorithm = rule.algorithm;
+    call.options = {
+        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
+  }
+  const Collective& collective = find_collective(step.op, algorithm, "test");
+  double bytes = 0;
+  for (int rank = 0; rank < call.rank_count; ++rank)
+    for (OpStream stream = collective.plan(call, rank); stream.next();)
+      if (stream.op().kind == OpKind::kSend) bytes += static_cast<double>(stream.op().bytes);
+  return bytes;
+}
+
+double bytes_by_definition(const PredictionInputs& inputs, int gpus) {
+  const TrainingRun run = training_run(inputs, gpus);
+  const Traffic traffic = inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes);
+  double bytes = 0;
+  for (const CollectiveStep& step : traffic.collectives)
+    bytes += plan_bytes(inputs, step, run.workers);
+  for (const auto& [pair, amount] : traffic.messages) bytes += amount;
+  return bytes;
+}
+
+double sum_of(const std::map<std::string, double>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double sum, const auto& part) { return sum + part.second; });
+}
+
+class EverySystem : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EverySystem, FinishesAboveItsBoundAndMovesTheBytesOfItsDefinition) {
+  for (const std::string model : {"cifar10-quick", "alexnet"})
+    for (const int gpus : {1, 4, 16}) {
+      SCOPED_TRACE(model + " on " + std::to_string(gpus) + " GPUs");
+      const PredictionInputs inputs = inputs_of(GetParam(), gpus, model);
+      const PredictionPoint point = predicted(inputs, gpus);
+      EXPECT_GE(point.iteration_s, point.bound_s * (1 - 1e-9)) << point.bound_reason;
+      EXPECT_GT(point.bound_s, 0);
+      EXPECT_EQ(point.images_per_iteration, kBatchPerGpu * gpus);
+      EXPECT_NEAR(point.images_per_s * point.iteration_s, kBatchPerGpu * gpus, 1e-6 * gpus);
+      const double expected = bytes_by_definition(inputs, gpus);
+      EXPECT_NEAR(point.payload_bytes, expected, 1e-9 * expected);
+      // Every moment of the root's last iteration is accounted for.
+      for (const auto& [phase, time_s] : point.root_s) EXPECT_GE(time_s, 0) << phase;
+      if (!inputs.schedule->is_asynchronous && point.is_steady) {
+        EXPECT_NEAR(sum_of(point.root_s), point.iteration_s, 0.02 * point.iteration_s);
+      }
+    }
+}
+
+TEST_P(EverySystem, GivesTheSameAnswerTwice) {
+  const PredictionInputs inputs = inputs_of(GetParam(), 4, "cifar10-quick");
+  EXPECT_EQ(predicted(inputs, 4).iteration_s, predicted(inputs, 4).iteration_s);
+}
+
+TEST_P(EverySystem, AStragglerNeverHelps) {
+  PredictionInputs inputs = inputs_of(GetParam(), 4, "cifar10-quick");
+  const double even_s = predicted(inputs, 4).iteration_s;
+  inputs.noise.stragglers[3] = 2;
+  EXPECT_GE(predicted(inputs, 4).iteration_s, even_s * (1 - 1e-6));
+}
+
+INSTANTIATE_TEST_SUITE_P(System, EverySystem, ::testing::ValuesIn(catalogue("algorithms/systems")),
+                         [](const auto& system) {
+                           std::string name = system.param;
+                           for (char& letter : name)
+                             if (letter == '-') letter = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace forescale
