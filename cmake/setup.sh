@@ -15,7 +15,12 @@ run_packages=(
 # What ./test needs besides. The versions are pinned: clang-format's output changes with its
 # version, and clang-tidy below 16 cannot read C++20 coroutines and ranges of GCC 12.
 # shellcheck disable=SC2034
-test_packages=(clang-format-14 clang-tidy-16 python3)
+test_packages=(clang-format-14 clang-tidy-16 python3 chromium)
+# Node.js and npm may be there from elsewhere: NodeSource's nodejs holds both and excludes Debian's.
+# shellcheck disable=SC2034
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+  test_packages+=(nodejs npm)
+fi
 
 say() { printf 'forescale: %s\n' "$*" >&2; }
 die() {
@@ -122,6 +127,19 @@ configure() (
   cd "$root" && cmake "${fresh[@]}" --preset "$1"
 )
 
+# The libraries of the browser test, as tests/report/package-lock.json pins them: in build/node, so
+# that the source tree stays clean, and fetched again only when the lock changes.
+install_node_modules() {
+  local wanted=$root/tests/report folder=$root/build/node
+  if cmp -s "$wanted/package-lock.json" "$folder/installed.json"; then return; fi
+  mkdir -p "$folder"
+  cp "$wanted/package.json" "$wanted/package-lock.json" "$folder/"
+  step "fetching the browser test's libraries" \
+    npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund ||
+    die "could not fetch from the npm registry (no network?)"
+  cp "$wanted/package-lock.json" "$folder/installed.json"
+}
+
 # set_up PRESET TARGET PACKAGE...: in the tree $root, one set-up at a time.
 set_up() {
   local preset=$1 target=$2
@@ -138,6 +156,8 @@ set_up() {
     }
   fi
   need_packages "$@"
+  # Only the tests build everything; the browser test is not run under a sanitizer.
+  if [[ $target == all && $preset == release ]]; then install_node_modules; fi
   build "$preset" "$target"
   exec 9>&-
 }

@@ -1,0 +1,172 @@
+#include "algorithms/server_steps.hpp"
+
+#include <algorithm>
+
+namespace forescale {
+namespace {
+
+constexpr std::int64_t kValueBytes = 4;
+
+HostWork message_work(const HostCosts& host, double s_per_byte, std::int64_t bytes, Phase phase) {
+  const auto payload = static_cast<double>(bytes);
+  // A copy reads and writes every byte.
+  return {.duration_s = host.request_s + s_per_byte * payload,
+          .memory_bytes = s_per_byte > 0 ? 2 * payload : 0,
+          .phase = phase,
+          .label = ""};
+}
+
+}  // namespace
+
+std::vector<Tensor> tensors_of(const TrainingJob& job) {
+  std::vector<Tensor> tensors;
+  for (size_t stage = 0; stage < job.stages.size(); ++stage) {
+    const TrainingStage& layer = job.stages[stage];
+    for (const std::int64_t bytes : layer.tensor_bytes)
+      if (bytes > 0) tensors.push_back({.stage = stage, .bytes = bytes});
+    if (layer.tensor_bytes.empty() && layer.parameter_bytes > 0)
+      tensors.push_back({.stage = stage, .bytes = layer.parameter_bytes});
+  }
+  return tensors;
+}
+
+std::vector<Tensor> packed_tensor(const TrainingJob& job) {
+  return {{.stage = 0, .bytes = job.parameter_bytes()}};
+}
+
+void append_stripes(std::vector<Shard>& shards, size_t tensor, std::int64_t bytes, int servers) {
+  const std::int64_t values = bytes / kValueBytes;
+  for (int server = 0; server < servers; ++server) {
+    const std::int64_t begin = values * server / servers;
+    const std::int64_t end = values * (server + 1) / servers;
+    // What is no whole value goes with the last part.
+    const std::int64_t rest = server == servers - 1 ? bytes - values * kValueBytes : 0;
+    const std::int64_t part = (end - begin) * kValueBytes + rest;
+    if (part > 0) shards.push_back({.tensor = tensor, .server = server, .bytes = part});
+  }
+}
+
+std::vector<Shard> shards_of(const std::vector<Tensor>& tensors, Sharding sharding, int servers) {
+  std::vector<Shard> shards;
+  std::vector<std::int64_t> load(static_cast<size_t>(servers), 0);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    switch (sharding) {
+      case Sharding::kRoundRobin:
+        shards.push_back({.tensor = i,
+                          .server = static_cast<int>(i % static_cast<size_t>(servers)),
+                          .bytes = tensors[i].bytes});
+        break;
+      case Sharding::kGreedy: {
+        const auto least = std::min_element(load.begin(), load.end());
+        *least += tensors[i].bytes;
+        shards.push_back({.tensor = i,
+                          .server = static_cast<int>(least - load.begin()),
+                          .bytes = tensors[i].bytes});
+        break;
+      }
+      case Sharding::kStriped:
+        append_stripes(shards, i, tensors[i].bytes, servers);
+        break;
+    }
+  }
+  return shards;
+}
+
+Traffic shard_traffic(const std::vector<Shard>& shards, int workers) {
+  Traffic traffic;
+  for (const Shard& shard : shards) {
+    for (int worker = 0; worker < workers; ++worker) {
+      traffic.messages[{worker, workers + shard.server}] += static_cast<double>(shard.bytes);
+      traffic.messages[{workers + shard.server, worker}] += static_cast<double>(shard.bytes);
+    }
+  }
+  return traffic;
+}
+
+ScheduleOption servers_option(int fallback, const std::string& source) {
+  constexpr double kServersMax = 65536;
+  return {.name = "servers",
+          .summary = "parameter servers; 0: one a worker",
+          .unit = OptionUnit::kCount,
+          .fallback = static_cast<double>(fallback),
+          .min = 0,
+          .max = kServersMax,
+          .choices = {},
+          .source = source};
+}
+
+ScheduleOption own_hosts_option() {
+  return {.name = "own_hosts",
+          .summary = "servers on nodes without workers; else spread over the workers' nodes",
+          .unit = OptionUnit::kFlag,
+          .fallback = 0,
+          .min = 0,
+          .max = 1,
+          .choices = {},
+          .source = ""};
+}
+
+Servers chosen_servers(const TrainingJob& job, int workers) {
+  const int count = static_cast<int>(job.options.integer("servers"));
+  return {.count = count == 0 ? workers : count, .own_hosts = job.options.flag("own_hosts")};
+}
+
+HostWork encode_work(const HostCosts& host, std::int64_t bytes, Phase phase) {
+  HostWork work = message_work(host, host.encode_s_per_byte, bytes, phase);
+  work.label = "serve and encode";
+  return work;
+}
+
+HostWork decode_work(const HostCosts& host, std::int64_t bytes, Phase phase) {
+  HostWork work = message_work(host, host.decode_s_per_byte, bytes, phase);
+  work.label = "decode";
+  return work;
+}
+
+HostWork add_work(const HostCosts& host, std::int64_t bytes) {
+  const auto payload = static_cast<double>(bytes);
+  return {.duration_s = host.add_s_per_byte * payload,
+          .memory_bytes = host.add_s_per_byte > 0 ? 3 * payload : 0,
+          .phase = Phase::kAggregation,
+          .label = "add"};
+}
+
+HostWork update_work(const HostCosts& host, std::int64_t bytes) {
+  const auto payload = static_cast<double>(bytes);
+  return {.duration_s = host.update_s_per_byte * payload,
+          .memory_bytes = host.update_s_per_byte > 0 ? 6 * payload : 0,
+          .phase = Phase::kUpdate,
+          .label = "update"};
+}
+
+bool is_idle(const HostWork& work) { return work.duration_s <= 0 && work.memory_bytes <= 0; }
+
+void run_if_any(Worker& worker, const HostWork& work) {
+  if (!is_idle(work)) worker.run(work);
+}
+
+void ProcessorThreads::run(Worker& worker, const HostWork& work) {
+  if (is_idle(work)) return;
+  Request turn;
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_ > 0) {
+      --free_;
+    } else {
+      turn = worker.make_signal();
+      waiting_.push_back(turn);
+    }
+  }
+  if (turn) worker.wait(turn);
+  worker.run(work);
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    ++free_;
+    return;
+  }
+  const Request next = waiting_.front();
+  waiting_.erase(waiting_.begin());
+  worker.set(next);
+}
+
+}  // namespace forescale
