@@ -113,8 +113,8 @@ class Exchange {
   void reduce(Worker& thread, const GradientGroup& group) {
     const size_t tensors = group.end - group.begin;
     if (tensors > 1) copy(thread, group, "pack");
-    thread.run(all_reduce(group.bytes, tensors == 1 ? "one tensor"
-                                                    : fmt::format("{} fused tensors", tensors)));
+    thread.run(all_reduce(group.bytes,
+                          tensors == 1 ? "one tensor" : fmt::format("{} fused tensors", tensors)));
     if (tensors > 1) copy(thread, group, "unpack");
   }
 
@@ -142,15 +142,13 @@ std::vector<GradientGroup> fuse(const std::vector<Gradient>& gradients, size_t b
     if (groups.empty() || groups.back().bytes + bytes > fusion_bytes)
       groups.push_back({.begin = i, .end = i + 1, .bytes = bytes});
     else
-      groups.back() = {.begin = groups.back().begin,
-                       .end = i + 1,
-                       .bytes = groups.back().bytes + bytes};
+      groups.back() = {
+          .begin = groups.back().begin, .end = i + 1, .bytes = groups.back().bytes + bytes};
   }
   return groups;
 }
 
-void train_with_negotiation(Worker& worker, const TrainingJob& job,
-                            const NegotiationRules& rules) {
+void train_with_negotiation(Worker& worker, const TrainingJob& job, const NegotiationRules& rules) {
   if (worker.worker_count() == 1) {
     train_alone(worker, job);
     return;

@@ -1,10 +1,11 @@
 // Poseidon's workers and servers: one thread a layer that pushes its gradients and pulls its
 // parameters (Algorithms 2 and 3), under a bound on staleness and a bandwidth budget.
 //
-// Poseidon (arXiv 1512.06216), section 4; what the paper leaves open is as in sailing-pmls/pmls-caffe
-// (src/caffe/solver.cpp) and sailing-pmls/bosen: the update value is computed on the worker's GPU
-// and the servers only add; a thread for each layer is joined before the next forward pass; the
-// servers send new parameters of a clock unasked once all workers' gradients of it are in (SSPPush).
+// Poseidon (arXiv 1512.06216), section 4; what the paper leaves open is as in
+// sailing-pmls/pmls-caffe (src/caffe/solver.cpp) and sailing-pmls/bosen: the update value is
+// computed on the worker's GPU and the servers only add; a thread for each layer is joined before
+// the next forward pass; the servers send new parameters of a clock unasked once all workers'
+// gradients of it are in (SSPPush).
 #pragma once
 
 #include <memory>

@@ -30,20 +30,16 @@ PoseidonClient::PoseidonClient(const Worker& worker, const TrainingJob& job,
 void PoseidonClient::run(Worker& worker) {
   start_threads(worker);
   for (int clock = 0; clock < job_.iterations; ++clock) {
-    // The newest parameters that this iteration must have seen.
-    const int needed = clock - 1 - settings_.staleness;
-    if (!settings_.join_by_layer)
-      for (const LayerPlan& layer : layers_) wait_for_layer(worker, needed, layer.stage);
     take_batch(worker);
     for (size_t i = 0; i < job_.stages.size(); ++i) {
-      if (settings_.join_by_layer) wait_for_layer(worker, needed, static_cast<int>(i));
+      if (settings_.join_by_layer)
+        wait_for_layer(worker, clock - 1 - settings_.staleness, static_cast<int>(i));
       worker.run(forward(job_.stages[i]));
     }
     size_t layer = layers_.size();
     for (size_t i = job_.stages.size(); i-- > 0;) {
       worker.run(backward(job_.stages[i]));
-      const bool has_parameters =
-          layer > 0 && layers_[layer - 1].stage == static_cast<int>(i);
+      const bool has_parameters = layer > 0 && layers_[layer - 1].stage == static_cast<int>(i);
       if (!has_parameters) continue;
       --layer;
       // Algorithm 2, line 11: the layer leaves while those below it still compute.
@@ -52,6 +48,10 @@ void PoseidonClient::run(Worker& worker) {
     if (!settings_.wait_free)
       for (layer = layers_.size(); layer-- > 0;)
         worker.set(gradients_ready_[static_cast<size_t>(clock)][layer]);
+    // The newest parameters that the next iteration must have seen.
+    if (!settings_.join_by_layer)
+      for (const LayerPlan& plan : layers_)
+        wait_for_layer(worker, clock - settings_.staleness, plan.stage);
     worker.end_iteration();
   }
   for (const Request& thread : threads_) worker.wait(thread);
@@ -140,9 +140,8 @@ void PoseidonClient::push_to_servers(Worker& thread, size_t layer, std::vector<R
   for (size_t step = 0; step < plan.shares.size(); ++step) {
     const ServerShare& share = plan.shares[(client_ + step) % plan.shares.size()];
     const std::int64_t bytes = share.dense_bytes + members * share.factor_bytes;
-    work(thread,
-         job_.host.request_s + static_cast<double>(bytes) * job_.host.encode_s_per_byte, bytes, 2,
-         Phase::kAggregation, "encode", layer);
+    work(thread, job_.host.request_s + static_cast<double>(bytes) * job_.host.encode_s_per_byte,
+         bytes, 2, Phase::kAggregation, "encode", layer);
     send(thread,
          message(server_rank(share.server), bytes, dense_tag(layer), Phase::kAggregation,
                  "gradients", layer),
@@ -157,10 +156,9 @@ PoseidonClient::Arrivals PoseidonClient::expect(Worker& thread, size_t layer) co
   if (!speaks()) return arrivals;
   if (plan.path == FactorPath::kBroadcast)
     for (int step = 1; step < topology_.workers; ++step)
-      arrivals.factors.push_back(
-          thread.receive(message((rank_ + topology_.workers - step) % topology_.workers,
-                                 plan.factor_bytes, factor_tag(layer), Phase::kPropagation,
-                                 "factors", layer)));
+      arrivals.factors.push_back(thread.receive(
+          message((rank_ + topology_.workers - step) % topology_.workers, plan.factor_bytes,
+                  factor_tag(layer), Phase::kPropagation, "factors", layer)));
   for (const ServerShare& share : plan.shares)
     arrivals.parameters.push_back(
         thread.receive(message(server_rank(share.server), share.pull_bytes, dense_tag(layer),
@@ -175,9 +173,8 @@ void PoseidonClient::pull(Worker& thread, size_t layer, const Arrivals& arrivals
   for (size_t i = 0; i < arrivals.parameters.size(); ++i) {
     thread.wait(arrivals.parameters[i]);
     const std::int64_t bytes = plan.shares[i].pull_bytes;
-    work(thread,
-         job_.host.request_s + static_cast<double>(bytes) * job_.host.decode_s_per_byte, bytes, 2,
-         Phase::kPropagation, "decode", layer);
+    work(thread, job_.host.request_s + static_cast<double>(bytes) * job_.host.decode_s_per_byte,
+         bytes, 2, Phase::kPropagation, "decode", layer);
   }
   if (members_.size() > 1) thread.run(spread_from_client(job_, plan, layer, topology_, members_));
   const std::int64_t factors =

@@ -69,9 +69,8 @@ size_t PoseidonTopology::client_of(int worker) const {
 
 PoseidonTopology poseidon_topology(const std::vector<int>& nodes, int workers,
                                    const PoseidonSettings& settings) {
-  PoseidonTopology topology{.clients = {},
-                            .workers = workers,
-                            .servers = static_cast<int>(nodes.size()) - workers};
+  PoseidonTopology topology{
+      .clients = {}, .workers = workers, .servers = static_cast<int>(nodes.size()) - workers};
   std::map<int, size_t> client_of_node;
   for (int worker = 0; worker < workers; ++worker) {
     const auto [entry, fresh] =

@@ -24,7 +24,7 @@ enum class SendOrder {
 };
 
 struct PoseidonSettings {
-  bool wait_free = true;    // DWBP; else all layers are sent after the backward pass
+  bool wait_free = true;     // DWBP; else all layers are sent after the backward pass
   bool three_level = false;  // one client a node; else one a GPU
   FullyConnected fully_connected = FullyConnected::kAuto;
   int servers = 0;               // 0: one on every node
@@ -48,8 +48,8 @@ struct ServerShare {
 struct LayerPlan {
   int stage = 0;
   FactorPath path = FactorPath::kMatrices;
-  std::int64_t dense_bytes = 0;   // of full gradients: all, or the bias only
-  std::int64_t factor_bytes = 0;  // of one worker's factors; 0: none
+  std::int64_t dense_bytes = 0;     // of full gradients: all, or the bias only
+  std::int64_t factor_bytes = 0;    // of one worker's factors; 0: none
   double reconstruction_flops = 0;  // on each worker
   std::int64_t pull_bytes = 0;      // of parameters, over all servers
   std::vector<ServerShare> shares;

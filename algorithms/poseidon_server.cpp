@@ -70,8 +70,11 @@ MessageStep PoseidonRank::message(int peer, std::int64_t bytes, int tag, Phase p
 void PoseidonRank::work(Worker& thread, double duration_s, std::int64_t bytes, int memory_passes,
                         Phase phase, const std::string& what, size_t layer) const {
   if (duration_s <= 0) return;
+  // Small pieces of work leave memory bandwidth alone: they are many, and each is a flow.
+  constexpr std::int64_t kMemoryWorkBytes = 1 << 20;
+  const std::int64_t memory_bytes = bytes < kMemoryWorkBytes ? 0 : memory_passes * bytes;
   thread.run(HostWork{.duration_s = duration_s,
-                      .memory_bytes = static_cast<double>(memory_passes * bytes),
+                      .memory_bytes = static_cast<double>(memory_bytes),
                       .phase = phase,
                       .label = what + " " + stage(layer).name});
 }
@@ -85,8 +88,8 @@ void PoseidonServer::run(Worker& worker) {
   for (size_t layer = layers_.size(); layer-- > 0;)
     for (const ServerShare& share : layers_[layer].shares)
       if (share.server == server_)
-        threads.push_back(worker.spawn(
-            [this, layer, &share](Worker& thread) { serve(thread, layer, share); }));
+        threads.push_back(
+            worker.spawn([this, layer, &share](Worker& thread) { serve(thread, layer, share); }));
   for (const Request& thread : threads) worker.wait(thread);
 }
 
@@ -104,10 +107,10 @@ void PoseidonServer::serve(Worker& thread, size_t layer, const ServerShare& shar
   const auto expect = [&] {
     std::vector<Request> pushes;
     for (const std::vector<int>& members : topology_.clients)
-      pushes.push_back(thread.receive(
-          message(members.front(),
-                  share.dense_bytes + static_cast<std::int64_t>(members.size()) * share.factor_bytes,
-                  dense_tag(layer), Phase::kAggregation, "gradients", layer)));
+      pushes.push_back(thread.receive(message(
+          members.front(),
+          share.dense_bytes + static_cast<std::int64_t>(members.size()) * share.factor_bytes,
+          dense_tag(layer), Phase::kAggregation, "gradients", layer)));
     return pushes;
   };
   // A client may be this many clocks ahead of the slowest.

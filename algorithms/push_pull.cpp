@@ -48,8 +48,8 @@ class Client {
       for (size_t stage = job_.stages.size(); stage-- > 0;)
         ready[stage] = worker_.launch(backward(job_.stages[stage]));
       for (size_t i = 0; i < plan_.shards.size(); ++i)
-        arriving_[i] = worker_.receive(
-            message(plan_, i, Content::kParameters, server_of(i), job_.host));
+        arriving_[i] =
+            worker_.receive(message(plan_, i, Content::kParameters, server_of(i), job_.host));
       for (tensor = plan_.tensors.size(); tensor-- > 0;) {
         worker_.wait(ready[plan_.tensors[tensor].stage]);
         push(tensor);
@@ -70,8 +70,7 @@ class Client {
       worker_.run(HostCopy{.bytes = bytes, .to_host = true, .label = "gradients to host"});
     for (const size_t i : shards_of_tensor_[tensor]) {
       run_if_any(worker_, encode_work(job_.host, plan_.shards[i].bytes, Phase::kAggregation));
-      sent_.push_back(
-          worker_.send(message(plan_, i, Content::kGradient, server_of(i), job_.host)));
+      sent_.push_back(worker_.send(message(plan_, i, Content::kGradient, server_of(i), job_.host)));
       if (job_.host.request_bytes > 0)
         sent_.push_back(
             worker_.send(message(plan_, i, Content::kRequest, server_of(i), job_.host)));
@@ -128,8 +127,7 @@ class Server {
   };
   Incoming receive(Worker& thread, size_t shard, int peer) {
     Incoming incoming;
-    incoming.gradient =
-        thread.receive(message(plan_, shard, Content::kGradient, peer, job_.host));
+    incoming.gradient = thread.receive(message(plan_, shard, Content::kGradient, peer, job_.host));
     if (job_.host.request_bytes > 0)
       incoming.pull = thread.receive(message(plan_, shard, Content::kRequest, peer, job_.host));
     return incoming;

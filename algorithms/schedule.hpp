@@ -43,9 +43,9 @@ struct HostCosts {
 struct TrainingJob {
   std::vector<TrainingStage> stages;
   int iterations = 1;
-  std::int64_t batch = 1;   // images of this rank an iteration
+  std::int64_t batch = 1;          // images of this rank an iteration
   std::int64_t largest_batch = 0;  // of any rank; 0: all alike
-  ScheduleOptions options;  // of the schedule, defaults filled in
+  ScheduleOptions options;         // of the schedule, defaults filled in
   HostCosts host;
   double gpu_flops = 0;            // FLOP/s that a matrix product of the network reaches
   double gpu_pack_s_per_byte = 0;  // copy inside GPU memory, such as into a fusion buffer

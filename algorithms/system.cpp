@@ -79,7 +79,7 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   const JsonInput in =
       JsonInput::from_file(find_data_file("algorithms/systems", name_or_path, option));
   in.allow_only({"format", "name", "description", "paper", "section", "schedule", "options",
-                 "stack", "collectives"});
+                 "stack", "framework", "collectives"});
   in.at("format").one_of({"forescale-system-1"});
   System system;
   system.name = in.at("name").string();
@@ -98,6 +98,9 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   if (const auto collectives = in.find("collectives"))
     for (const std::string& op : collectives->keys())
       system.collectives[op] = read_choice(collectives->at(op), operation(*collectives, op));
+  if (const auto framework = in.find("framework"))
+    system.framework =
+        blaming(*framework, [&] { return read_framework(framework->string(), framework->file()); });
   if (const auto note = in.find("note")) system.note = note->string();
   return system;
 }

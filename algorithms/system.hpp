@@ -4,14 +4,17 @@
 //   {"format": "forescale-system-1", "name", "description", "paper", "section",
 //    "schedule": a registered schedule, "options": {its options, as text}, "stack": what --stack
 //    takes, "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
-//    "note": for people}
+//    "framework": whose compute times count (optional), "note": for people}
 // "collectives" overrides the stack's own choice for an operation; it and its options may be left
 // out, and options that an algorithm does not read are errors.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+
+#include "models/dnn/framework.hpp"
 
 namespace forescale {
 
@@ -30,6 +33,7 @@ struct System {
   std::string schedule;
   std::map<std::string, std::string> options;  // of the schedule; may be empty
   std::string stack;
+  std::optional<Framework> framework;
   std::map<std::string, SystemChoice> collectives;  // key: operation's name
   std::string note;                                 // may be empty
 };

@@ -67,6 +67,9 @@ void add(CLI::App& app) {
                    "An option of the schedule, such as fusion_threshold=64MiB; may be repeated "
                    "(see `forescale schedule show NAME`)")
       ->allow_extra_args(false);
+  command->add_option("--framework", text.framework,
+                      "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the "
+                      "system's)");
   command->add_option(
       "--data", text.data,
       "Where training images come from: image-files, lmdb, ... (default: synthetic, "

@@ -14,8 +14,24 @@ struct Options {
   OutputOptions output;
 };
 
+json options_json(const Schedule& schedule) {
+  json rows = json::array();
+  for (const ScheduleOption& option : schedule.options)
+    rows.push_back({{"name", option.name},
+                    {"default", to_text(option, option.fallback)},
+                    {"choices", option.choices},
+                    {"summary", option.summary},
+                    {"source", option.source.empty() ? "assumed" : option.source}});
+  return rows;
+}
+
 json row(const Schedule& schedule) {
-  return {{"name", schedule.name}, {"summary", schedule.summary}, {"source", schedule.source}};
+  return {{"name", schedule.name},
+          {"summary", schedule.summary},
+          {"source", schedule.source},
+          {"asynchronous", schedule.is_asynchronous},
+          {"servers", schedule.servers != nullptr},
+          {"options", options_json(schedule)}};
 }
 
 void list(const Options& options) {
@@ -30,10 +46,26 @@ void list(const Options& options) {
 
 void show(const Options& options) {
   const Schedule& schedule = Registry<Schedule>::find(options.names.front(), "schedule show");
-  if (options.output.json)
+  if (options.output.json) {
     fmt::print("{}\n", row(schedule).dump(2));
-  else
-    fmt::print("{}: {}\nsource: {}\n", schedule.name, schedule.summary, schedule.source);
+    return;
+  }
+  fmt::print("{}: {}\nsource: {}\n", schedule.name, schedule.summary, schedule.source);
+  if (schedule.servers != nullptr) fmt::print("has ranks that serve, beside its workers\n");
+  if (schedule.is_asynchronous) fmt::print("asynchronous: ranks go at their own pace\n");
+  if (schedule.options.empty()) return;
+  json rows = options_json(schedule);
+  for (json& option : rows) {
+    std::string names;
+    for (const auto& choice : option["choices"])
+      names += (names.empty() ? " (" : ", ") + choice.get<std::string>();
+    option["summary"] = option["summary"].get<std::string>() + (names.empty() ? "" : names + ")");
+  }
+  fmt::print("\noptions (--option NAME=VALUE, or --schedule {}:NAME=VALUE)\n{}", schedule.name,
+             table_text(rows, {{.key = "name", .heading = "<option"},
+                               {.key = "default", .heading = "<default"},
+                               {.key = "summary", .heading = "<summary"},
+                               {.key = "source", .heading = "<source of the default"}}));
 }
 
 void check(const Options& options) {

@@ -29,10 +29,16 @@ json to_json(const System& system) {
          {"chunk_bytes", choice.chunk_bytes > 0 ? json(choice.chunk_bytes) : json()},
          {"chain_size", read_chain_size(op, choice.algorithm, choice.chain_size)},
          {"levels", choice.levels}});
-  return {{"name", system.name},         {"description", system.description},
-          {"paper", system.paper},       {"section", system.section},
-          {"schedule", system.schedule}, {"stack", system.stack},
-          {"collectives", collectives},  {"note", system.note}};
+  return {{"name", system.name},
+          {"description", system.description},
+          {"paper", system.paper},
+          {"section", system.section},
+          {"schedule", system.schedule},
+          {"options", system.options},
+          {"stack", system.stack},
+          {"framework", system.framework ? json(to_text(*system.framework)) : json()},
+          {"collectives", collectives},
+          {"note", system.note}};
 }
 
 void list(const Options& options) {
@@ -44,8 +50,6 @@ void list(const Options& options) {
              {{.key = "name", .heading = "<system"},
               {.key = "schedule", .heading = "<schedule"},
               {.key = "stack", .heading = "<stack"},
-              {.key = "paper", .heading = "<paper"},
-              {.key = "section", .heading = "<section"},
               {.key = "description", .heading = "<description"}},
              options.output);
   problems.raise("system list");
@@ -62,7 +66,9 @@ void show(const Options& options) {
   fmt::print("source:   {}, {}\n", system.paper, system.section);
   fmt::print("schedule: {}: {}\n", system.schedule,
              Registry<Schedule>::find(system.schedule, "system show").summary);
+  for (const auto& [name, value] : system.options) fmt::print("          {} = {}\n", name, value);
   fmt::print("stack:    {}: {}\n", system.stack, load_stack(system.stack).description);
+  if (system.framework) fmt::print("times of: {}\n", to_text(*system.framework));
   if (!system.note.empty()) fmt::print("note:     {}\n", system.note);
   if (system.collectives.empty()) {
     fmt::print("collectives: the stack's own choice\n");

@@ -31,8 +31,8 @@ std::string measured_text(const Claim& claim) {
   if (claim.measured.empty()) return "-";
   std::string text = number_text(claim.measured.front());
   if (claim.measured.size() == 2) text += " to " + number_text(claim.measured.back());
-  const bool extreme = claim.qualifier == "up to" || claim.qualifier == "at least" ||
-                       claim.qualifier == "at most";
+  const bool extreme =
+      claim.qualifier == "up to" || claim.qualifier == "at least" || claim.qualifier == "at most";
   return with_unit(extreme ? claim.qualifier + " " + text : text, claim.unit);
 }
 
@@ -127,9 +127,8 @@ void print_rules(const Validation& validation) {
   for (const auto& [paper, rule] : validation.rules) {
     std::string ids;
     for (const ValidationRow& row : validation.rows)
-      if (row.claim.paper == paper &&
-          std::find(row.claim.omitted.begin(), row.claim.omitted.end(), rule.key) !=
-              row.claim.omitted.end())
+      if (row.claim.paper == paper && std::find(row.claim.omitted.begin(), row.claim.omitted.end(),
+                                                rule.key) != row.claim.omitted.end())
         ids += (ids.empty() ? "" : " ") + row.claim.id;
     table.add({paper, fmt::format("{} ({})", rule.input, rule.key), rule.value, rule.rule, ids});
   }
@@ -168,8 +167,8 @@ void run(const Options& options) {
 
 void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "validate", "Published numbers beside their predictions, with the errors");
+  CLI::App* command =
+      app.add_subcommand("validate", "Published numbers beside their predictions, with the errors");
   command->footer(
       "Examples:\n"
       "  forescale validate\n"

@@ -33,7 +33,7 @@ struct PathRule {
   std::string where = "any";  // locality: any, peer, cross-socket, inter-node
   BufferPlace buffers = BufferPlace::kHost;
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
-  bool staged = false;  // through host memory at both ends (GPU buffers only)
+  bool staged = false;       // through host memory at both ends (GPU buffers only)
   bool through_nic = false;  // inside a node too (host buffers): its adapter moves the bytes
   Seconds o_send;
   Seconds o_recv;
@@ -42,8 +42,8 @@ struct PathRule {
   // Leaving, and entering, one GPU (buffers on hosts: one host), all messages together; 0: none.
   BytesPerSecond read_cap;
   BytesPerSecond write_cap;
-  Bytes segment;                  // staged only
-  Seconds segment_overhead;       // staged only: alpha of one segment on one stage
+  Bytes segment;             // staged only
+  Seconds segment_overhead;  // staged only: alpha of one segment on one stage
 };
 
 // Where received bytes are added to the local ones.

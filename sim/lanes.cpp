@@ -126,8 +126,7 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
     }
     // Ranks of one host share what its software can move out of host memory, and into it.
     if (rule.read_cap.value > 0)
-      resources.push_back(
-          {ResourceKind::kReadCap, host_buffers ? from_host : from, rule_index});
+      resources.push_back({ResourceKind::kReadCap, host_buffers ? from_host : from, rule_index});
     if (rule.write_cap.value > 0)
       resources.push_back({ResourceKind::kWriteCap, host_buffers ? to_host : to, rule_index});
     if (rule.connection_cap.value > 0)

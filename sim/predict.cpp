@@ -80,7 +80,8 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
 int nodes_of(const Platform& platform, int gpus) {
   std::set<int> nodes;
   for (int slot = 0; slot < gpus; ++slot)
-    nodes.insert(platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node);
+    nodes.insert(
+        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node);
   return static_cast<int>(nodes.size());
 }
 
@@ -88,7 +89,7 @@ int nodes_of(const Platform& platform, int gpus) {
 
 Bytes PredictionInputs::memory_at(std::int64_t batch_per_gpu) const {
   Provenance quiet{.scenario = provenance.scenario, .numbers = {}};
-  return training_memory(network, batch_per_gpu, &quiet);
+  return training_memory(network, batch_per_gpu, &quiet, framework);
 }
 
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus) {

@@ -62,7 +62,7 @@ class Gate {
  private:
   bool open_ = false;
   struct Semaphore;
-  std::unique_ptr<Semaphore> semaphore_;       // made when somebody waits
+  std::unique_ptr<Semaphore> semaphore_;        // made when somebody waits
   std::vector<std::weak_ptr<Gate>> followers_;  // opened with this one
 };
 

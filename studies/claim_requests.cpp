@@ -25,7 +25,7 @@ Calibration read_calibration(const JsonInput& in) {
 // Keys that are there replace those of `request`, the one that is extended.
 void read_training(const JsonInput& in, RunRequest& request) {
   in.allow_only({"platform", "model", "system", "schedule", "stack", "batch", "scaling", "options",
-                 "noise", "stragglers", "iterations", "calibration"});
+                 "data", "placement", "noise", "stragglers", "iterations", "calibration"});
   if (!request.training) request.training = PredictionText{};
   PredictionText& text = *request.training;
   set_text(in, "platform", text.platform);
@@ -33,6 +33,8 @@ void read_training(const JsonInput& in, RunRequest& request) {
   set_text(in, "system", text.system);
   set_text(in, "schedule", text.schedule);
   set_text(in, "stack", text.stack);
+  set_text(in, "data", text.data);
+  set_text(in, "placement", text.placement);
   set_text(in, "noise", text.noise);
   set_text(in, "stragglers", text.stragglers);
   if (const auto batch = in.find("batch")) text.batch = std::to_string(batch->integer(1));
@@ -42,15 +44,13 @@ void read_training(const JsonInput& in, RunRequest& request) {
   if (const auto options = in.find("options"))
     for (const std::string& key : options->keys()) text.options[key] = options->at(key).string();
   if (const auto found = in.find("calibration")) request.calibration = read_calibration(*found);
-  for (const auto& [key, value] :
-       {std::pair{"platform", text.platform}, std::pair{"model", text.model},
-        std::pair{"batch", text.batch}})
+  for (const auto& [key, value] : {std::pair{"platform", text.platform},
+                                   std::pair{"model", text.model}, std::pair{"batch", text.batch}})
     if (value.empty()) in.at(key);  // says that it is required
 }
 
 void read_collective(const JsonInput& in, RunRequest& request) {
-  in.allow_only(
-      {"platform", "stack", "op", "algorithm", "chunk_bytes", "chain_size", "levels"});
+  in.allow_only({"platform", "stack", "op", "algorithm", "chunk_bytes", "chain_size", "levels"});
   if (!request.collective) request.collective = CollectiveRequest{};
   CollectiveRequest& collective = *request.collective;
   set_text(in, "platform", collective.platform);

@@ -24,9 +24,9 @@ json content(const NeededRun& run) {
   json all = {{"scenario", static_cast<int>(run.scenario)}};
   if (run.request.training) {
     const PredictionText& text = *run.request.training;
-    all["training"] = {text.platform, text.model,   text.system, text.schedule,   text.stack,
-                       text.batch,    text.scaling, text.noise,  text.stragglers, text.iterations,
-                       text.options};
+    all["training"] = {text.platform,   text.model,      text.system,  text.schedule,
+                       text.stack,      text.batch,      text.scaling, text.noise,
+                       text.stragglers, text.iterations, text.options};
     if (run.request.calibration)
       all["calibration"] = {run.request.calibration->gpus, run.request.calibration->images_per_s};
   } else {
@@ -176,7 +176,7 @@ const ClaimRuns::Answer& ClaimRuns::answer(const NeededRun& run) const {
 const PredictionPoint& ClaimRuns::point(const NeededRun& run) const {
   const PredictionPoint& found = answer(run).point;
   if (!found.fits)
-    throw Unavailable(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",
+    throw OutOfMemory(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",
                                   found.batch_per_gpu, run.ranks));
   return found;
 }
@@ -203,6 +203,8 @@ std::string command_of(const NeededRun& run) {
     add("stack", text.stack);
     add("batch", text.batch);
     add("scaling", text.scaling);
+    add("data", text.data);
+    add("placement", text.placement);
     add("noise", text.noise);
     add("straggler", text.stragglers);
     for (const auto& [name, value] : text.options) add("option", name + "=" + value);

@@ -69,9 +69,9 @@ Claim read_claim(const JsonInput& in, const ClaimFile& file) {
   claim.section = in.at("section").string();
   claim.claim = in.at("claim").string();
   claim.role = read_role(in.at("role"));
-  claim.qualifier = in.at("qualifier")
-                        .one_of({"exact", "approximately", "up to", "at least", "at most",
-                                 "range", "ordering"});
+  claim.qualifier =
+      in.at("qualifier")
+          .one_of({"exact", "approximately", "up to", "at least", "at most", "range", "ordering"});
   claim.unit = text_of(in, "unit");
   claim.reason = text_of(in, "reason");
   claim.contradiction = text_of(in, "contradiction");
@@ -136,16 +136,17 @@ void read_series(const JsonInput& in, ClaimFile& file) {
   RunRequest own = request->second;
   own.name = id;
   if (!is_collective)
-    own.calibration = Calibration{
-        .gpus = static_cast<int>(least), .images_per_s = at_least, .source = source};
+    own.calibration =
+        Calibration{.gpus = static_cast<int>(least), .images_per_s = at_least, .source = source};
   file.requests[id] = own;
   for (const auto& [scale, value] : measured) {
     Claim claim;
     claim.paper = file.paper;
     claim.id = fmt::format("{}-{}", id, scale);
     claim.section = source;
-    claim.claim = fmt::format("{}, {}", in.at("claim").string(),
-                              is_collective ? to_text(Bytes{scale}) : fmt::format("{} GPUs", scale));
+    claim.claim =
+        fmt::format("{}, {}", in.at("claim").string(),
+                    is_collective ? to_text(Bytes{scale}) : fmt::format("{} GPUs", scale));
     claim.role = scale == least ? Role::kCalibration : Role::kPrediction;
     claim.qualifier = "exact";
     claim.measured = {value};

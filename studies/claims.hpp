@@ -46,11 +46,11 @@ struct Claim {
   std::string section;
   std::string claim;
   Role role = Role::kPrediction;
-  std::string qualifier;          // exact, up to, at least, approximately, range
-  std::vector<double> measured;   // one number, the two ends of a range, or none
-  std::string measured_text;      // for what is no number
+  std::string qualifier;         // exact, up to, at least, approximately, range
+  std::vector<double> measured;  // one number, the two ends of a range, or none
+  std::string measured_text;     // for what is no number
   std::string unit;
-  std::string reason;             // why not predictable
+  std::string reason;  // why not predictable
   std::optional<Formula> formula;
   std::vector<OrderingStep> ordering;
   std::vector<std::string> omitted;  // keys of rules, those of its requests included

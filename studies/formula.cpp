@@ -165,6 +165,18 @@ double efficiency(const Formula& formula, FormulaValues& values) {
   return 100 * values.point(formula.name, formula.ranks, "images_per_s") / formula.ranks / base;
 }
 
+std::vector<double> operand_values(const Formula& formula, FormulaValues& values) {
+  const bool leaves_out = formula.kind == Kind::kMax || formula.kind == Kind::kMin;
+  std::vector<double> of;
+  for (size_t i = 0; i < formula.operands.size(); ++i) try {
+      of.push_back(evaluate(formula.operands[i], values));
+    } catch (const OutOfMemory&) {
+      const bool is_last_hope = i + 1 == formula.operands.size() && of.empty();
+      if (!leaves_out || is_last_hope) throw;
+    }
+  return of;
+}
+
 }  // namespace
 
 Formula read_formula(const JsonInput& in) {
@@ -206,8 +218,7 @@ Formula read_formula(const JsonInput& in) {
 }
 
 double evaluate(const Formula& formula, FormulaValues& values) {
-  std::vector<double> of;
-  for (const Formula& operand : formula.operands) of.push_back(evaluate(operand, values));
+  const std::vector<double> of = operand_values(formula, values);
   switch (formula.kind) {
     case Kind::kNumber:
     case Kind::kFact:

@@ -71,10 +71,16 @@ class FormulaValues {
   virtual double claim(const std::string& id) = 0;
 };
 
-// A number that cannot be had: the run failed, or the batch does not fit.
+// A number that cannot be had: the run failed.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// Its batch does not fit in GPU memory: a point that the papers leave out, and `max` and `min` too.
+class OutOfMemory : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
 };
 
 // Asks `values` for every number that the formula names, whatever it turns out to be.

@@ -38,6 +38,7 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
   std::map<std::string, std::string> given;  // options of the schedule
   if (!text.system.empty()) {
     const System system = load_system(text.system, "--system");
+    inputs.framework = system.framework;
     if (schedule.empty()) {
       schedule = system.schedule;
       given = system.options;
@@ -47,6 +48,7 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
       inputs.choices = choices_of(system);
     }
   }
+  if (!text.framework.empty()) inputs.framework = read_framework(text.framework, "--framework");
   if (schedule.empty())
     throw InputError({.source = "--system",
                       .path = "",
@@ -179,8 +181,8 @@ PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
   if (!text.data.empty()) inputs.data = load_data_source(text.data, scenario);
   inputs.provenance.scenario = scenario;
   inputs.network = load_network(text.model, "--model", parse_shape(text.input_shape));
-  inputs.compute =
-      compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
+  inputs.compute = compute_table(inputs.platform.gpu_models.front(), inputs.network,
+                                 &inputs.provenance, inputs.framework);
   scale_compute(inputs.compute, text.compute_scale);
   inputs.batch = parse_integer(text.batch, "--batch");
   if (inputs.batch < 1)
@@ -219,6 +221,7 @@ Prediction run_prediction(const PredictionText& text) {
   const std::vector<int> gpus = gpu_counts(text, nominal);
   const std::int64_t epoch_images = parse_integer(text.epoch_images, "--epoch-images");
   prediction.schedule = nominal.schedule->name;
+  prediction.framework = nominal.framework ? to_text(*nominal.framework) : "";
   for (const ScheduleOption& option : nominal.schedule->options)
     prediction.options[option.name] = to_text(option, nominal.options.number(option.name));
   prediction.stack = nominal.stack.name;
@@ -278,6 +281,7 @@ json to_json(const Prediction& prediction) {
           {"batch", prediction.text.batch},
           {"scaling", prediction.text.scaling},
           {"options", prediction.options},
+          {"framework", prediction.framework},
           {"data", prediction.text.data},
           {"placement", prediction.text.placement},
           {"baseline_gpus", prediction.baseline_gpus},

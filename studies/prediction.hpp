@@ -25,9 +25,10 @@ struct PredictionText {
   std::string gpus;
   std::string epoch_images = "1281167";
   std::map<std::string, std::string> options;  // of the schedule: "fusion_threshold" -> "64MiB"
-  std::string data;                            // source of training images; empty: synthetic
-  std::string placement;                       // of ranks on slots; empty: the platform's own
-  std::string noise;                           // parse_noise()
+  std::string framework;  // whose compute times count; empty: the system's, else the network's
+  std::string data;       // source of training images; empty: synthetic
+  std::string placement;  // of ranks on slots; empty: the platform's own
+  std::string noise;      // parse_noise()
   std::string stragglers;
   int iterations = 0;        // 0: what the schedule needs
   double compute_scale = 1;  // of the compute times by layer: a framework's own single-GPU speed
@@ -53,6 +54,7 @@ struct Prediction {
   PredictionText text;
   std::string title;  // "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 (strong scaling)"
   std::string schedule;
+  std::string framework;                       // that was asked for; may be empty
   std::map<std::string, std::string> options;  // of the schedule, all of them
   std::string stack;
   int baseline_gpus = 0;

@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr double kMissPercent = 30;
 constexpr const char* kOpen = "open";
+constexpr const char* kLessTime = "% less time";
 
 // Notes which runs a formula asks for, on the way to an answer that nobody reads.
 class Needs : public FormulaValues {
@@ -90,10 +91,9 @@ StepOutcome outcome_of(const OrderingStep& step, FormulaValues& values) {
   StepOutcome outcome{.text = step.text, .values = {}, .right = true};
   for (const Formula& operand : step.operands) outcome.values.push_back(evaluate(operand, values));
   for (size_t i = 1; i < outcome.values.size(); ++i) {
-    const bool holds =
-        step.equal ? std::abs(outcome.values[i] / outcome.values[0] - 1) <=
-                         step.within_percent / 100
-                   : outcome.values[i - 1] > outcome.values[i];
+    const bool holds = step.equal ? std::abs(outcome.values[i] / outcome.values[0] - 1) <=
+                                        step.within_percent / 100
+                                  : outcome.values[i - 1] > outcome.values[i];
     outcome.right = outcome.right && holds;
   }
   return outcome;
@@ -131,10 +131,8 @@ void check_choice(const std::vector<std::string>& chosen, const std::vector<std:
                   const std::string& option) {
   for (const std::string& name : chosen)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw InputError({.source = option,
-                        .path = "",
-                        .value = name,
-                        .constraint = unknown_name(name, known)});
+      throw InputError(
+          {.source = option, .path = "", .value = name, .constraint = unknown_name(name, known)});
 }
 
 bool allows(const std::vector<std::string>& chosen, const std::string& name) {
@@ -238,9 +236,11 @@ json summary_json(const ValidationSummary& summary) {
 
 }  // namespace
 
-double error_percent(const std::vector<double>& measured, double predicted) {
-  double nearest = measured.front();
-  if (measured.size() == 2) nearest = std::clamp(predicted, measured[0], measured[1]);
+double error_percent(const Claim& claim, double predicted) {
+  double nearest = claim.measured.front();
+  if (claim.measured.size() == 2)
+    nearest = std::clamp(predicted, claim.measured[0], claim.measured[1]);
+  if (claim.unit == kLessTime) return 100 * ((100 - nearest) / (100 - predicted) - 1);
   return 100 * (predicted - nearest) / std::abs(nearest);
 }
 
@@ -250,7 +250,7 @@ ValidationRow compare(const Claim& claim, FormulaValues& values) {
   try {
     if (claim.formula) {
       row.predicted = evaluate(*claim.formula, values);
-      if (!claim.measured.empty()) row.error_percent = error_percent(claim.measured, *row.predicted);
+      if (!claim.measured.empty()) row.error_percent = error_percent(claim, *row.predicted);
     }
     for (const OrderingStep& step : claim.ordering) {
       row.steps.push_back(outcome_of(step, values));

@@ -31,9 +31,9 @@ PcieTree::Nic read_nic(LinkReader& classes, const PcieTree& tree, const JsonInpu
 }
 
 NodeTemplate read_pcie_tree(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  in.allow_only({"count", "layout", "cores", "sockets", "switches_per_socket", "cards_per_switch",
-                 "gpus_per_card", "gpu", "cpu", "socket_link", "switch_link", "card_link",
-                 "gpu_link", "nics"});
+  in.allow_only({"count", "layout", "cores", "host_copy_bytes_per_s", "sockets",
+                 "switches_per_socket", "cards_per_switch", "gpus_per_card", "gpu", "cpu",
+                 "socket_link", "switch_link", "card_link", "gpu_link", "nics"});
   PcieTree tree;
   tree.sockets = count_of(in, "sockets", 1, 1);
   tree.switches_per_socket = count_of(in, "switches_per_socket", 0, 1);
@@ -74,7 +74,8 @@ int number_of(const JsonInput& in, const std::map<std::string, int>& numbers) {
 }
 
 NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  in.allow_only({"count", "layout", "cores", "gpu", "cpu", "devices", "links"});
+  in.allow_only(
+      {"count", "layout", "cores", "host_copy_bytes_per_s", "gpu", "cpu", "devices", "links"});
   NodeTemplate node;
   std::map<std::string, int> numbers;
   std::set<DeviceKind> kinds;
@@ -125,6 +126,16 @@ int cores_of(const Platform& platform, const NodeTemplate& node, const JsonInput
   return static_cast<int>(sockets) * platform.cpu_models.front().cores;
 }
 
+// The same GPU copies faster where NVLink leads to its CPU: the node's number replaces the GPU's.
+void read_host_copy(Platform& platform, const JsonInput& in) {
+  const auto host_copy = in.find("host_copy_bytes_per_s");
+  if (!host_copy) return;
+  if (!platform.has_gpus()) host_copy->fail("must be absent: the node has no GPU");
+  std::erase_if(platform.provenance.numbers,
+                [](const NumberSource& number) { return number.path == "/host_copy_bytes_per_s"; });
+  platform.gpu_models.front().host_copy = host_copy->bandwidth();
+}
+
 }  // namespace
 
 void read_gpu(Platform& platform, const JsonInput& name) {
@@ -143,6 +154,7 @@ NodeTemplate read_node(Platform& platform, LinkReader& classes, const JsonInput&
                       : layout == "explicit" ? read_explicit(platform, classes, in)
                                              : read_host(platform, in);
   platform.cores_per_node = cores_of(platform, node, in);
+  read_host_copy(platform, in);
   return node;
 }
 

@@ -5,8 +5,8 @@
 // Li et al., PyTorch Distributed, VLDB 2020, section 4.2; torch/csrc/distributed/c10d/reducer.cpp:
 // a bucket is closed once it has reached its limit, which is smaller for the first one so that
 // communication starts early. The main thread starts the all-reduces and does not wait: with
-// progress only inside calls they would advance at the end only. Buckets that are under way together
-// share the ports of the rank, where NCCL's stream would run them one after the other.
+// progress only inside calls they would advance at the end only. Buckets that are under way
+// together share the ports of the rank, where NCCL's stream would run them one after the other.
 #include <fmt/format.h>
 
 #include "algorithms/all_reduce_steps.hpp"

@@ -26,8 +26,8 @@ enum class Content { kGradient, kParameters, kRequests, kGradientRequests, kAppl
 
 struct Plan {
   std::vector<Tensor> tensors;
-  std::vector<Shard> shards;               // one a tensor
-  std::map<int, std::int64_t> of_server;   // shards, of servers that have any
+  std::vector<Shard> shards;              // one a tensor
+  std::map<int, std::int64_t> of_server;  // shards, of servers that have any
 };
 
 Plan plan_of(const TrainingJob& job, int servers) {
@@ -164,8 +164,8 @@ class Trainer {
     if (job_.host.stages_through_host)
       thread.run(HostCopy{.bytes = bytes, .to_host = true, .label = "gradients to host"});
     run_if_any(thread, encode_work(job_.host, bytes, Phase::kAggregation));
-    sent_.push_back(thread.send(
-        tensor_message(plan_, shard, Content::kGradient, server_of(shard), job_.host)));
+    sent_.push_back(
+        thread.send(tensor_message(plan_, shard, Content::kGradient, server_of(shard), job_.host)));
   }
 
   Worker& worker_;
@@ -217,16 +217,15 @@ class Server {
           sent_.push_back(
               thread.send(control_message(Content::kGradientRequests, peer, request_bytes)));
         }
-        run_if_any(thread,
-                   encode_work(job_.host, plan_.shards[shard].bytes, Phase::kPropagation));
-        sent_.push_back(thread.send(
-            tensor_message(plan_, shard, Content::kParameters, peer, job_.host)));
+        run_if_any(thread, encode_work(job_.host, plan_.shards[shard].bytes, Phase::kPropagation));
+        sent_.push_back(
+            thread.send(tensor_message(plan_, shard, Content::kParameters, peer, job_.host)));
       }
     }
     for (size_t i = own_.size(); i-- > 0;) {
       for (int peer = number; peer < workers_; peer += threads) {
-        thread.wait(thread.receive(
-            tensor_message(plan_, own_[i], Content::kGradient, peer, job_.host)));
+        thread.wait(
+            thread.receive(tensor_message(plan_, own_[i], Content::kGradient, peer, job_.host)));
         run_if_any(thread,
                    decode_work(job_.host, plan_.shards[own_[i]].bytes, Phase::kAggregation));
         arrived_.push_back(plan_.shards[own_[i]].bytes);
@@ -269,7 +268,7 @@ class Server {
   const Plan& plan_;
   int workers_;
   int server_;
-  std::vector<size_t> own_;  // shards, in forward order
+  std::vector<size_t> own_;           // shards, in forward order
   std::deque<std::int64_t> arrived_;  // gradients' bytes
   Request idle_;                      // set when one has arrived
   std::vector<Request> sent_;
@@ -287,7 +286,8 @@ const bool kRegistered = Registry<Schedule>::add(
     {.name = "grpc-pull",
      .summary = "TensorFlow: workers pull parameters, servers pull gradients, tensor by tensor",
      .source = "Awan et al., CCGrid 2019, section III-A; tensorflow/benchmarks, tf_cnn_benchmarks",
-     .options = {servers_option(0, "TensorFlow, performance guide: a server on every worker's host"),
+     .options = {servers_option(0,
+                                "TensorFlow, performance guide: a server on every worker's host"),
                  own_hosts_option(),
                  {.name = "sharding",
                   .summary = "which server keeps which tensor",

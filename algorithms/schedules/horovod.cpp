@@ -39,7 +39,8 @@ Traffic traffic(const TrainingJob& job, int /*workers*/, const std::vector<int>&
 const bool kRegistered = Registry<Schedule>::add(
     {.name = "horovod",
      .summary = "tensor fusion and negotiated all-reduces by a background thread",
-     .source = "Horovod, arXiv 1802.05799, section 4; TensorFlow with CUDA-aware MPI, section III-C",
+     .source =
+         "Horovod, arXiv 1802.05799, section 4; TensorFlow with CUDA-aware MPI, section III-C",
      .options = {{.name = "fusion_threshold",
                   .summary = "most bytes of one fused all-reduce; 0: every tensor alone",
                   .unit = OptionUnit::kBytes,

@@ -1,6 +1,7 @@
 // Every layer's gradients all-reduced under the backward pass of the layers before it: a helper
 // thread runs the backward passes, the main thread sits in the all-reduces, every rank updates its
-// own copy. What S-Caffe's SC-OBR does, with all-reduce for reduce and broadcast; no paper's system.
+// own copy. What S-Caffe's SC-OBR does, with all-reduce for reduce and broadcast; no paper's
+// system.
 #include "algorithms/all_reduce_steps.hpp"
 #include "algorithms/training_steps.hpp"
 

@@ -35,9 +35,8 @@ Servers servers(const TrainingJob& job, int workers) {
 
 template <bool kAsynchronous>
 void run(Worker& worker, const TrainingJob& job) {
-  run_push_pull(
-      worker, job,
-      plan_of(job, worker.rank_count() - worker.worker_count(), kAsynchronous));
+  run_push_pull(worker, job,
+                plan_of(job, worker.rank_count() - worker.worker_count(), kAsynchronous));
 }
 
 Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {

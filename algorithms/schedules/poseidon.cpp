@@ -1,6 +1,6 @@
-// Poseidon under BSP: a parameter server with a shard on every node, layers pushed and pulled during
-// the backward pass (DWBP) or after it, fully connected layers by the structure-aware protocol
-// (SACP).
+// Poseidon under BSP: a parameter server with a shard on every node, layers pushed and pulled
+// during the backward pass (DWBP) or after it, fully connected layers by the structure-aware
+// protocol (SACP).
 //
 // Poseidon, arXiv 1512.06216, sections 4.1 to 4.3, Algorithms 1 to 3. Hinges on: how much of the
 // backward pass is left when the large layers are done; the CPU's share of every byte (staging,

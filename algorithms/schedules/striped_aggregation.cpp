@@ -1,7 +1,7 @@
 // Aggregation striped over the workers: every worker adds up its stripe of each gradient.
 //
-// CNTK's data-parallel SGD without quantisation (microsoft/CNTK, AllReduceDistGradAggregator.h: each
-// node aggregates a stripe and sends it to the others), and the second form of Intel-Caffe. A
+// CNTK's data-parallel SGD without quantisation (microsoft/CNTK, AllReduceDistGradAggregator.h:
+// each node aggregates a stripe and sends it to the others), and the second form of Intel-Caffe. A
 // reduce-scatter and an allgather, layer by layer on one communicator; then each worker updates all
 // parameters on its GPU. Of P workers and B bytes at bandwidth b: 2 (P-1)/P B / b a worker.
 // CNTK starts when the backward pass is over (SGD.cpp: AggregateGradients after Backprop); with

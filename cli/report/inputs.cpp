@@ -53,8 +53,10 @@ json parse(const std::string& text, const std::string& file, TraceColumns& trace
   };
   try {
     return json::parse(text, on_event);
-  } catch (const json::exception&) {
-    JsonInput::from_text(text, file);  // says where; what it can read after all is a number
+  } catch (const json::parse_error&) {
+    JsonInput::from_text(text, file);  // says where
+    throw;
+  } catch (const json::out_of_range&) {
     refuse(file, "must be JSON with numbers that fit into 64 bits");
   }
 }

@@ -10,6 +10,12 @@
 #include "models/error.hpp"
 
 namespace forescale {
+
+struct TraceColumns::EventPlace {
+  const std::string& file;
+  std::size_t number;  // in traceEvents
+};
+
 namespace {
 
 using nlohmann::json;
@@ -25,18 +31,23 @@ std::string text_of(const json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Chrome's microseconds, to whole nanoseconds. A quarter of an hour off would still fit: 9e15 us.
-std::int64_t nanoseconds(const json& event, const char* key, const std::string& where) {
+[[noreturn]] void refuse(const json& event, const char* key, const TraceColumns::EventPlace& place,
+                         const std::string& constraint) {
+  const auto found = event.find(key);
+  throw InputError({.source = place.file,
+                    .path = fmt::format("/traceEvents/{}/{}", place.number, key),
+                    .value = found == event.end() ? "" : found->dump().substr(0, 60),
+                    .constraint = constraint});
+}
+
+// Chrome's microseconds, to whole nanoseconds.
+std::int64_t nanoseconds(const json& event, const char* key,
+                         const TraceColumns::EventPlace& place) {
   constexpr double kMostUs = 4e15;  // 127 years; 64 bits hold twice as much
   const auto found = event.find(key);
-  const InputErrorParts wrong{
-      .source = where,
-      .path = std::string("/") + key,
-      .value = found == event.end() ? "" : found->dump().substr(0, 60),
-      .constraint = "must be a number of microseconds, at most 4e15 from 0"};
-  if (found == event.end() || !found->is_number()) throw InputError(wrong);
-  const double us = found->get<double>();
-  if (!(std::abs(us) <= kMostUs)) throw InputError(wrong);
+  const double us = found != event.end() && found->is_number() ? found->get<double>() : NAN;
+  if (!(std::abs(us) <= kMostUs))
+    refuse(event, key, place, "must be a number of microseconds, at most 4e15 from 0");
   return std::llround(us * 1e3);
 }
 
@@ -46,7 +57,7 @@ void TraceColumns::add(const json& event, const std::string& file) {
   const std::size_t number = event_count_++;
   const std::string phase = text_of(event, "ph");
   if (phase == "X")
-    add_span(event, fmt::format("{}:/traceEvents/{}", file, number));
+    add_span(event, {.file = file, .number = number});
   else if (phase == "M")
     add_metadata(event);
   else
@@ -69,15 +80,11 @@ void TraceColumns::add_metadata(const json& event) {
   }
 }
 
-void TraceColumns::add_span(const json& event, const std::string& where) {
-  const Span span{.begin_ns = nanoseconds(event, "ts", where),
-                  .length_ns = nanoseconds(event, "dur", where),
+void TraceColumns::add_span(const json& event, const EventPlace& place) {
+  const Span span{.begin_ns = nanoseconds(event, "ts", place),
+                  .length_ns = nanoseconds(event, "dur", place),
                   .kind = kind_of(event)};
-  if (span.length_ns < 0)
-    throw InputError({.source = where,
-                      .path = "/dur",
-                      .value = event.at("dur").dump(),
-                      .constraint = "must be >= 0"});
+  if (span.length_ns < 0) refuse(event, "dur", place, "must be >= 0");
   threads_[{identifier(event, "pid"), identifier(event, "tid")}].spans.push_back(span);
   ++span_count_;
 }

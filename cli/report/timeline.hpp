@@ -21,6 +21,8 @@ namespace forescale {
 
 class TraceColumns {
  public:
+  struct EventPlace;  // for errors
+
   // The next element of traceEvents. InputError naming `file` and the event.
   void add(const nlohmann::json& event, const std::string& file);
   std::size_t span_count() const { return span_count_; }
@@ -42,7 +44,7 @@ class TraceColumns {
   };
 
   void add_metadata(const nlohmann::json& event);
-  void add_span(const nlohmann::json& event, const std::string& where);
+  void add_span(const nlohmann::json& event, const EventPlace& place);
   std::size_t kind_of(const nlohmann::json& event);
 
   std::size_t event_count_ = 0;

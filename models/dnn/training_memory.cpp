@@ -28,7 +28,7 @@ Bytes planned_per_image(const Network& network) {
   Bytes largest;
   for (const Layer& layer : network.layers) {
     sum = sum + layer.activation_per_image + layer.kept_per_image;
-    if (!is_input(layer)) largest = std::max(largest, layer.activation_per_image);
+    if (!is_input(layer)) largest.value = std::max(largest.value, layer.activation_per_image.value);
   }
   return sum + 2 * largest;
 }

@@ -111,8 +111,9 @@ TEST_F(Report, TurnsATraceIntoColumns) {
   const json timeline = made_of(file("t.json", trace)).at("timelines").at(0).at("timeline");
   const json expected = {
       {"unit", "ns"},
-      {"kinds",
-       {{"backward", json::object()}, {"forward", json::object()}, {"forward", {{"bytes", 64}}}}},
+      {"kinds", json::array({json::array({"backward", json::object()}),
+                             json::array({"forward", json::object()}),
+                             json::array({"forward", {{"bytes", 64}}})})},
       {"other_events", {{"s", 1}}},
       {"rows",
        {{{"process", "node"}, {"thread", "first"}, {"begin", {0}}, {"length", {1}}, {"kind", {2}}},

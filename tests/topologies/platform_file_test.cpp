@@ -130,6 +130,30 @@ TEST(PlatformFile, BareHostsWithACpu) {
   expect_all_pairs_sound(platform);
 }
 
+TEST(PlatformFile, StoragePlacementAndCores) {
+  json file = two_nics();
+  file["placement"] = "random:seed=4,per_node=2";
+  file["node"]["cores"] = 36;
+  file["storage"] = json::parse(R"({"description": "a disk", "bandwidth_bytes_per_s": "1GB/s",
+    "client_bandwidth_bytes_per_s": "500MB/s", "opens_per_s": 100, "open_latency_s": "1ms",
+    "network": "fabric"})");
+  const Platform platform = load(file);
+  EXPECT_EQ(platform.slot_count(), 4 * 2);
+  EXPECT_EQ(platform.cores_per_node, 36);
+  ASSERT_TRUE(platform.storage.has_value());
+  EXPECT_EQ(platform.storage->opens_per_s, 100);
+  EXPECT_EQ(load(two_nics()).cores_per_node, 2 * 14);  // two sockets of 14
+  EXPECT_FALSE(load(two_nics()).storage.has_value());
+}
+
+TEST(BadPlatformFile, StorageAndPlacement) {
+  EXPECT_THAT(message_with("/storage", "lustr"),
+              HasSubstr("dgx.json:/storage = lustr: unknown; did you mean \"lustre\"?"));
+  EXPECT_THAT(message_with("/placement", "rando:seed=1"),
+              HasSubstr("dgx.json:/placement = rando: unknown; did you mean \"random\"?"));
+  EXPECT_THAT(message_with("/placement", "random"), HasSubstr("dgx.json:/placement random:seed"));
+}
+
 TEST(BadPlatformFile, NamesPathValueAndConstraint) {
   EXPECT_EQ(message_with("/link_classes/x/latency_s", -1),
             "dgx.json:/link_classes/x/latency_s = -1: must be >= 0");

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/data_files.hpp"
 #include "tests/topologies/route_checks.hpp"
 
@@ -155,6 +157,13 @@ TEST(Presets, MinskyHasNvlinkToTheCpuAndInPairs) {
   EXPECT_EQ(minsky.locality(minsky.endpoints[1], minsky.endpoints[2]), Locality::kCrossSocket);
   const Route up = minsky.route(minsky.endpoints[0], minsky.host_of(minsky.endpoints[0]));
   EXPECT_GT(minsky.bandwidth(up.capacities.front()).value, 2 * 12e9);  // not PCIe
+  EXPECT_EQ(minsky.gpu_models[0].host_copy.value, 32e9);
+  const auto& numbers = minsky.provenance.numbers;
+  EXPECT_EQ(std::count_if(numbers.begin(), numbers.end(),
+                          [](const NumberSource& number) {
+                            return number.path.ends_with("/host_copy_bytes_per_s");
+                          }),
+            1);
 }
 
 TEST(Presets, Dgx1IsTwoQuadsJoinedOneToOne) {

@@ -11,6 +11,8 @@ function table(headings, rows, rowAttributes = () => ({})) {
         : element("td", {class: isNumber[column] ? "number" : false}, cell instanceof Node ? cell : plainText(cell)))))));
 }
 
+// May break after each / and _.
+const pathCell = (path) => element("td", {class: "path"}, plainText(path).split(/(?<=[/_])/).flatMap((part) => [part, element("wbr")]));
 const textCell = (text, kind = "text") => element("td", {class: kind}, plainText(text));
 
 function pointsSection() {
@@ -83,7 +85,7 @@ function inputsSection() {
       `${number.file} ${number.path} ${number.source}`.toLowerCase().includes(text));
     count.value = `${chosen.length} of ${numbers.length} numbers, ${chosen.filter(({number}) => number.assumed).length} assumed`;
     holder.replaceChildren(table([...(predictions.length > 1 ? ["In"] : []), "File", "Number", "#Value", "#Fast", "#Slow", "", "Source"],
-      chosen.map(({number, letters}) => [...(predictions.length > 1 ? [joined([...letters])] : []), ...numberCells(number, root)])));
+      chosen.map(({number, letters}) => [...(predictions.length > 1 ? [textCell(joined([...letters]), "mark")] : []), ...numberCells(number, root)])));
   };
   show();
   section("inputs", "What it rests on",
@@ -101,7 +103,7 @@ function inputsSection() {
 
 function numberCells(number, root) {
   const quantity = (value) => number.assumed ? quantityText(number.path, value) : "";
-  return [textCell(number.file.slice(root.length), "path"), textCell(number.path.replace(/^\//, ""), "path"),
+  return [pathCell(number.file.slice(root.length)), pathCell(number.path.replace(/^\//, "")),
     element("td", {class: "number", title: plainText(number.value)}, quantityText(number.path, number.value)),
     quantity(number.fast), quantity(number.slow),
     element("td", {class: "mark"}, element("span", {class: `badge ${number.assumed ? "assumed" : "cited"}`}, number.assumed ? "assumed" : "cited")),
@@ -143,5 +145,5 @@ function commandsSection() {
       element("pre", {class: "command"}, predictCommand(prediction))]).flat(),
     element("p", {class: "quiet"}, "This page"), element("pre", {class: "command"}, report.command),
     element("details", {}, element("summary", {}, "Input files"), element("div", {class: "scroll"}, table(["File", "Kind", "#Size", "SHA-256"],
-      report.files.map((file) => [textCell(file.name, "path"), file.kind, bytesText(file.bytes), element("td", {class: "path"}, element("code", {}, file.sha256))])))));
+      report.files.map((file) => [pathCell(file.name), file.kind, bytesText(file.bytes), element("td", {class: "path"}, element("code", {}, file.sha256))])))));
 }

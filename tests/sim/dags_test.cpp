@@ -1,0 +1,332 @@
+// MPI collectives in MXNet's graphs, CaffeGPI's turns and NVIDIA Caffe, on cases small enough for
+// arithmetic by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "algorithms/system.hpp"
+#include "algorithms/training_steps.hpp"
+#include "sim/lanes.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Layer {
+  double forward_s = 0;
+  double backward_s = 0;
+  std::int64_t bytes = 0;
+};
+
+// Nothing but what is said costs time: no copies, no additions, no updates.
+TrainingJob job_of(const Schedule& schedule, const std::vector<Layer>& layers, int iterations,
+                   const std::map<std::string, std::string>& options = {}) {
+  TrainingJob job;
+  job.iterations = iterations;
+  job.options = ScheduleOptions::parse(schedule.options, options, "test");
+  job.host.stages_through_host = false;
+  for (size_t i = 0; i < layers.size(); ++i)
+    job.stages.push_back({.name = fmt::format("layer{}", i),
+                          .forward_s = layers[i].forward_s,
+                          .backward_s = layers[i].backward_s,
+                          .update_s = 0,
+                          .parameter_bytes = layers[i].bytes});
+  return job;
+}
+
+const Schedule& schedule_of(const std::string& name) {
+  return Registry<Schedule>::find(name, "test");
+}
+
+TrainingOutcome outcome_of(const std::string& platform, const std::string& stack,
+                           const Schedule& schedule, int ranks, const TrainingJob& job) {
+  const std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
+  return simulate_training(load_platform(platform), load_stack(stack), schedule, jobs, {});
+}
+
+double iteration_s(const std::string& platform, const std::string& stack, const Schedule& schedule,
+                   int ranks, const TrainingJob& job) {
+  return in_child([&] { return outcome_of(platform, stack, schedule, ranks, job).iteration_s; });
+}
+
+// ---- MXNet: two ranks, all latency ----
+//
+// A ring all-reduce of 2 ranks is two exchanges of alpha = 1 ms each, and 8 bytes are 0.3 ns: a key
+// takes c = 2 ms. Four channels: concurrent all-reduces share nothing.
+constexpr const char* kSlowStar = "star:hosts=2,bandwidth=25GB/s,latency=1ms";
+constexpr const char* kConcurrent = "ideal:channels=4";
+constexpr double kKey_s = 2e-3;
+constexpr double kRounding_s = 1e-7;
+
+std::vector<Layer> five_layers() { return std::vector<Layer>(5, {3e-3, 6e-3, 8}); }
+
+double mxnet_s(const std::string& name, const std::vector<Layer>& layers,
+               const std::map<std::string, std::string>& options = {}) {
+  const Schedule& schedule = schedule_of(name);
+  return iteration_s(kSlowStar, kConcurrent, schedule, 2, job_of(schedule, layers, 4, options));
+}
+
+// Forward 5 x 3, backward 5 x 6. Funnel: five keys in turn. ConCum, 4 outstanding: key 0 and a
+// barrier of one more all-reduce, keys 1 to 4 at once and a barrier. DepCha: key k ends 2 (k + 1)
+// ms after the backward pass, forward passes follow from 2 ms on without a gap.
+TEST(MxnetOrder, DepChaBeatsConCumBeatsFunnel) {
+  const double funnel_s = mxnet_s("mxnet-funnel", five_layers());
+  const double concum_s = mxnet_s("mxnet-concum", five_layers(), {{"outstanding", "4"}});
+  const double depcha_s = mxnet_s("mxnet-depcha", five_layers());
+  EXPECT_NEAR(funnel_s, 15e-3 + 30e-3 + 5 * kKey_s, kRounding_s);
+  EXPECT_NEAR(concum_s, 15e-3 + 30e-3 + 2 * (kKey_s + kKey_s), kRounding_s);
+  EXPECT_NEAR(depcha_s, 30e-3 + kKey_s + 15e-3, kRounding_s);
+}
+
+// Ordered all-reduces by one thread, each followed by MPI_Barrier.
+void ordered(Worker& worker, const TrainingJob& job) {
+  for (int iteration = 0; iteration < job.iterations; ++iteration) {
+    take_batch(worker);
+    for (const TrainingStage& stage : job.stages) worker.run(forward(stage));
+    for (size_t i = job.stages.size(); i-- > 0;) worker.run(backward(job.stages[i]));
+    for (const TrainingStage& stage : job.stages)
+      for (const std::int64_t bytes : {stage.parameter_bytes, std::int64_t{4}}) {
+        CollectiveStep step;
+        step.op = CollectiveOp::kAllReduce;
+        step.bytes = bytes;
+        step.control = bytes == 4;
+        worker.run(step);
+      }
+    worker.end_iteration();
+  }
+}
+
+TEST(MxnetConCum, OneOutstandingIsOrderedAllReduces) {
+  const Schedule chain = {.name = "ordered", .summary = "", .source = "", .run = ordered};
+  for (const int layers : {1, 2, 5}) {
+    const std::vector<Layer> network(static_cast<size_t>(layers), {3e-3, 6e-3, 40'000'000});
+    const double ordered_s =
+        iteration_s(kSlowStar, kConcurrent, chain, 2, job_of(chain, network, 4));
+    EXPECT_NEAR(mxnet_s("mxnet-concum", network, {{"outstanding", "1"}}), ordered_s,
+                1e-9 * ordered_s)
+        << layers;
+  }
+}
+
+// n equal layers. DepCha is a pipeline of all-reduce and forward pass:
+// T = b + c/n + (n - 1) max(c/n, f/n) + f/n; Funnel: T = f + b + c. Its lead is widest where c = f
+// and goes where there is nothing to hide under.
+TEST(MxnetDepCha, LeadDependsOnComputeToHideUnder) {
+  struct Case {
+    double forward_s;
+    double lead;  // Funnel over DepCha, of 5 layers with backward twice forward
+  };
+  for (const auto& [forward_s, lead] : {Case{20e-3, 310e-3 / 302e-3},   // c = f / 10
+                                        Case{2e-3, 40e-3 / 32e-3},      // c = f: the most
+                                        Case{0.2e-3, 13e-3 / 12.2e-3},  // c = 10 f
+                                        Case{2e-6, 1.003e-2 / 1.0022e-2}}) {
+    const std::vector<Layer> network(5, {forward_s, 2 * forward_s, 8});
+    const double ratio = mxnet_s("mxnet-funnel", network) / mxnet_s("mxnet-depcha", network);
+    EXPECT_NEAR(ratio, lead, 1e-4) << forward_s;
+  }
+}
+
+// Section 2.3 of the paper: two tensors pushed in different order.
+TEST(MxnetOrder, DifferentOrdersOnTwoRanksAreReported) {
+  Schedule naive = {.name = "naive", .summary = "", .source = ""};
+  naive.run = [](Worker& worker, const TrainingJob& job) {
+    const bool swapped = worker.rank() == 1;
+    for (const size_t key : {size_t{swapped}, size_t{!swapped}}) {
+      CollectiveStep step;
+      step.op = CollectiveOp::kAllReduce;
+      step.bytes = job.stages[key].parameter_bytes;
+      step.label = job.stages[key].name;
+      worker.run(step);
+    }
+  };
+  const TrainingJob job = job_of(naive, {{0, 0, 800}, {0, 0, 400}}, 2);
+  const std::string text =
+      error_in_child<SimulationStuck>([&] { outcome_of(kSlowStar, kConcurrent, naive, 2, job); });
+  EXPECT_THAT(text, HasSubstr("collectives in different order on communicator 0"));
+  EXPECT_THAT(text, HasSubstr("800 bytes (\"layer0\""));
+  EXPECT_THAT(text, HasSubstr("400 bytes (\"layer1\""));
+}
+
+// The same where every tensor has a communicator: both ranks wait for each other for good.
+TEST(MxnetOrder, BlockingInDifferentOrderDeadlocks) {
+  Schedule naive = {.name = "naive", .summary = "", .source = ""};
+  naive.run = [](Worker& worker, const TrainingJob& job) {
+    for (int i = 0; i < 2; ++i) {
+      CollectiveStep step;
+      step.op = CollectiveOp::kAllReduce;
+      step.bytes = job.stages.front().parameter_bytes;
+      step.communicator = worker.rank() == 0 ? i : 1 - i;
+      worker.run(step);
+    }
+  };
+  const TrainingJob job = job_of(naive, {{0, 0, 800}}, 2);
+  const std::string text =
+      error_in_child<SimulationStuck>([&] { outcome_of(kSlowStar, kConcurrent, naive, 2, job); });
+  EXPECT_THAT(text, HasSubstr("rank 0 (main thread) waits for all-reduce"));
+  EXPECT_THAT(text, HasSubstr("rank 1 (main thread) waits for all-reduce"));
+}
+
+// Four GPUs of a node in one process: all-reduces among the leaders only. Two nodes, one key of
+// 40 MB: 2 processes reduce and broadcast, 2 leaders all-reduce.
+TEST(MxnetProcess, LeadersAllReduceForTheirGpus) {
+  const Schedule& schedule = schedule_of("mxnet-funnel");
+  const TrainingJob job =
+      job_of(schedule, {{1e-3, 2e-3, 40'000'000}}, 3, {{"gpus_per_process", "4"}});
+  const std::vector<int> nodes = {0, 0, 0, 0, 1, 1, 1, 1};
+  const Traffic traffic = schedule.traffic(job, 8, nodes);
+  ASSERT_EQ(traffic.collectives.size(), 5u);
+  const CollectiveStep& all_reduce = traffic.collectives.back();
+  EXPECT_EQ(all_reduce.op, CollectiveOp::kAllReduce);
+  EXPECT_EQ(*all_reduce.group, (std::vector<int>{0, 4}));
+  EXPECT_TRUE(all_reduce.on_host);
+  // In one process of a node each byte moves 3 times up and 3 down; 2 leaders exchange 2 x 40 MB.
+  const double bytes = in_child(
+      [&] { return outcome_of("taurus-smp4", "mpi-host-edr", schedule, 8, job).bytes_sent; });
+  EXPECT_EQ(bytes, 3 * (2 * 6 + 2) * 40e6);
+}
+
+// ---- CaffeGPI ----
+//
+// No latency; 1 GB/s: a tensor of 4 MB takes 4 ms.
+constexpr std::int64_t kTensor = 4'000'000;
+std::string fast_star(int hosts) {
+  return fmt::format("star:hosts={},bandwidth=1GB/s,latency=0us", hosts);
+}
+
+TEST(CaffeGpi, TreesCarryTheModelOnceUpAndOnceDown) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  const auto pairs = [&](int ranks, const std::string& tree) {
+    const TrainingJob job =
+        job_of(schedule, {{0, 0, kTensor}, {0, 0, 2 * kTensor}}, 3, {{"model_tree", tree}});
+    return schedule.traffic(job, ranks, std::vector<int>(static_cast<size_t>(ranks), 0)).messages;
+  };
+  using Pairs = std::map<std::pair<int, int>, double>;
+  const double model = 3.0 * kTensor;
+  // Up: 1 -> 0, 2 -> 0, 3 -> 1. Down: 3 branches, one level: 3 hops; 2 branches would be 4.
+  EXPECT_EQ(pairs(4, "fewest-hops"), (Pairs{{{1, 0}, model},
+                                            {{2, 0}, model},
+                                            {{3, 1}, model},
+                                            {{0, 1}, model},
+                                            {{0, 2}, model},
+                                            {{0, 3}, model}}));
+  EXPECT_EQ(pairs(4, "binomial").at({1, 3}), model);
+  for (const int ranks : {2, 3, 4, 7, 16}) {
+    const TrainingJob job = job_of(schedule, {{0, 0, kTensor}, {0, 0, 2 * kTensor}}, 3);
+    EXPECT_EQ(in_child([&] {
+                return outcome_of(fast_star(ranks), "ideal", schedule, ranks, job).bytes_sent;
+              }),
+              3 * 2 * (ranks - 1) * model)
+        << ranks;
+  }
+}
+
+// Rank 1 sends its last gradient when its backward pass ends, 6 + 12 ms after its start; 4 ms later
+// the master has it, 4 ms later rank 1 has the model. The other tensor's way is hidden.
+TEST(CaffeGpi, LastTensorsWayUpAndDownIsExposed) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  const TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}, {3e-3, 6e-3, kTensor}}, 6);
+  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job), 18e-3 + 4e-3 + 4e-3, 1e-9);
+}
+
+// The master's port serves rank 1, then rank 2: rank 1 starts its next iteration 4 ms earlier, and
+// its gradient is in when rank 2's comes. With a barrier both would wait for the second model and
+// meet again at the master's port: 9 + 8 + 8 ms.
+TEST(CaffeGpi, NoBarrierBetweenIterations) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  const TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}}, 8);
+  EXPECT_NEAR(iteration_s(fast_star(3), "ideal", schedule, 3, job), 9e-3 + 4e-3 + 8e-3, 1e-9);
+}
+
+// What has arrived lies until the layer that computes is done. First iteration, two ranks: the
+// gradient of the last layer, 8 MB, arrives 6 + 8 ms into the backward pass. As one layer of 20 ms
+// the rest lets the master act at 26 ms, in halves at 16 ms; then the model takes 8 ms.
+TEST(CaffeGpi, ProgressOnlyAtTurns) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  const auto first_s = [&](const std::vector<Layer>& layers) {
+    return in_child([&] {
+      return outcome_of(fast_star(2), "ideal", schedule, 2, job_of(schedule, layers, 2))
+          .periods_s.front();
+    });
+  };
+  const Layer last = {0, 6e-3, 8'000'000};
+  EXPECT_NEAR(first_s({{0, 20e-3, 0}, last}), 26e-3 + 8e-3, 1e-9);
+  EXPECT_NEAR(first_s({{0, 10e-3, 0}, {0, 10e-3, 0}, last}), 26e-3, 1e-9);
+}
+
+// Copies alternate with the layers: each gradient's, and the model's before each forward layer.
+TEST(CaffeGpi, CopiesAddToComputing) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  TrainingJob job = job_of(schedule, std::vector<Layer>(4, {3e-3, 6e-3, 20 * kTensor}), 5);
+  const double without_s = iteration_s("taurus-smp4", "gpi-2", schedule, 2, job);
+  job.host.stages_through_host = true;
+  const double with_s = iteration_s("taurus-smp4", "gpi-2", schedule, 2, job);
+  const Platform platform = load_platform("taurus-smp4");
+  const double model_copy_s = 4 * 20 * kTensor / platform.gpu_models.front().host_copy.value;
+  EXPECT_GT(with_s, without_s + 1.9 * model_copy_s);  // rank 1: gradients out, model in
+}
+
+// Inside a node the adapter moves the bytes: down and up its PCIe link, not over the fabric.
+TEST(CaffeGpi, RanksOfANodeTalkThroughTheAdapter) {
+  const Platform platform = load_platform("taurus-smp4");
+  const Stack stack = load_stack("gpi-2");
+  const Lanes lanes(platform, stack);
+  const auto names = [&](int from, int to) {
+    std::vector<std::string> list;
+    for (const Resource& resource : lanes.lane(from, to, BufferPlace::kHost, kTensor).resources)
+      list.push_back(lanes.name(resource));
+    return list;
+  };
+  using ::testing::Contains;
+  using ::testing::Not;
+  EXPECT_THAT(names(0, 1), Contains("node0/cpu0 -> node0/nic0"));
+  EXPECT_THAT(names(0, 1), Contains("node0/nic0 -> node0/cpu0"));
+  EXPECT_THAT(names(0, 3), Contains("node0/cpu0 -> node0/cpu1"));
+  EXPECT_THAT(names(0, 4), Not(Contains("node0/nic0 -> node0/cpu0")));
+  EXPECT_THAT(error_in_child<InputError>([&] {
+                const Platform without = load_platform("pcie:gpu=k80");
+                Lanes(without, stack).lane(0, 1, BufferPlace::kHost, kTensor);
+              }),
+              HasSubstr("network adapter"));
+}
+
+// ---- NVIDIA Caffe ----
+
+// Two GPUs: broadcast, compute, all-reduce and update follow each other.
+TEST(NvidiaCaffe, IterationIsTheSumOfItsParts) {
+  const Schedule& schedule = schedule_of("nvidia-caffe");
+  const Platform platform = load_platform("pcie:gpu=k80");
+  const Stack stack = load_stack("nccl-1-pcie");
+  TrainingJob job = job_of(schedule, std::vector<Layer>(3, {3e-3, 6e-3, 10 * kTensor}), 3);
+  job.stages.front().update_s = 2e-3;
+  double sum_s = 3 * 9e-3 + 2e-3;
+  for (const CollectiveStep& step : schedule.traffic(job, 2, {0, 0}).collectives)
+    sum_s += in_child([&] { return simulate_collective(platform, stack, step, 2, {}).time_s; });
+  EXPECT_NEAR(iteration_s("pcie:gpu=k80", "nccl-1-pcie", schedule, 2, job), sum_s, 1e-9 * sum_s);
+}
+
+// ---- Worker::wait_any ----
+
+TEST(WaitAny, ReturnsAtTheFirst) {
+  Schedule schedule = {.name = "waits", .summary = "", .source = ""};
+  schedule.run = [](Worker& worker, const TrainingJob& job) {
+    for (int iteration = 0; iteration < job.iterations; ++iteration) {
+      take_batch(worker);
+      const std::vector<Request> timers = {worker.timer(5e-3), worker.timer(2e-3),
+                                           worker.timer(9e-3)};
+      worker.wait_any(timers);
+      worker.wait_any(timers);  // one is done: at once
+      EXPECT_TRUE(worker.test(timers[1]));
+      EXPECT_FALSE(worker.test(timers[0]));
+      worker.end_iteration();
+    }
+  };
+  const TrainingJob job = job_of(schedule, {}, 3);
+  EXPECT_NEAR(iteration_s(kSlowStar, "ideal", schedule, 1, job), 2e-3, 1e-12);
+}
+
+}  // namespace
+}  // namespace forescale::testing
