@@ -34,7 +34,7 @@ std::vector<ScheduleOption> poseidon_options() {
       {.name = "shard_bytes",
        .summary = "tensors are divided over the servers down to parts of this size",
        .unit = OptionUnit::kBytes,
-       .fallback = 64 << 10,
+       .fallback = 256 << 10,
        .min = 4,
        .choices = {},
        .source = ""},

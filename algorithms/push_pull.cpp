@@ -66,8 +66,7 @@ class Client {
 
   void push(size_t tensor) {
     const std::int64_t bytes = plan_.tensors[tensor].bytes;
-    if (job_.host.stages_through_host)
-      worker_.run(HostCopy{.bytes = bytes, .to_host = true, .label = "gradients to host"});
+    copy_tensor(worker_, job_, bytes, true);
     for (const size_t i : shards_of_tensor_[tensor]) {
       run_if_any(worker_, encode_work(job_.host, plan_.shards[i].bytes, Phase::kAggregation));
       sent_.push_back(worker_.send(message(plan_, i, Content::kGradient, server_of(i), job_.host)));
@@ -82,11 +81,7 @@ class Client {
       worker_.wait(arriving_[i]);
       run_if_any(worker_, decode_work(job_.host, plan_.shards[i].bytes, Phase::kPropagation));
     }
-    if (job_.host.stages_through_host)
-      worker_.run(HostCopy{.bytes = plan_.tensors[tensor].bytes,
-                           .to_host = false,
-                           .phase = Phase::kPropagation,
-                           .label = "parameters to GPU"});
+    copy_tensor(worker_, job_, plan_.tensors[tensor].bytes, false);
   }
 
   Worker& worker_;

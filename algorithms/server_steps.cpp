@@ -6,12 +6,21 @@ namespace forescale {
 namespace {
 
 constexpr std::int64_t kValueBytes = 4;
+// Smaller tensors stay in the processor's cache: they load no memory.
+constexpr std::int64_t kCachedBytes = 1 << 20;
+// Copies of smaller ones cost their calls alone. They are most of a network's tensors and a
+// hundredth of its bytes.
+constexpr std::int64_t kSmallCopyBytes = 65536;
+
+double memory_traffic(double passes, double s_per_byte, std::int64_t bytes) {
+  return s_per_byte > 0 && bytes > kCachedBytes ? passes * static_cast<double>(bytes) : 0;
+}
 
 HostWork message_work(const HostCosts& host, double s_per_byte, std::int64_t bytes, Phase phase) {
   const auto payload = static_cast<double>(bytes);
   // A copy reads and writes every byte.
   return {.duration_s = host.request_s + s_per_byte * payload,
-          .memory_bytes = s_per_byte > 0 ? 2 * payload : 0,
+          .memory_bytes = memory_traffic(2, s_per_byte, bytes),
           .phase = phase,
           .label = ""};
 }
@@ -126,7 +135,7 @@ HostWork decode_work(const HostCosts& host, std::int64_t bytes, Phase phase) {
 HostWork add_work(const HostCosts& host, std::int64_t bytes) {
   const auto payload = static_cast<double>(bytes);
   return {.duration_s = host.add_s_per_byte * payload,
-          .memory_bytes = host.add_s_per_byte > 0 ? 3 * payload : 0,
+          .memory_bytes = memory_traffic(3, host.add_s_per_byte, bytes),
           .phase = Phase::kAggregation,
           .label = "add"};
 }
@@ -134,9 +143,20 @@ HostWork add_work(const HostCosts& host, std::int64_t bytes) {
 HostWork update_work(const HostCosts& host, std::int64_t bytes) {
   const auto payload = static_cast<double>(bytes);
   return {.duration_s = host.update_s_per_byte * payload,
-          .memory_bytes = host.update_s_per_byte > 0 ? 6 * payload : 0,
+          .memory_bytes = memory_traffic(6, host.update_s_per_byte, bytes),
           .phase = Phase::kUpdate,
           .label = "update"};
+}
+
+void copy_tensor(Worker& worker, const TrainingJob& job, std::int64_t bytes, bool to_host) {
+  if (!job.host.stages_through_host) return;
+  const Phase phase = to_host ? Phase::kAggregation : Phase::kPropagation;
+  const std::string label = to_host ? "gradients to host" : "parameters to GPU";
+  if (bytes <= kSmallCopyBytes)
+    worker.run(HostWork{
+        .duration_s = job.gpu_launch_s, .memory_bytes = 0, .phase = phase, .label = label});
+  else
+    worker.run(HostCopy{.bytes = bytes, .to_host = to_host, .phase = phase, .label = label});
 }
 
 bool is_idle(const HostWork& work) { return work.duration_s <= 0 && work.memory_bytes <= 0; }

@@ -57,6 +57,8 @@ HostWork decode_work(const HostCosts& host, std::int64_t bytes, Phase phase);
 HostWork add_work(const HostCosts& host, std::int64_t bytes);
 // v = m v + g, w -= r v: two such passes.
 HostWork update_work(const HostCosts& host, std::int64_t bytes);
+// Between the rank's GPU and its host, where the stack does not take GPU buffers.
+void copy_tensor(Worker& worker, const TrainingJob& job, std::int64_t bytes, bool to_host);
 // Nothing to do: not worth an event.
 bool is_idle(const HostWork& work);
 void run_if_any(Worker& worker, const HostWork& work);

@@ -22,6 +22,7 @@ struct Calibration {
 
 struct CollectiveRequest {
   std::string platform;
+  std::string placement;  // of ranks on slots; empty: the platform's own
   std::string stack;
   std::string op;
   std::string algorithm;  // empty: the stack's choice

@@ -1,6 +1,7 @@
 #include "studies/claim_runs.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "studies/formula.hpp"
 #include "studies/inputs.hpp"
 #include "studies/progress.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -31,14 +33,22 @@ json content(const NeededRun& run) {
       all["calibration"] = {run.request.calibration->gpus, run.request.calibration->images_per_s};
   } else {
     const CollectiveRequest& collective = *run.request.collective;
-    all["collective"] = {collective.platform,  collective.stack,       collective.op,
-                         collective.algorithm, collective.chunk_bytes, collective.chain_size,
-                         collective.levels};
+    all["collective"] = {collective.platform,   collective.placement, collective.stack,
+                         collective.op,         collective.algorithm, collective.chunk_bytes,
+                         collective.chain_size, collective.levels};
   }
   return all;
 }
 
+// A run that takes longer fails alone: all claims together shall take minutes.
+void limit_own_time() {
+  constexpr rlim_t kSeconds = 100;
+  const rlimit limit{.rlim_cur = kSeconds, .rlim_max = kSeconds + 1};
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 std::string training_text(const NeededRun& run, int gpus, double compute_scale) {
+  limit_own_time();
   PredictionText text = *run.request.training;
   text.gpus = std::to_string(gpus);
   text.compute_scale = compute_scale;
@@ -47,8 +57,10 @@ std::string training_text(const NeededRun& run, int gpus, double compute_scale) 
 }
 
 std::string collective_text(const NeededRun& run) {
+  limit_own_time();
   const CollectiveRequest& request = *run.request.collective;
-  const Platform platform = load_platform(request.platform, run.scenario);
+  Platform platform = load_platform(request.platform, run.scenario);
+  if (!request.placement.empty()) place_ranks(platform, request.placement, "--placement");
   const Stack stack = stack_for(platform, request.stack, run.scenario);
   check_ranks(platform, {run.ranks}, "--ranks");
   const CollectiveOp op = parse_collective_op(request.op, "--op");

@@ -69,7 +69,9 @@ std::string point_task(const PredictionInputs& inputs, int gpus, const std::stri
   const PredictionPoint point = predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline);
   if (!trace.empty()) {
     std::ofstream file(trace);
-    write_chrome_trace(timeline, rank_places(inputs.platform, gpus), file);
+    const TrainingRun run = training_run(inputs, gpus);
+    write_chrome_trace(timeline, rank_places(run.platform, static_cast<int>(run.jobs.size())),
+                       file);
     file.flush();
     if (!file)
       throw InputError(

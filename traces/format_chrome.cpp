@@ -16,7 +16,6 @@
 namespace forescale {
 namespace {
 
-constexpr int kTracks = 7;
 constexpr int kOverlapMax = 64;  // threads for the overlapping spans of one track
 
 // Whole nanoseconds, so that slices which touch still touch when begin and length are written.
@@ -27,7 +26,7 @@ std::string quoted(const std::string& text) {
 }
 
 int thread_id(const Span& span, int sub_track) {
-  return (span.rank * kTracks + static_cast<int>(span.track)) * kOverlapMax + sub_track + 1;
+  return (span.rank * kTrackCount + static_cast<int>(span.track)) * kOverlapMax + sub_track + 1;
 }
 
 // The first sub-track of each span's track that is free when it begins.

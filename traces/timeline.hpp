@@ -21,6 +21,7 @@ enum class Track : std::uint8_t {
   kHelperThread,
   kHost
 };
+inline constexpr int kTrackCount = 8;
 const char* name_of(Track track);
 
 struct Span {

@@ -254,7 +254,7 @@ const bool kRegistered = Registry<Schedule>::add(
      .servers = nullptr,
      .traffic = traffic,
      .is_asynchronous = false,
-     .iterations = 4});
+     .iterations = 12});
 
 }  // namespace
 }  // namespace forescale

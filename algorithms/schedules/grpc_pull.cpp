@@ -13,8 +13,10 @@
 // (tensorflow, contrib/mpi/mpi_rendezvous_mgr.cc: sends are non-blocking, receives block it).
 // Limits: threads take messages in a fixed order, by tensors and workers, not as they arrive; the
 // requests of a worker to one server are one message of their bytes together.
+#include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 
 #include "algorithms/server_steps.hpp"
 #include "algorithms/training_steps.hpp"
@@ -61,6 +63,40 @@ MessageStep control_message(Content content, int peer, std::int64_t bytes) {
           .control = true};
 }
 
+// The order in which a worker's parameters are asked for and served in a step: TensorFlow runs
+// requests that are ready in no particular order, another one on every worker and in every step;
+// one draw a worker stands for all steps. A server sends a worker its tensors in the worker's
+// order.
+class PullOrder {
+ public:
+  explicit PullOrder(const TrainingJob& job) : is_random_(job.options.choice("order") == 0) {}
+
+  std::vector<size_t> of(std::vector<size_t> shards, int worker) const {
+    if (!is_random_) return shards;
+    std::sort(shards.begin(), shards.end(),
+              [&](size_t a, size_t b) { return draw(worker, a) < draw(worker, b); });
+    return shards;
+  }
+
+ private:
+  // SplitMix64 of worker and shard.
+  static std::uint64_t draw(int worker, size_t shard) {
+    std::uint64_t z =
+        ((static_cast<std::uint64_t>(worker) << 32) + shard + 1) * 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+  }
+
+  bool is_random_;
+};
+
+std::vector<size_t> all_shards(const Plan& plan) {
+  std::vector<size_t> shards(plan.shards.size());
+  std::iota(shards.begin(), shards.end(), 0);
+  return shards;
+}
+
 // Runs `serve(thread, number)` on the rank's service threads.
 template <class Serve>
 std::vector<Request> spawn_service(Worker& worker, int threads, const Serve& serve) {
@@ -73,7 +109,11 @@ std::vector<Request> spawn_service(Worker& worker, int threads, const Serve& ser
 class Trainer {
  public:
   Trainer(Worker& worker, const TrainingJob& job, const Plan& plan)
-      : worker_(worker), job_(job), plan_(plan), steps_(static_cast<size_t>(job.iterations)) {
+      : worker_(worker),
+        job_(job),
+        plan_(plan),
+        order_(PullOrder(job).of(all_shards(plan), worker.rank())),
+        steps_(static_cast<size_t>(job.iterations)) {
     for (Step& step : steps_) step.begun = worker.make_signal();
   }
 
@@ -135,7 +175,7 @@ class Trainer {
     const auto first = static_cast<size_t>(number);
     for (Step& step : steps_) {
       thread.wait(step.begun);
-      for (size_t i = first; i < plan_.shards.size(); i += stride) pull(thread, step, i);
+      for (size_t i = first; i < order_.size(); i += stride) pull(thread, step, order_[i]);
       for (size_t i = plan_.shards.size(); i-- > 0;)
         if (i % stride == first) give(thread, step, i);
     }
@@ -149,11 +189,7 @@ class Trainer {
     thread.wait(thread.receive(
         tensor_message(plan_, shard, Content::kParameters, server_of(shard), job_.host)));
     run_if_any(thread, decode_work(job_.host, bytes, Phase::kPropagation));
-    if (job_.host.stages_through_host)
-      thread.run(HostCopy{.bytes = bytes,
-                          .to_host = false,
-                          .phase = Phase::kPropagation,
-                          .label = "parameters to GPU"});
+    copy_tensor(thread, job_, bytes, false);
     if (--step.missing[stage] == 0) thread.set(step.parameters[stage]);
   }
 
@@ -161,8 +197,7 @@ class Trainer {
     const std::int64_t bytes = plan_.shards[shard].bytes;
     thread.wait(step.asked[plan_.shards[shard].server]);
     thread.wait(step.gradients[plan_.tensors[plan_.shards[shard].tensor].stage]);
-    if (job_.host.stages_through_host)
-      thread.run(HostCopy{.bytes = bytes, .to_host = true, .label = "gradients to host"});
+    copy_tensor(thread, job_, bytes, true);
     run_if_any(thread, encode_work(job_.host, bytes, Phase::kAggregation));
     sent_.push_back(
         thread.send(tensor_message(plan_, shard, Content::kGradient, server_of(shard), job_.host)));
@@ -171,6 +206,7 @@ class Trainer {
   Worker& worker_;
   const TrainingJob& job_;
   const Plan& plan_;
+  std::vector<size_t> order_;  // of the pulls
   std::vector<Step> steps_;
   std::vector<Request> sent_;
 };
@@ -208,11 +244,15 @@ class Server {
     const std::int64_t request_bytes =
         static_cast<std::int64_t>(own_.size()) * job_.host.request_bytes;
     std::map<int, Request> requests;
-    for (int peer = number; peer < workers_; peer += threads)
+    std::map<int, std::vector<size_t>> orders;
+    for (int peer = number; peer < workers_; peer += threads) {
       requests[peer] = thread.receive(control_message(Content::kRequests, peer, request_bytes));
-    for (const size_t shard : own_) {
+      orders[peer] = PullOrder(job_).of(own_, peer);
+    }
+    for (size_t i = 0; i < own_.size(); ++i) {
       for (int peer = number; peer < workers_; peer += threads) {
-        if (shard == own_.front()) {
+        const size_t shard = orders[peer][i];
+        if (i == 0) {
           thread.wait(requests[peer]);
           sent_.push_back(
               thread.send(control_message(Content::kGradientRequests, peer, request_bytes)));
@@ -295,12 +335,21 @@ const bool kRegistered = Registry<Schedule>::add(
                   .fallback = 1,
                   .choices = {"round-robin", "greedy"},
                   .source = "tensorflow/benchmarks, variable_mgr.py: "
-                            "GreedyLoadBalancingStrategy by byte_size_load_fn"}},
+                            "GreedyLoadBalancingStrategy by byte_size_load_fn"},
+                 {.name = "order",
+                  .summary = "in which parameters come: drawn for every worker, or by layers",
+                  .unit = OptionUnit::kChoice,
+                  .choices = {"random", "layers"},
+                  .source = "Hashemi, Jyothi and Campbell, TicTac, MLSys 2019: TensorFlow's "
+                            "transfers come in another order in every step"}},
      .run = run,
      .servers = chosen_servers,
-     .traffic = [](const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
-       return shard_traffic(plan_of(job, chosen_servers(job, workers).count).shards, workers);
-     }});
+     .traffic =
+         [](const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
+           return shard_traffic(plan_of(job, chosen_servers(job, workers).count).shards, workers);
+         },
+     .is_asynchronous = false,
+     .iterations = 2});
 
 }  // namespace
 }  // namespace forescale

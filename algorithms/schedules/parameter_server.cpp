@@ -71,7 +71,9 @@ const bool kRegistered = [] {
               .options = kOptions,
               .run = run<false>,
               .servers = servers,
-              .traffic = traffic}) &&
+              .traffic = traffic,
+              .is_asynchronous = false,
+              .iterations = 6}) &&
          Registry<Schedule>::add(
              {.name = "parameter-server-async",
               .summary = "the same, each worker at its own pace: a gradient updates on arrival",

@@ -40,7 +40,7 @@ const bool kRegistered = Registry<Schedule>::add(
            return poseidon_traffic(job, workers, nodes, settings_of(job));
          },
      .is_asynchronous = true,
-     .iterations = 24});
+     .iterations = 12});
 
 }  // namespace
 }  // namespace forescale

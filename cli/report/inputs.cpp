@@ -157,8 +157,10 @@ class Document {
   // A timeline that a result names but that is gone is no reason to show nothing.
   void add_named_timeline(const json& result, const std::string& file) {
     const auto named = result.find("trace");
-    if (named == result.end() || !named->is_string() || *named == "") return;
-    const fs::path path = fs::path(file).parent_path() / named->get<std::string>();
+    if (named == result.end() || !named->is_string()) return;
+    const auto name = named->get<std::string>();
+    if (name.empty()) return;
+    const fs::path path = fs::path(file).parent_path() / name;
     if (fs::is_regular_file(path))
       add(path.string());
     else

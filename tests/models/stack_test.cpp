@@ -90,7 +90,6 @@ TEST(StackCatalogue, EveryFileLoadsInEveryScenario) {
       EXPECT_EQ(stack.name, name);
       EXPECT_FALSE(stack.description.empty()) << name;
       EXPECT_FALSE(stack.paths.empty()) << name;
-      EXPECT_FALSE(stack.selection.empty()) << name;
     }
 }
 

@@ -177,6 +177,21 @@ TEST(Horovod, CycleTimeDelays) {
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
+// With NCCL an all-reduce is queued and the next tick comes in time: one every 6 ms, 3 ms after
+// each tensor, although the all-reduce of a tensor, 10.7 ms, is longer than that.
+TEST(Horovod, QueuedAllReducesLetTheTicksGoOn) {
+  TrainingJob job = job_of(schedule_of("horovod"), {{"announce", "computed"},
+                                                    {"cycle_time", "6ms"},
+                                                    {"fusion_threshold", "1GiB"},
+                                                    {"blocking", "false"}});
+  for (TrainingStage& stage : job.stages) stage.parameter_bytes = 128 * kMiB;
+  const Outcome queued = outcome_of("horovod", job, 2, Progress::kHardware);
+  EXPECT_EQ(queued.payload_bytes, 2.0 * kStages * 128 * kMiB);
+  const double expected_s = kStages * (kForward_s + kBackward_s) + 3e-3 + tick_s(1) +
+                            all_reduce_s(128 * kMiB) + kStages * kUpdate_s;
+  EXPECT_NEAR(queued.iteration_s, expected_s, 1e-9 * expected_s);
+}
+
 TEST(Baidu, ReducesEveryTensorAlone) {
   const Outcome outcome = run("baidu", {});
   EXPECT_EQ(outcome.payload_bytes, 2.0 * kStages * kTensor);
@@ -199,6 +214,7 @@ TEST(Horovod, OnlyTheLastGroupIsExposed) {
 TEST(Ddp, OnlyTheLastBucketIsExposed) {
   const Outcome outcome = run("ddp", {{"gradient_as_bucket_view", "true"}});
   EXPECT_EQ(outcome.messages, 4 * kMessagesOfAllReduce);
+  EXPECT_EQ(outcome.payload_bytes, 2.0 * kStages * kTensor);
   const double expected_s = kCompute_s + all_reduce_s(kTensor);
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }

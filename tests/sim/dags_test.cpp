@@ -130,6 +130,31 @@ TEST(MxnetDepCha, LeadDependsOnComputeToHideUnder) {
   }
 }
 
+// The paper's CIFAR: a fixed batch on more GPUs. Recursive doubling takes log2(P) alpha a key; from
+// 8 to 32 GPUs compute falls to a quarter. With c = f at 8 the lead is 60/48, at 32 c is 6.7 f and
+// it is 36.25/33.25: nothing to hide under.
+TEST(MxnetDepCha, LeadNarrowsWhereCommunicationOutgrowsCompute) {
+  const auto lead = [](int gpus, double forward_s) {
+    const auto time_s = [&](const char* name) {
+      const Schedule& schedule = schedule_of(name);
+      const TrainingJob job =
+          job_of(schedule, std::vector<Layer>(5, {forward_s, 2 * forward_s, 8}), 4);
+      const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
+      SessionOptions options;
+      options.choices[CollectiveOp::kAllReduce] = {.algorithm = "recursive-doubling",
+                                                   .options = {}};
+      return in_child([&] {
+        return simulate_training(load_platform("star:hosts=32,bandwidth=25GB/s,latency=1ms"),
+                                 load_stack("ideal"), schedule, jobs, options)
+            .iteration_s;
+      });
+    };
+    return time_s("mxnet-funnel") / time_s("mxnet-depcha");
+  };
+  EXPECT_NEAR(lead(8, 3e-3), 60 / 48.0, 1e-4);
+  EXPECT_NEAR(lead(32, 0.75e-3), 36.25 / 33.25, 1e-4);
+}
+
 // Section 2.3 of the paper: two tensors pushed in different order.
 TEST(MxnetOrder, DifferentOrdersOnTwoRanksAreReported) {
   Schedule naive = {.name = "naive", .summary = "", .source = ""};

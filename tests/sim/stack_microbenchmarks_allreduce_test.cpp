@@ -87,8 +87,9 @@ TEST(Microbenchmark, CrayMpichMessages) {
 
 // The same checks: osu_allreduce of 8 bytes in host memory, 7.81 us on 6 nodes and 16.87 us on 16
 // (10.85 us on the multicore partition of the same network, taken here). Predicted from the
-// messages above; the measured ones carry the noise of a shared machine: a factor of 2. The
-// algorithm is named so that what the stack charges for copies of GPU buffers stays out.
+// messages above, whose 1.30 us is the best of an idle machine: CSCS itself lets messages take 70 %
+// more and the all-reduce 40 %, a factor of 2.4 together. The algorithm is named so that what the
+// stack charges for copies of GPU buffers stays out.
 TEST(Microbenchmark, CrayMpichAllReduce) {
   const Platform platform = one_rank_a_node("piz-daint");
   const Stack stack = load_stack("cray-mpich-aries");
@@ -100,8 +101,8 @@ TEST(Microbenchmark, CrayMpichAllReduce) {
       options.choices[step.op] = {.algorithm = "recursive-doubling", .options = {}};
       return simulate_collective(platform, stack, step, row.ranks, options).time_s;
     });
-    EXPECT_GT(time_s, row.measured_s / 2) << row.ranks;
-    EXPECT_LT(time_s, row.measured_s * 2) << row.ranks;
+    EXPECT_GT(time_s, row.measured_s / 2.4) << row.ranks;
+    EXPECT_LT(time_s, row.measured_s * 2.4) << row.ranks;
   }
 }
 

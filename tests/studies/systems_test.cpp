@@ -4,11 +4,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "algorithms/system.hpp"
 #include "models/data_files.hpp"
 #include "sim/isolate.hpp"
 #include "studies/prediction.hpp"
+#include "traces/timeline.hpp"
 
 namespace forescale {
 namespace {
@@ -24,12 +26,15 @@ PredictionInputs inputs_of(const std::string& system, int gpus, const std::strin
   return load_inputs(text, Scenario::kNominal);
 }
 
+// The prediction as bytes.
+std::string predicted_text(const PredictionInputs& inputs, int gpus) {
+  return run_isolated({[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }},
+                      1, [](size_t) {})
+      .front();
+}
+
 PredictionPoint predicted(const PredictionInputs& inputs, int gpus) {
-  const std::string text =
-      run_isolated({[&] { return nlohmann::json(predict_point(inputs, gpus, nullptr)).dump(); }}, 1,
-                   [](size_t) {})
-          .front();
-  return nlohmann::json::parse(text).get<PredictionPoint>();
+  return nlohmann::json::parse(predicted_text(inputs, gpus)).get<PredictionPoint>();
 }
 
 // Bytes that all ranks send in one collective, counted from its plan.
@@ -93,9 +98,58 @@ TEST_P(EverySystem, FinishesAboveItsBoundAndMovesTheBytesOfItsDefinition) {
     }
 }
 
+// The trace of the last iteration on four GPUs.
+nlohmann::json trace_events(const std::string& system) {
+  return nlohmann::json::parse(
+             run_isolated({[&] {
+                            constexpr int kGpus = 4;
+                            const PredictionInputs inputs =
+                                inputs_of(system, kGpus, "cifar10-quick");
+                            Timeline timeline;
+                            predict_point(inputs, kGpus, &timeline);
+                            const TrainingRun run = training_run(inputs, kGpus);
+                            std::ostringstream text;
+                            write_chrome_trace(
+                                timeline,
+                                rank_places(run.platform, static_cast<int>(run.jobs.size())), text);
+                            return text.str();
+                          }},
+                          1, [](size_t) {})
+                 .front())
+      .at("traceEvents");
+}
+
+TEST_P(EverySystem, HasATraceWhoseSlicesNest) {
+  std::map<std::string, int> kernels;  // by their first word
+  std::map<int, std::vector<std::pair<double, double>>> by_thread;
+  std::map<std::string, int> arrows;
+  for (const auto& event : trace_events(GetParam())) {
+    const std::string phase = event.at("ph");
+    if (phase == "s" || phase == "f") ++arrows[phase];
+    if (phase != "X") continue;
+    const double begin = event.at("ts");
+    const double duration = event.at("dur");
+    EXPECT_GE(duration, 0) << event;
+    by_thread[event.at("tid")].emplace_back(begin, begin + duration);
+    const std::string name = event.at("name");
+    ++kernels[name.substr(0, name.find(' '))];
+  }
+  EXPECT_GE(kernels["forward"], 4);
+  EXPECT_GE(kernels["backward"], 4);
+  EXPECT_EQ(arrows["s"], arrows["f"]);
+  for (const auto& [thread, slices] : by_thread)
+    for (const auto& a : slices)
+      for (const auto& b : slices) {
+        constexpr double kRounding = 1e-6;  // of sums of doubles, in microseconds
+        ASSERT_FALSE(a.first < b.first && b.first < a.second - kRounding &&
+                     a.second < b.second - kRounding)
+            << "thread " << thread;
+      }
+}
+
 TEST_P(EverySystem, GivesTheSameAnswerTwice) {
   const PredictionInputs inputs = inputs_of(GetParam(), 4, "cifar10-quick");
-  EXPECT_EQ(predicted(inputs, 4).iteration_s, predicted(inputs, 4).iteration_s);
+  EXPECT_EQ(predicted_text(inputs, 4), predicted_text(inputs, 4));
 }
 
 TEST_P(EverySystem, AStragglerNeverHelps) {

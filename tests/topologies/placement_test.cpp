@@ -108,6 +108,7 @@ TEST(Servers, BesideTheWorkers) {
 
 TEST(Servers, FewOnesAreSpreadOverTheNodes) {
   Platform ri2 = load_platform("ri2");
+  place_ranks(ri2, "linear", "test");  // both devices of a node
   place_servers(ri2, {.workers = 8, .servers = 2, .own_nodes = false}, "--servers");
   EXPECT_EQ(node_of_slot(ri2, 8), 0);
   EXPECT_EQ(node_of_slot(ri2, 9), 2);
@@ -126,6 +127,7 @@ TEST(Servers, BareHosts) {
 
 TEST(Servers, NeedRoom) {
   Platform ri2 = load_platform("ri2");
+  place_ranks(ri2, "linear", "test");
   try {
     place_servers(ri2, {.workers = 39, .servers = 1, .own_nodes = true}, "--servers");
     FAIL() << "20 nodes hold 39 workers and no server";

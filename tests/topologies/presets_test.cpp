@@ -6,6 +6,7 @@
 
 #include "models/data_files.hpp"
 #include "tests/topologies/route_checks.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -197,9 +198,12 @@ TEST(Presets, StorageKeepsItsNumbers) {
               ElementsAre("hub0 -> node3/nic0", "node3/nic0 -> node3/cpu0"));
 }
 
-TEST(Presets, Ri2HasTwoDevicesANode) {
-  const Platform ri2 = load_platform("ri2");
+TEST(Presets, Ri2HasTwoDevicesANodeOfWhichOneIsUsed) {
+  Platform ri2 = load_platform("ri2");
   EXPECT_EQ(ri2.node_count, 20);
+  EXPECT_EQ(ri2.slot_count(), 20);
+  EXPECT_EQ(ri2.locality(ri2.endpoints[0], ri2.endpoints[1]), Locality::kInterNode);
+  place_ranks(ri2, "linear", "test");
   EXPECT_EQ(ri2.slot_count(), 40);
   EXPECT_EQ(ri2.locality(ri2.endpoints[0], ri2.endpoints[1]), Locality::kPeer);
   EXPECT_EQ(ri2.locality(ri2.endpoints[1], ri2.endpoints[2]), Locality::kInterNode);

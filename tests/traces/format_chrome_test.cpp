@@ -85,7 +85,7 @@ TEST(TimelineLabels, EveryTrackHasAName) {
   for (const Track track : {Track::kCompute, Track::kReduction, Track::kSend, Track::kReceive,
                             Track::kCopy, Track::kMainThread, Track::kHelperThread, Track::kHost})
     names.insert(name_of(track));
-  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(names.size(), static_cast<size_t>(kTrackCount));
   EXPECT_EQ(names.count(""), 0u);
 }
 

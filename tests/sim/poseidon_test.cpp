@@ -1,0 +1,346 @@
+// Poseidon: volumes by the paper's formulas and as simulated, what Algorithm 3 chooses, what wait-free
+// backpropagation, staleness, the three levels and the bandwidth manager do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "algorithms/poseidon_plan.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+constexpr double kForward_s = 6e-3;
+constexpr double kBackward_s = 12e-3;
+
+// AlexNet's fc6 to fc7, as the paper's example.
+const FactorCase kExample{.rows = 4096, .columns = 4096, .batch = 256, .workers = 4};
+
+const Schedule& schedule_of(const std::string& name) {
+  return Registry<Schedule>::find(name, "test");
+}
+
+TrainingStage stage_of(const std::string& name, std::int64_t parameter_bytes) {
+  return {.name = name,
+          .forward_s = kForward_s,
+          .backward_s = kBackward_s,
+          .parameter_bytes = parameter_bytes,
+          .tensor_bytes = {parameter_bytes}};
+}
+
+TrainingStage fully_connected(std::int64_t rows, std::int64_t columns) {
+  TrainingStage stage = stage_of("fc", rows * columns * 4);
+  stage.matrix_rows = rows;
+  stage.matrix_columns = columns;
+  return stage;
+}
+
+// Buffers are on the hosts of a star: nothing is staged, and software costs nothing.
+TrainingJob job_of(const Schedule& schedule, std::vector<TrainingStage> stages,
+                   const std::map<std::string, std::string>& options, int iterations = 4) {
+  TrainingJob job;
+  job.stages = std::move(stages);
+  job.iterations = iterations;
+  job.options = ScheduleOptions::parse(schedule.options, options, "test");
+  job.host.stages_through_host = false;
+  return job;
+}
+
+struct Cluster {
+  int workers = 1;
+  int servers = 1;
+};
+
+TrainingOutcome train(const Schedule& schedule, const TrainingJob& job, const Cluster& cluster,
+                      const ComputeNoise& noise = {}, Timeline* timeline = nullptr) {
+  const int ranks = cluster.workers + cluster.servers;
+  return simulate_training(
+      load_platform(star_of(ranks)), load_stack("ideal"), schedule,
+      std::vector<TrainingJob>(static_cast<size_t>(ranks), job),
+      {.workers = cluster.workers, .choices = {}, .timeline = timeline, .noise = noise});
+}
+
+double iteration_s(const Schedule& schedule, const TrainingJob& job, const Cluster& cluster,
+                   const ComputeNoise& noise = {}) {
+  return in_child([&] { return train(schedule, job, cluster, noise).iteration_s; });
+}
+
+std::vector<int> own_nodes(int ranks) {
+  std::vector<int> nodes(static_cast<size_t>(ranks));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+double total(const Traffic& traffic) {
+  double bytes = 0;
+  for (const auto& [pair, moved] : traffic.messages) bytes += moved;
+  return bytes;
+}
+
+// ---- volumes (section 4.3.1) ----
+
+TEST(PoseidonVolumes, PaperPrints18_9And134_2And75_5Million) {
+  EXPECT_EQ(paper_broadcast_values(kExample), 9.0 * 256 * 8192);  // 18.9 M
+  EXPECT_NEAR(paper_broadcast_values(kExample) / 1e6, 18.9, 0.05);
+  EXPECT_NEAR(full_matrix_values(kExample) / 1e6, 134.2, 0.05);
+  EXPECT_NEAR(factors_to_server_values(kExample) / 1e6, 75.5, 0.05);
+  // Every one of 4 workers sends to 3: 12 messages, where the paper counts 9.
+  EXPECT_EQ(broadcast_values(kExample), 12.0 * 256 * 8192);
+}
+
+TEST(PoseidonVolumes, SimulatedBytesAreTheFormulas) {
+  const Schedule& schedule = schedule_of("poseidon");
+  const std::map<std::string, double> values = {
+      {"factors", broadcast_values(kExample)},
+      {"matrices", full_matrix_values(kExample)},
+      {"factors-to-server", factors_to_server_values(kExample)},
+      {"auto", broadcast_values(kExample)}};
+  for (const auto& [way, expected] : values) {
+    TrainingJob job = job_of(schedule, {fully_connected(4096, 4096)}, {{"fc", way}});
+    job.batch = 256;
+    const double bytes =
+        in_child([&] { return train(schedule, job, {.workers = 4, .servers = 4}).bytes_sent; });
+    EXPECT_EQ(bytes / job.iterations / 4, expected) << way;
+    EXPECT_EQ(total(schedule.traffic(job, 4, own_nodes(8))), 4 * expected) << way;
+  }
+}
+
+// A bias goes through the server as a matrix does, whatever the weights do.
+TEST(PoseidonVolumes, BiasTakesTheWayOfTheMatrices) {
+  const Schedule& schedule = schedule_of("poseidon");
+  TrainingStage stage = fully_connected(100, 200);
+  stage.parameter_bytes += 400;
+  stage.tensor_bytes.push_back(400);
+  TrainingJob job = job_of(schedule, {stage}, {{"fc", "factors"}});
+  job.batch = 8;
+  EXPECT_EQ(total(schedule.traffic(job, 3, own_nodes(4))),
+            4.0 * 3 * 2 * 8 * (100 + 200) + 3.0 * 2 * 400);
+}
+
+// ---- Algorithm 3 ----
+
+// (P-1)^2 K (M+N) <= P K (M+N) + P M N with M = N = 4096, K = 256: (P-1)^2 <= 9 P, so up to P = 10.
+TEST(PoseidonChoice, CrossesOverWithTheWorkers) {
+  FactorCase layer = kExample;
+  layer.workers = 10;
+  EXPECT_EQ(choose_factor_path(layer), FactorPath::kBroadcast);
+  layer.workers = 11;
+  EXPECT_EQ(choose_factor_path(layer), FactorPath::kToServer);
+}
+
+// With 8 workers: 41 * 8192 K <= 8 * 4096^2, so up to K = 399.
+TEST(PoseidonChoice, CrossesOverWithTheBatch) {
+  const Schedule& schedule = schedule_of("poseidon");
+  for (const std::int64_t batch : {399, 400}) {
+    const FactorCase layer{.rows = 4096, .columns = 4096, .batch = batch, .workers = 8};
+    TrainingJob job = job_of(schedule, {fully_connected(4096, 4096)}, {{"fc", "auto"}});
+    job.batch = batch;
+    EXPECT_EQ(total(schedule.traffic(job, 8, own_nodes(16))),
+              4 * (batch == 399 ? broadcast_values(layer) : factors_to_server_values(layer)))
+        << batch;
+  }
+}
+
+// ---- reconstruction ----
+
+// One worker, no peers: its own product is left, 2 K M N = 2e9 operations at 1e12 a second.
+TEST(PoseidonReconstruction, TakesTheGpu) {
+  const Schedule& schedule = schedule_of("poseidon");
+  TrainingJob job = job_of(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
+  job.batch = 1000;
+  job.gpu_flops = 1e12;
+  EXPECT_NEAR(iteration_s(schedule, job, {}), kForward_s + kBackward_s + 2e-3, 1e-9);
+}
+
+// ---- wait-free backpropagation ----
+
+// The last layer's 12.5 MB take 1.001 ms each way, under 12 ms of backward pass of the layer below;
+// 125 MB take 10.001 ms each way, of which 12 ms are hidden.
+TEST(PoseidonWaitFree, HidesCommunicationUnderTheBackwardPass) {
+  const Schedule& schedule = schedule_of("poseidon");
+  const double compute_s = 2 * (kForward_s + kBackward_s);
+  const auto time_s = [&](std::int64_t bytes, const char* backpropagation) {
+    return iteration_s(schedule,
+                       job_of(schedule, {stage_of("low", 0), stage_of("high", bytes)},
+                              {{"backpropagation", backpropagation}}),
+                       {});
+  };
+  EXPECT_NEAR(time_s(12'500'000, "traditional"), compute_s + 2.002e-3, 1e-9);
+  EXPECT_NEAR(time_s(12'500'000, "wait-free"), compute_s, 1e-9);
+  EXPECT_NEAR(time_s(125'000'000, "traditional"), compute_s + 20.002e-3, 1e-9);
+  EXPECT_NEAR(time_s(125'000'000, "wait-free"), compute_s + 8.002e-3, 1e-9);
+}
+
+// ---- stale synchronous parallel ----
+
+const std::int64_t kLayerBytes = 40'000'000;  // 3.2 ms a way alone; 4 workers share 2 servers
+
+std::vector<TrainingStage> three_layers() {
+  return {stage_of("a", kLayerBytes), stage_of("b", kLayerBytes), stage_of("c", kLayerBytes)};
+}
+
+TEST(PoseidonStaleness, ZeroIsBulkSynchronous) {
+  ComputeNoise noise;
+  for (const double sigma : {0.0, 0.3}) {
+    noise.sigma = sigma;
+    const auto periods = [&](const std::string& name,
+                             const std::map<std::string, std::string>& options) {
+      const Schedule& schedule = schedule_of(name);
+      const TrainingJob job = job_of(schedule, three_layers(), options, 8);
+      return numbers_in_child(
+          [&] { return train(schedule, job, {.workers = 4, .servers = 2}, noise).periods_s; });
+    };
+    const std::vector<double> synchronous = periods("poseidon", {});
+    const std::vector<double> stale = periods("poseidon-ssp", {{"staleness", "0"}});
+    ASSERT_EQ(synchronous.size(), stale.size());
+    for (size_t i = 0; i < stale.size(); ++i)
+      EXPECT_NEAR(stale[i], synchronous[i], 1e-9 * synchronous[i]) << sigma << " " << i;
+  }
+}
+
+double stale_iteration_s(int staleness, const ComputeNoise& noise) {
+  const Schedule& schedule = schedule_of("poseidon-ssp");
+  const TrainingJob job =
+      job_of(schedule, three_layers(), {{"staleness", std::to_string(staleness)}}, 40);
+  return iteration_s(schedule, job, {.workers = 4, .servers = 2}, noise);
+}
+
+TEST(PoseidonStaleness, HidesCommunication) {
+  const double compute_s = 3 * (kForward_s + kBackward_s);
+  const double synchronous_s = stale_iteration_s(0, {});
+  EXPECT_GT(synchronous_s, compute_s + 5e-3);
+  EXPECT_NEAR(stale_iteration_s(1, {}), compute_s, 1e-6 * compute_s);
+  EXPECT_NEAR(stale_iteration_s(4, {}), compute_s, 1e-6 * compute_s);
+}
+
+// Noise makes another worker the slowest in every iteration; the more clocks they may be apart, the
+// less they wait. A worker that is always slow sets the pace whatever the bound.
+TEST(PoseidonStaleness, HidesPassingStragglersOnly) {
+  ComputeNoise noise;
+  noise.sigma = 0.5;
+  const double one_s = stale_iteration_s(1, noise);
+  const double eight_s = stale_iteration_s(8, noise);
+  EXPECT_LT(one_s, 0.95 * stale_iteration_s(0, noise));
+  EXPECT_LT(eight_s, one_s);
+
+  ComputeNoise straggler;
+  straggler.stragglers[2] = 1.5;
+  const double slow_s = 1.5 * 3 * (kForward_s + kBackward_s);
+  EXPECT_GT(stale_iteration_s(0, straggler), slow_s + 5e-3);
+  EXPECT_NEAR(stale_iteration_s(1, straggler), slow_s, 0.01 * slow_s);
+}
+
+// ---- three levels ----
+
+double between_nodes(const Traffic& traffic, const std::vector<int>& nodes) {
+  double bytes = 0;
+  for (const auto& [pair, moved] : traffic.messages)
+    if (nodes[static_cast<size_t>(pair.first)] != nodes[static_cast<size_t>(pair.second)])
+      bytes += moved;
+  return bytes;
+}
+
+TEST(PoseidonThreeLevels, FourGpusANodeMoveAQuarterBetweenNodes) {
+  const Schedule& schedule = schedule_of("poseidon");
+  const std::vector<int> nodes = {0, 0, 0, 0, 1, 1, 1, 1, 0, 1};  // the last two are servers
+  for (const char* way : {"matrices", "factors"}) {
+    const auto traffic = [&](const char* three_level) {
+      TrainingJob job = job_of(schedule, {stage_of("conv", 1 << 20), fully_connected(512, 512)},
+                               {{"fc", way}, {"three_level", three_level}});
+      job.batch = 16;
+      return schedule.traffic(job, 8, nodes);
+    };
+    EXPECT_EQ(4 * between_nodes(traffic("true"), nodes), between_nodes(traffic("false"), nodes))
+        << way;
+    EXPECT_TRUE(traffic("false").collectives.empty());
+    EXPECT_EQ(traffic("true").collectives.size(), way == std::string("matrices") ? 8U : 6U);
+  }
+}
+
+// ---- bandwidth manager ----
+
+struct Sent {
+  int rank;
+  double begin_s;
+  double bytes;
+  int label;
+};
+
+// All sends in the order of their starts: rank, start, bytes, number of the label.
+std::vector<Sent> sends_with(const std::map<std::string, std::string>& options) {
+  const Schedule& schedule = schedule_of("poseidon-managed");
+  const TrainingJob job = job_of(schedule, three_layers(), options, 3);
+  const std::vector<double> numbers = numbers_in_child([&] {
+    Timeline timeline;
+    train(schedule, job, {.workers = 2, .servers = 2}, {}, &timeline);
+    std::vector<double> list;
+    for (const Span& span : timeline.spans()) {
+      if (span.track != Track::kSend) continue;
+      const char layer = timeline.labels()[static_cast<size_t>(span.label)].back();
+      list.insert(list.end(), {static_cast<double>(span.rank), span.begin_s,
+                               static_cast<double>(span.bytes), static_cast<double>(layer)});
+    }
+    return list;
+  });
+  std::vector<Sent> sends;
+  for (size_t i = 0; i < numbers.size(); i += 4)
+    sends.push_back({static_cast<int>(numbers[i]), numbers[i + 1], numbers[i + 2],
+                     static_cast<int>(numbers[i + 3])});
+  std::stable_sort(sends.begin(), sends.end(),
+                   [](const Sent& a, const Sent& b) { return a.begin_s < b.begin_s; });
+  return sends;
+}
+
+TEST(PoseidonBandwidthManager, KeepsToItsBudget) {
+  constexpr double kBudget = 1e9;
+  for (const char* order : {"layer", "arrival", "magnitude"}) {
+    const std::vector<Sent> sends = sends_with({{"budget", "1GB"}, {"order", order}});
+    EXPECT_EQ(sends.size(), 3U * 2 * 2 * 3 * 2);  // clocks, workers, servers, layers, both ways
+    for (int rank = 0; rank < 4; ++rank) {
+      double may_start_s = 0;
+      for (const Sent& sent : sends) {
+        if (sent.rank != rank) continue;
+        EXPECT_GE(sent.begin_s, may_start_s - 1e-9) << order << " " << rank;
+        may_start_s = sent.begin_s + sent.bytes / kBudget;
+      }
+    }
+  }
+}
+
+// After all of the backward pass every layer waits: the top one, c, was first to come and is let
+// out; then the most urgent.
+TEST(PoseidonBandwidthManager, LetsTheMostUrgentOutFirst) {
+  const auto first_layers = [](const char* order) {
+    std::string layers;
+    for (const Sent& sent :
+         sends_with({{"budget", "1GB"}, {"order", order}, {"backpropagation", "traditional"}}))
+      if (sent.rank == 0 && layers.size() < 6) layers += static_cast<char>(sent.label);
+    return layers;
+  };
+  EXPECT_EQ(first_layers("layer"), "cababc");
+  EXPECT_EQ(first_layers("arrival"), "cbacba");
+}
+
+// ---- stack ----
+
+// One large message between two hosts: 12 Gbit/s where the link has 40, else the link's rate.
+TEST(PoseidonSockets, TcpIsTheLimitOnFastEthernet) {
+  const std::map<std::string, double> rates = {
+      {"susitna", 1.5e9}, {"susitna-ethernet-10g", 1.187e9}, {"susitna-ethernet-1g", 0.1187e9}};
+  for (const auto& [name, bytes_per_s] : rates) {
+    const CollectiveStep step{.op = CollectiveOp::kBroadcast,
+                              .bytes = 256 << 20,
+                              .label = "one message",
+                              .on_host = true};
+    const double time_s = in_child([&, platform = name] {
+      return simulate_collective(load_platform(platform), load_stack("poseidon-sockets"), step, 2,
+                                 {})
+          .time_s;
+    });
+    EXPECT_NEAR(static_cast<double>(step.bytes) / time_s, bytes_per_s, 0.01 * bytes_per_s) << name;
+  }
+}
+
+}  // namespace
+}  // namespace forescale::testing

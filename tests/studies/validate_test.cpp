@@ -1,0 +1,263 @@
+// Claims files, what is simulated for them, errors and the summary.
+#include "studies/validate.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+ValidationChoice chosen(std::vector<std::string> papers, std::vector<std::string> ids,
+                        std::vector<std::string> roles) {
+  return {.papers = std::move(papers),
+          .ids = std::move(ids),
+          .roles = std::move(roles),
+          .range = false};
+}
+
+class ClaimsFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "forescale_claims_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  ClaimFile load(const json& document) const {
+    const std::string file = folder_ + "/mine.json";
+    std::ofstream(file) << document.dump();
+    return load_claims(file);
+  }
+
+  void expect_refused(const json& document, const std::string& path, const std::string& part) const {
+    try {
+      load(document);
+      ADD_FAILURE() << path;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.parts().source, HasSubstr("mine.json"));
+      EXPECT_EQ(error.parts().path, path) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr(part));
+    }
+  }
+
+ private:
+  std::string folder_;
+};
+
+// Two hosts with the papers' alpha-beta model: 1 us + bytes / 1 GB/s a message.
+json two_hosts() {
+  return json::parse(R"({
+    "format": "forescale-claims-1", "paper": "mine", "title": "A paper of mine",
+    "rules": {"size": {"input": "message size", "value": "1 kB", "rule": "the smallest"}},
+    "requests": {
+      "tree": {"collective": {"platform": "star:hosts=8,bandwidth=1GB/s,latency=1us",
+                              "op": "broadcast", "algorithm": "binomial"}, "omitted": ["size"]},
+      "again": {"extends": "tree"},
+      "flat": {"extends": "tree", "collective": {"algorithm": "flat"}}},
+    "claims": [
+      {"id": "Mine-1", "section": "1", "claim": "two ranks", "role": "prediction",
+       "qualifier": "exact", "measured": 1e-6, "unit": "s",
+       "formula": {"collective": "tree", "ranks": 2, "bytes": "1000"}},
+      {"id": "Mine-2", "section": "2", "claim": "tree over flat", "role": "ordering",
+       "qualifier": "ordering",
+       "ordering": [{"text": "flat slower", "falling": [
+         {"collective": "flat", "ranks": 8, "bytes": "1000"},
+         {"collective": "again", "ranks": 8, "bytes": "1000"}]}]},
+      {"id": "Mine-3", "section": "3", "claim": "no such machine", "role": "not predictable",
+       "qualifier": "exact", "measured": "fast", "reason": "it was never built"}]})");
+}
+
+TEST_F(ClaimsFile, IsSimulatedAndCompared) {
+  const Validation validation = validate({load(two_hosts())}, {});
+  ASSERT_EQ(validation.rows.size(), 3U);
+  const ValidationRow& time = validation.rows[0];
+  EXPECT_NEAR(time.predicted.value(), 2e-6, 1e-12);  // 1 us + 1000 bytes at 1 GB/s
+  EXPECT_NEAR(time.error_percent.value(), 100, 1e-6);
+  EXPECT_TRUE(is_miss(time));
+  EXPECT_THAT(time.commands, Contains(HasSubstr("--algorithm binomial --ranks 2 --bytes 1000")));
+  // Seven messages in turn are slower than three rounds.
+  EXPECT_TRUE(validation.rows[1].right.value());
+  EXPECT_EQ(validation.rows[1].steps[0].values.size(), 2U);
+  EXPECT_FALSE(validation.rows[2].predicted.has_value());
+  // `again` is `tree`: 2 and 8 ranks of the tree and the flat broadcast.
+  EXPECT_EQ(validation.runs, 3U);
+  // Both that use the omitted size say so, of each other too.
+  EXPECT_EQ(time.claim.omitted, std::vector<std::string>{"size"});
+  EXPECT_EQ(time.shared_with, std::vector<std::string>{"Mine-2"});
+  ASSERT_EQ(validation.rules.size(), 1U);
+  const json document = to_json(validation);
+  EXPECT_EQ(document["format"], "forescale-validation-1");
+  EXPECT_NEAR(document["rows"][0]["error"].get<double>(), 1, 1e-8);
+  EXPECT_EQ(document["rows"][2]["measured"], "fast");
+  EXPECT_EQ(document["summary"]["mine"]["scored"], 1);
+}
+
+TEST_F(ClaimsFile, ARunThatFailsLeavesTheOthers) {
+  json document = two_hosts();
+  document["requests"]["flat"]["collective"]["platform"] = "star:hosts=0,bandwidth=1GB/s,latency=1us";
+  const Validation validation = validate({load(document)}, {});
+  EXPECT_TRUE(validation.rows[0].predicted.has_value());
+  EXPECT_THAT(validation.rows[1].failure, HasSubstr("hosts"));
+  EXPECT_FALSE(validation.rows[1].right.has_value());
+  EXPECT_EQ(validation.summaries[0].failed, 1);
+}
+
+TEST_F(ClaimsFile, ChoosesByPaperIdAndRole) {
+  const std::vector<ClaimFile> files{load(two_hosts())};
+  EXPECT_EQ(validate(files, chosen({"mine"}, {"Mine-3"}, {})).rows.size(), 1U);
+  EXPECT_EQ(validate(files, chosen({}, {}, {"not predictable"})).rows[0].claim.id, "Mine-3");
+  EXPECT_THROW(validate(files, chosen({"yours"}, {}, {})), InputError);
+  EXPECT_THROW(validate(files, chosen({}, {"Mine-4"}, {})), InputError);
+  EXPECT_THROW(validate(files, chosen({}, {}, {"predictions"})), InputError);
+}
+
+TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
+  json document = two_hosts();
+  document["series"] = json::parse(R"([{"id": "tree-2", "claim": "two ranks", "request": "tree",
+    "ranks": 2, "source": "somebody's table", "unit": "s",
+    "measured": {"1000": 3e-6, "9000": 20e-6}}])");
+  const Validation validation = validate({load(document)}, chosen({}, {"tree-2-1000", "tree-2-9000"}, {}));
+  EXPECT_EQ(validation.rows[0].claim.role, Role::kCalibration);
+  EXPECT_NEAR(validation.rows[0].predicted.value(), 3e-6, 1e-15);
+  EXPECT_EQ(validation.rows[1].claim.role, Role::kPrediction);
+  // 3 us times (1 + 9) us over (1 + 1) us.
+  EXPECT_NEAR(validation.rows[1].predicted.value(), 15e-6, 1e-12);
+  EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
+}
+
+TEST_F(ClaimsFile, ComputeIsScaledToTheMeasuredThroughput) {
+  json document = two_hosts();
+  document["requests"] = json::parse(R"({"train": {"predict": {"platform": "cluster-b",
+    "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
+  document["claims"] = json::array();
+  document["series"] = json::parse(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
+    "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
+  const Validation validation = validate({load(document)}, {});
+  EXPECT_NEAR(validation.rows[0].predicted.value(), 250, 0.3);
+  EXPECT_NE(validation.rows[0].compute_scale, 1);
+  EXPECT_EQ(validation.rows[0].compute_scale, validation.rows[1].compute_scale);
+  EXPECT_LT(validation.rows[1].predicted.value(), 500);
+}
+
+TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
+  const auto wrong = [&](const std::string& pointer, const json& value, const std::string& path,
+                         const std::string& part) {
+    json document = two_hosts();
+    document[json::json_pointer(pointer)] = value;
+    expect_refused(document, path, part);
+  };
+  wrong("/format", "forescale-claims-2", "/format", "forescale-claims-1");
+  wrong("/claims/0/role", "predicted", "/claims/0/role", "prediction");
+  wrong("/claims/0/qualifier", "about", "/claims/0/qualifier", "approximately");
+  wrong("/claims/0/measured", json::array({2, 1}), "/claims/0/measured", "[low, high]");
+  wrong("/claims/0/formula/ranks", 0, "/claims/0/formula/ranks", "must be >= 1");
+  wrong("/requests/again/extends", "tre", "/requests/again/extends", "tree");
+  wrong("/requests/again/extends", "again", "/requests/again", "extends itself");
+  wrong("/requests/tree/collective/op", "brodcast", "/requests/tree/collective/op", "broadcast");
+  wrong("/requests/tree/predict", json::object(), "/requests/tree/predict/platform", "required");
+  wrong("/claims/1/ordering/0/equal", json::array({1, 2}), "/claims/1/ordering/0", "either");
+  wrong("/rules/size/why", "x", "/rules/size/why", "unknown");
+  wrong("/claims/1/id", "Mine-1", "", "two claims");
+  wrong("/claims/0/omitted", json::array({"sizes"}), "", "no rule");
+  wrong("/claims/0/formula/collective", "bush", "", "bush is no request");
+  json document = two_hosts();
+  document["claims"][2].erase("reason");
+  expect_refused(document, "/claims/2/reason", "required");
+}
+
+Claim claim_of(const std::string& qualifier, std::vector<double> measured,
+               const std::string& unit = "x") {
+  Claim claim;
+  claim.qualifier = qualifier;
+  claim.measured = std::move(measured);
+  claim.unit = unit;
+  return claim;
+}
+
+TEST(Validate, ErrorsOfNumbersRangesAndImprovements) {
+  EXPECT_NEAR(error_percent(claim_of("exact", {2.5}), 3), 20, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 11), 0, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 4), -20, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 34), 100, 1e-12);
+  // 20 % less time is 1.25 times as fast, 50 % twice: 60 % more.
+  EXPECT_NEAR(error_percent(claim_of("exact", {20}, "% less time"), 50), 60, 1e-12);
+}
+
+ValidationRow row_of(Role role, std::optional<double> error) {
+  ValidationRow row;
+  row.claim.role = role;
+  row.error_percent = error;
+  return row;
+}
+
+TEST(Validate, SummaryCountsPredictionsOnly) {
+  std::vector<ValidationRow> rows{
+      row_of(Role::kPrediction, 10), row_of(Role::kPrediction, -40), row_of(Role::kPrediction, 15),
+      row_of(Role::kPrediction, -20), row_of(Role::kCalibration, 90), row_of(Role::kArithmetic, 80)};
+  rows.push_back(row_of(Role::kPrediction, std::nullopt));
+  rows.back().failure = "no such system";
+  rows.push_back(row_of(Role::kOrdering, std::nullopt));
+  rows.back().right = false;
+  rows.push_back(row_of(Role::kOrdering, std::nullopt));
+  rows.back().right = true;
+  std::vector<const ValidationRow*> pointers;
+  for (const ValidationRow& row : rows) pointers.push_back(&row);
+  const ValidationSummary summary = summarise("mine", pointers);
+  EXPECT_EQ(summary.rows, 9);
+  EXPECT_EQ(summary.scored, 4);
+  EXPECT_EQ(summary.failed, 1);
+  EXPECT_DOUBLE_EQ(summary.median_error_percent, 17.5);
+  EXPECT_DOUBLE_EQ(summary.within_15_percent, 0.5);
+  EXPECT_DOUBLE_EQ(summary.within_30_percent, 0.75);
+  EXPECT_EQ(summary.orderings_right, 1);
+  EXPECT_EQ(summary.orderings_wrong, 1);
+  EXPECT_EQ(summary.roles.at("prediction"), 5);
+}
+
+// Every number of the five papers has its row.
+TEST(Claims, AreComplete) {
+  std::set<std::string> ids;
+  int open = 0;
+  for (const ClaimFile& file : load_all_claims())
+    for (const Claim& claim : file.claims)
+      if (file.paper == "open")
+        ++open;
+      else
+        ids.insert(claim.id);
+  std::set<std::string> expected;
+  for (const auto& [paper, count] : {std::pair{"SCaffe", 37}, std::pair{"CaffeGPI", 21},
+                                     std::pair{"TFMPI", 16}, std::pair{"Poseidon", 43},
+                                     std::pair{"MXNetMPI", 6}})
+    for (int i = 1; i <= count; ++i) expected.insert(fmt::format("{}-{:02}", paper, i));
+  EXPECT_EQ(ids, expected);
+  EXPECT_EQ(ids.size(), 123U);
+  EXPECT_GE(open, 30);
+}
+
+// Counts and formulas need no simulation, and agree with the papers but where these are wrong.
+TEST(Claims, ArithmeticAgreesUnlessThePaperContradictsItself) {
+  const Validation validation = validate(load_all_claims(), chosen({}, {}, {"arithmetic"}));
+  EXPECT_EQ(validation.runs, 0U);
+  for (const ValidationRow& row : validation.rows) {
+    ASSERT_TRUE(row.error_percent.has_value()) << row.claim.id;
+    if (row.claim.contradiction.empty()) {
+      EXPECT_LT(std::abs(*row.error_percent), 5) << row.claim.id;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forescale
