@@ -25,7 +25,8 @@ class PoseidonRank {
   PoseidonRank(const Worker& worker, const TrainingJob& job, const PoseidonSettings& settings);
 
  protected:
-  // Sends by the bandwidth manager, if there is one: within the budget, the most urgent first.
+  // Sends by the bandwidth manager, if there is one: handed over at the budget's rate, one message
+  // after the other, the most urgent of those that wait first.
   void send(Worker& thread, const MessageStep& step, size_t layer, std::vector<Request>& sent);
   MessageStep message(int peer, std::int64_t bytes, int tag, Phase phase, const std::string& what,
                       size_t layer) const;

@@ -78,6 +78,12 @@ JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                       .constraint = fmt::format("must be complete JSON: {} at {}",
                                                 cut ? "the text ends too early" : "syntax error",
                                                 position(text, error.byte))});
+  } catch (const json::out_of_range& error) {
+    throw InputError({.source = file,
+                      .path = "",
+                      .value = "",
+                      .constraint = std::string("must hold numbers that a double can hold: ") +
+                                    error.what()});
   }
 }
 

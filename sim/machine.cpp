@@ -48,8 +48,10 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
     for (size_t i = 0; i < stack.paths.size(); ++i) {
       const PathRule& rule = stack.paths[i];
       const auto index = static_cast<std::int32_t>(i);
-      if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, device, index});
-      if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, device, index});
+      const bool host_buffers = rule.buffers == BufferPlace::kHost && platform.has_gpus();
+      const int capped = host_buffers ? platform.host_of(device) : device;
+      if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, capped, index});
+      if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, capped, index});
       for (int channel = 0; rule.connection_cap.value > 0 && channel < stack.channels; ++channel)
         add({ResourceKind::kConnection, device, index, channel});
     }

@@ -30,15 +30,30 @@ std::map<std::string, double> mean_by_name(const std::vector<Attribution>& attri
   return mean;
 }
 
+// The largest share's compute; where ranks go at their own pace, all images over the sum of rates.
+Bound compute_bound(const TrainingRun& run, bool asynchronous) {
+  double largest_s = 0;
+  double images = 0;
+  double images_per_s = 0;
+  for (int rank = 0; rank < run.workers; ++rank) {
+    const TrainingJob& job = run.jobs[static_cast<size_t>(rank)];
+    double compute_s = 0;
+    for (const TrainingStage& stage : job.stages) compute_s += stage.forward_s + stage.backward_s;
+    largest_s = std::max(largest_s, compute_s);
+    images += static_cast<double>(job.batch);
+    images_per_s += static_cast<double>(job.batch) / compute_s;
+  }
+  if (asynchronous) return {images / images_per_s, "compute of all shares"};
+  return {largest_s, "compute of the largest share"};
+}
+
 // An iteration lasts at least as long as the largest share's compute, its collectives of one kind,
 // or its messages, whichever is longest: a schedule may overlap all.
 Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
   const TrainingJob& job = run.jobs.front();  // the largest share
   Bound bound;
   if (inputs.noise.none()) {  // else kernels may be faster than the table says
-    for (const TrainingStage& stage : job.stages)
-      bound.time_s += stage.forward_s + stage.backward_s;
-    bound.reason = "compute of the largest share";
+    bound = compute_bound(run, inputs.schedule->is_asynchronous);
   }
   const Lanes lanes(run.platform, inputs.stack);
   const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);

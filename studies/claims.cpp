@@ -202,36 +202,32 @@ void check_kind(const Formula& formula, const ClaimFile& file, const JsonInput& 
   }
 }
 
-// Names that are used exist; a claim omits what its requests omit.
-void connect(const JsonInput& in, ClaimFile& file) {
+// Names that are used exist, ids once; a claim omits what its requests omit. `origins`: where each
+// claim was read.
+void connect(const JsonInput& in, const std::vector<JsonInput>& origins, ClaimFile& file) {
   std::set<std::string> rules;
   for (const OmissionRule& rule : file.rules) rules.insert(rule.key);
-  const auto check_rule = [&](const std::string& key, const std::string& user) {
-    if (!rules.contains(key)) in.fail(fmt::format("{} omits \"{}\", which is no rule", user, key));
+  const auto check_rule = [&](const std::string& key, const JsonInput& user) {
+    if (!rules.contains(key)) user.fail("omits \"" + key + "\", which is no rule of this file");
   };
-  for (const auto& [name, request] : file.requests)
-    for (const std::string& key : request.omitted) check_rule(key, name);
-  for (Claim& claim : file.claims) {
+  if (const auto requests = in.find("requests"))
+    for (const std::string& name : requests->keys())
+      for (const std::string& key : file.requests.at(name).omitted)
+        check_rule(key, requests->at(name));
+  std::set<std::string> ids;
+  for (size_t i = 0; i < file.claims.size(); ++i) {
+    Claim& claim = file.claims[i];
+    const JsonInput& origin = origins[i];
+    if (!ids.insert(claim.id).second) origin.fail("has the id of another claim, " + claim.id);
     std::set<std::string> omitted(claim.omitted.begin(), claim.omitted.end());
-    for (const std::string& key : omitted) check_rule(key, claim.id);
-    if (claim.formula) check_kind(*claim.formula, file, in);
+    for (const std::string& key : omitted) check_rule(key, origin);
+    if (claim.formula) check_kind(*claim.formula, file, origin);
     for (const OrderingStep& step : claim.ordering)
-      for (const Formula& operand : step.operands) check_kind(operand, file, in);
+      for (const Formula& operand : step.operands) check_kind(operand, file, origin);
     for (const std::string& name : requests_of(claim))
       for (const std::string& key : file.requests.at(name).omitted) omitted.insert(key);
     claim.omitted.assign(omitted.begin(), omitted.end());
   }
-}
-
-void check_ids(const std::vector<ClaimFile>& files) {
-  std::set<std::string> ids;
-  for (const ClaimFile& file : files)
-    for (const Claim& claim : file.claims)
-      if (!ids.insert(claim.id).second)
-        throw InputError({.source = kFolder,
-                          .path = "",
-                          .value = claim.id,
-                          .constraint = "is the id of two claims"});
 }
 
 }  // namespace
@@ -280,13 +276,18 @@ ClaimFile load_claims(const std::string& file_name) {
                             .rule = rule.at("rule").string()});
     }
   if (const auto requests = in.find("requests")) file.requests = read_requests(*requests);
+  std::vector<JsonInput> origins;
   if (const auto claims = in.find("claims"))
-    for (const JsonInput& claim : claims->elements())
+    for (const JsonInput& claim : claims->elements()) {
       file.claims.push_back(read_claim(claim, file));
+      origins.push_back(claim);
+    }
   if (const auto series = in.find("series"))
-    for (const JsonInput& one : series->elements()) read_series(one, file);
-  connect(in, file);
-  check_ids({file});
+    for (const JsonInput& one : series->elements()) {
+      read_series(one, file);
+      origins.resize(file.claims.size(), one);
+    }
+  connect(in, origins, file);
   return file;
 }
 
@@ -294,7 +295,14 @@ std::vector<ClaimFile> load_all_claims() {
   std::vector<ClaimFile> files;
   for (const std::string& name : catalogue(kFolder))
     files.push_back(load_claims(find_data_file(kFolder, name, "validate")));
-  check_ids(files);
+  std::set<std::string> ids;
+  for (const ClaimFile& file : files)
+    for (const Claim& claim : file.claims)
+      if (!ids.insert(claim.id).second)
+        throw InputError({.source = kFolder,
+                          .path = "",
+                          .value = claim.id,
+                          .constraint = "is the id of claims in two files"});
   return files;
 }
 

@@ -55,7 +55,7 @@ const bool kRegistered = Registry<Schedule>::add(
          [](const TrainingJob& job, int workers, const std::vector<int>& nodes) {
            return poseidon_traffic(job, workers, nodes, settings_of(job));
          },
-     .iterations = 3});
+     .iterations = 4});
 
 }  // namespace
 }  // namespace forescale

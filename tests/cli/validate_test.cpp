@@ -27,7 +27,8 @@ TEST(ValidateCommand, WritesTheSameJsonToAFile) {
 }
 
 TEST(ValidateCommand, SimulatesWhatARowNeeds) {
-  const nlohmann::json document = expect_answer("validate --id SCaffe-24,CaffeGPI-19 --json").json();
+  const nlohmann::json document =
+      expect_answer("validate --id SCaffe-24,CaffeGPI-19 --json").json();
   EXPECT_EQ(document["runs"], 2);  // one and four nodes of CaffeGPI; SCaffe-24 is arithmetic
   for (const nlohmann::json& row : document["rows"]) EXPECT_EQ(row["failure"], "") << row["id"];
 }

@@ -213,5 +213,14 @@ TEST(JsonText, MissingFileIsNamed) {
             "no/such.json: cannot be opened for reading");
 }
 
+TEST(JsonInputText, ANumberBeyondADoubleIsAnInputError) {
+  try {
+    JsonInput::from_text(R"({"x": 1e999})", "big.json");
+    FAIL() << "1e999 is no double";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("big.json"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace forescale

@@ -2,6 +2,8 @@
 // is said there; everything else in those files is assumed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "algorithms/schedule.hpp"
 #include "sim/lanes.hpp"
 #include "tests/sim/simulations.hpp"
@@ -41,9 +43,14 @@ TEST(GrpcMicrobenchmark, ATensorMovesAt800MBPerS) {
   EXPECT_NEAR(tensor_rate("grpc-ipoib", kTensorBytes), 800e6, 0.15 * 800e6);
 }
 
-// Calibrated on this figure, which is rounded: 10 %.
+// Calibrated on this figure of the same issue, which is rounded: 10 %. GPU to GPU across nodes.
 TEST(GrpcMicrobenchmark, ATensorMovesAt3400MBPerSWithGdr) {
-  EXPECT_NEAR(tensor_rate("grpc-gdr", kTensorBytes), 3.4e9, 0.1 * 3.4e9);
+  const Platform platform = load_platform("owens");
+  const Stack stack = load_stack("grpc-gdr");
+  const Lanes lanes(platform, stack);
+  const LaneCost cost = lanes.cost(lanes.lane(0, 1, BufferPlace::kGpu, kTensorBytes), kTensorBytes);
+  const double time_s = cost.hold_s + kTensorBytes / cost.bandwidth_bytes_per_s + cost.deliver_s;
+  EXPECT_NEAR(kTensorBytes / time_s, 3.4e9, 0.1 * 3.4e9);
 }
 
 // "Up to 4.1 times" (HiPC 2018): calibrated on it; the copies that it saves come on top.
@@ -73,15 +80,21 @@ TEST(ZeroMqMicrobenchmark, LiesWithinTheMeasuredRates) {
 
 // osu_bw and osu_latency between hosts of daint:gpu, Cray MPICH: 9607 MB/s and 1.30 us
 // (reframe-hpc/reframe, cscs-checks/microbenchmarks/osu/osu_tests.py, commit 099e1c31). The
-// platform's link is assumed from Aries' design: 5 %. Latency: the sum of assumed parts, 40 %.
+// platform's link is assumed from Aries' design: 5 %. Latency: between the nearest of 64 nodes
+// drawn from the whole machine, the sum of assumed parts, 30 %.
 TEST(CrayMpichMicrobenchmark, HostsOfPizDaint) {
   const Platform platform = load_platform("piz-daint");
   const Stack stack = load_stack("grpc-mpi-aries");
   const Lanes lanes(platform, stack);
-  const LaneCost large = lanes.cost(lanes.lane(0, 4, BufferPlace::kHost, 4 << 20), 4 << 20);
+  constexpr std::int64_t kLarge = 4 << 20;
+  const LaneCost large = lanes.cost(lanes.lane(0, 1, BufferPlace::kHost, kLarge), kLarge);
   EXPECT_NEAR(large.bandwidth_bytes_per_s, 9.607e9, 0.05 * 9.607e9);
-  const LaneCost small = lanes.cost(lanes.lane(0, 4, BufferPlace::kHost, 8), 8);
-  EXPECT_NEAR(small.hold_s + small.o_recv_s + small.deliver_s, 1.30e-6, 0.4 * 1.30e-6);
+  double latency_s = 1;
+  for (int slot = 1; slot < 64; ++slot) {
+    const LaneCost small = lanes.cost(lanes.lane(0, slot, BufferPlace::kHost, 8), 8);
+    latency_s = std::min(latency_s, small.hold_s + small.o_recv_s + small.deliver_s);
+  }
+  EXPECT_NEAR(latency_s, 1.30e-6, 0.3 * 1.30e-6);
 }
 
 }  // namespace

@@ -94,8 +94,7 @@ TEST(Formula, LeastGivesTheKey) {
 
 TEST(Formula, FactsOfNetworks) {
   EXPECT_NEAR(value_of(R"({"model": "alexnet", "fact": "parameters"})"), 60965224, 0.5);
-  const double convolutions =
-      value_of(R"({"model": "alexnet", "fact": "convolution_parameters"})");
+  const double convolutions = value_of(R"({"model": "alexnet", "fact": "convolution_parameters"})");
   const double connected =
       value_of(R"({"model": "alexnet", "fact": "fully_connected_parameters"})");
   EXPECT_DOUBLE_EQ(convolutions + connected, 60965224);

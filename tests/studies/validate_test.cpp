@@ -42,7 +42,8 @@ class ClaimsFile : public ::testing::Test {
     return load_claims(file);
   }
 
-  void expect_refused(const json& document, const std::string& path, const std::string& part) const {
+  void expect_refused(const json& document, const std::string& path,
+                      const std::string& part) const {
     try {
       load(document);
       ADD_FAILURE() << path;
@@ -107,7 +108,8 @@ TEST_F(ClaimsFile, IsSimulatedAndCompared) {
 
 TEST_F(ClaimsFile, ARunThatFailsLeavesTheOthers) {
   json document = two_hosts();
-  document["requests"]["flat"]["collective"]["platform"] = "star:hosts=0,bandwidth=1GB/s,latency=1us";
+  document["requests"]["flat"]["collective"]["platform"] =
+      "star:hosts=0,bandwidth=1GB/s,latency=1us";
   const Validation validation = validate({load(document)}, {});
   EXPECT_TRUE(validation.rows[0].predicted.has_value());
   EXPECT_THAT(validation.rows[1].failure, HasSubstr("hosts"));
@@ -129,7 +131,8 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   document["series"] = json::parse(R"([{"id": "tree-2", "claim": "two ranks", "request": "tree",
     "ranks": 2, "source": "somebody's table", "unit": "s",
     "measured": {"1000": 3e-6, "9000": 20e-6}}])");
-  const Validation validation = validate({load(document)}, chosen({}, {"tree-2-1000", "tree-2-9000"}, {}));
+  const Validation validation =
+      validate({load(document)}, chosen({}, {"tree-2-1000", "tree-2-9000"}, {}));
   EXPECT_EQ(validation.rows[0].claim.role, Role::kCalibration);
   EXPECT_NEAR(validation.rows[0].predicted.value(), 3e-6, 1e-15);
   EXPECT_EQ(validation.rows[1].claim.role, Role::kPrediction);
@@ -170,9 +173,9 @@ TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
   wrong("/requests/tree/predict", json::object(), "/requests/tree/predict/platform", "required");
   wrong("/claims/1/ordering/0/equal", json::array({1, 2}), "/claims/1/ordering/0", "either");
   wrong("/rules/size/why", "x", "/rules/size/why", "unknown");
-  wrong("/claims/1/id", "Mine-1", "", "two claims");
-  wrong("/claims/0/omitted", json::array({"sizes"}), "", "no rule");
-  wrong("/claims/0/formula/collective", "bush", "", "bush is no request");
+  wrong("/claims/1/id", "Mine-1", "/claims/1", "another claim");
+  wrong("/claims/0/omitted", json::array({"sizes"}), "/claims/0", "no rule");
+  wrong("/claims/0/formula/collective", "bush", "/claims/0", "bush is no request");
   json document = two_hosts();
   document["claims"][2].erase("reason");
   expect_refused(document, "/claims/2/reason", "required");
@@ -204,9 +207,9 @@ ValidationRow row_of(Role role, std::optional<double> error) {
 }
 
 TEST(Validate, SummaryCountsPredictionsOnly) {
-  std::vector<ValidationRow> rows{
-      row_of(Role::kPrediction, 10), row_of(Role::kPrediction, -40), row_of(Role::kPrediction, 15),
-      row_of(Role::kPrediction, -20), row_of(Role::kCalibration, 90), row_of(Role::kArithmetic, 80)};
+  std::vector<ValidationRow> rows{row_of(Role::kPrediction, 10),  row_of(Role::kPrediction, -40),
+                                  row_of(Role::kPrediction, 15),  row_of(Role::kPrediction, -20),
+                                  row_of(Role::kCalibration, 90), row_of(Role::kArithmetic, 80)};
   rows.push_back(row_of(Role::kPrediction, std::nullopt));
   rows.back().failure = "no such system";
   rows.push_back(row_of(Role::kOrdering, std::nullopt));
@@ -238,9 +241,9 @@ TEST(Claims, AreComplete) {
       else
         ids.insert(claim.id);
   std::set<std::string> expected;
-  for (const auto& [paper, count] : {std::pair{"SCaffe", 37}, std::pair{"CaffeGPI", 21},
-                                     std::pair{"TFMPI", 16}, std::pair{"Poseidon", 43},
-                                     std::pair{"MXNetMPI", 6}})
+  for (const auto& [paper, count] :
+       {std::pair{"SCaffe", 37}, std::pair{"CaffeGPI", 21}, std::pair{"TFMPI", 16},
+        std::pair{"Poseidon", 43}, std::pair{"MXNetMPI", 6}})
     for (int i = 1; i <= count; ++i) expected.insert(fmt::format("{}-{:02}", paper, i));
   EXPECT_EQ(ids, expected);
   EXPECT_EQ(ids.size(), 123U);
