@@ -79,11 +79,11 @@ JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                                                 cut ? "the text ends too early" : "syntax error",
                                                 position(text, error.byte))});
   } catch (const json::out_of_range& error) {
-    throw InputError({.source = file,
-                      .path = "",
-                      .value = "",
-                      .constraint = std::string("must hold numbers that a double can hold: ") +
-                                    error.what()});
+    throw InputError(
+        {.source = file,
+         .path = "",
+         .value = "",
+         .constraint = std::string("must hold numbers that a double can hold: ") + error.what()});
   }
 }
 

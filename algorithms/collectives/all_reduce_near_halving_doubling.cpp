@@ -6,40 +6,13 @@
 // closed form for unequal ones.
 #include <utility>
 
-#include "algorithms/halving_pieces.hpp"
+#include "algorithms/near_halving_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-// Blocks [first, first + length) that a core member works on: halved at every step.
-struct Share {
-  int first = 0;
-  int length = 0;
-  Share half(bool upper) const {
-    return {.first = first + (upper ? length / 2 : 0), .length = length / 2};
-  }
-  ByteRange range(const Blocks& blocks) const { return blocks.span(first, length); }
-};
-
-OpStream reduce_scatter(FoldedGroup group, int core, Blocks blocks) {
-  Share share = {.first = 0, .length = group.core_count};
-  int after = 0;
-  for (int distance = 1; distance < group.core_count; distance *= 2) {
-    const int partner = group.rank_of(core ^ distance);
-    const bool upper = (core & distance) != 0;
-    const ByteRange outgoing = share.half(!upper).range(blocks);
-    share = share.half(upper);
-    if (outgoing.bytes > 0) co_yield send(partner, outgoing, after);
-    if (share.range(blocks).bytes == 0) continue;
-    co_yield recv_reduce(partner, share.range(blocks));
-    after = 1;
-  }
-}
-
 OpStream allgather(FoldedGroup group, int core, Blocks blocks) {
-  Share share = {.first = 0, .length = group.core_count};
-  for (int distance = 1; distance < group.core_count; distance *= 2)
-    share = share.half((core & distance) != 0);
+  Share share = near_share(group, core);
   int after = 0;
   for (int distance = group.core_count / 2; distance > 0; distance /= 2) {
     const int partner = group.rank_of(core ^ distance);
@@ -65,7 +38,7 @@ OpStream plan(CollectiveCall call, int rank) {
   const Blocks blocks = core_blocks(call, group);
   OpStream core;
   if (group.in_core(rank))
-    core = in_sequence(reduce_scatter(group, group.core_of(rank), blocks),
+    core = in_sequence(near_reduce_scatter(group, group.core_of(rank), blocks),
                        allgather(group, group.core_of(rank), blocks));
   return before_fold_out(group, rank, whole, after_fold_in(group, rank, whole, std::move(core)));
 }
