@@ -124,8 +124,8 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
-                 "latency_holds_ports", "progress", "reduction", "host_reduction", "paths",
-                 "selection", "service"});
+                 "packet_limit_bytes", "latency_holds_ports", "progress", "reduction",
+                 "host_reduction", "paths", "selection", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -145,6 +145,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   stack.description = in.at("description").string();
   if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
   if (states("eager_limit_bytes")) stack.eager_limit = in.at("eager_limit_bytes").bytes();
+  if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))
     stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
   if (states("progress"))

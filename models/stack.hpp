@@ -97,6 +97,9 @@ struct Stack {
   std::string description;
   int channels = 1;  // sends, and receives, in progress at a rank at once
   Bytes eager_limit;
+  // Eager messages up to here take their time but load no link: for systems that send very many
+  // small ones beside few large ones, which would be simulated ten times as long otherwise.
+  Bytes packet_limit;
   bool latency_holds_ports = false;
   Progress progress = Progress::kHardware;
   ReductionRule reduction;       // of buffers that live on GPUs

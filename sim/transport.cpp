@@ -11,11 +11,13 @@ namespace forescale {
 
 namespace {
 
-constexpr std::int64_t kPacketBytes = 8192;
+constexpr std::int64_t kControlBytes = 8192;
 
-// A request or a notification of a packet or two slips in between the others: no flow, for which
-// all others would be solved anew.
-bool is_packet(const MessagePost& post) { return post.control && post.bytes <= kPacketBytes; }
+// A request or a notification of a packet or two, and what the stack calls a packet, slips in
+// between the others: no flow, for which all others would be solved anew.
+bool is_packet(const MessagePost& post, const Stack& stack) {
+  return post.bytes <= (post.control ? kControlBytes : stack.packet_limit.value);
+}
 
 }  // namespace
 
@@ -164,7 +166,7 @@ void Transport::post_send(const MessagePost& post) {
     message->path->account(static_cast<double>(post.bytes));
     world_.after(message->cost.hold_s + message->eager_copy_s, [this, message] {
       message->send.listener->on_sent(message->send.index);
-      if (is_packet(message->send))
+      if (is_packet(message->send, machine_.lanes().stack()))
         message->delay(
             static_cast<double>(message->send.bytes) / message->cost.bandwidth_bytes_per_s,
             &Message::arrived);
