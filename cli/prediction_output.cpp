@@ -91,10 +91,10 @@ std::string to_table(const Prediction& prediction) {
 }
 
 std::string to_csv(const Prediction& prediction) {
-  std::string text =
-      csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
-                "iteration_slow_s", "images_per_s", "speedup", "efficiency", "forward_s",
-                "backward_s", "update_s", "propagation_s", "aggregation_s", "bound_s", "epoch_s"});
+  std::string text = csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
+                               "iteration_slow_s", "images_per_s", "speedup", "efficiency",
+                               "forward_s", "backward_s", "update_s", "propagation_s",
+                               "aggregation_s", "input_s", "waiting_s", "bound_s", "epoch_s"});
   for (const Row& row : prediction.rows) {
     const PredictionPoint& p = row.point;
     const auto phase = [&](const char* name) {
@@ -106,8 +106,8 @@ std::string to_csv(const Prediction& prediction) {
                       fmt::format("{}", row.iteration_slow_s), fmt::format("{}", p.images_per_s),
                       fmt::format("{}", row.speedup), fmt::format("{}", row.efficiency),
                       phase("forward"), phase("backward"), phase("update"), phase("propagation"),
-                      phase("aggregation"), fmt::format("{}", p.bound_s),
-                      fmt::format("{}", row.epoch_s)});
+                      phase("aggregation"), phase("input"), phase("waiting"),
+                      fmt::format("{}", p.bound_s), fmt::format("{}", row.epoch_s)});
   }
   return text;
 }

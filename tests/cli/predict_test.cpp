@@ -53,7 +53,7 @@ TEST(SCaffe, WhoProgressesACollectiveDecides) {
 
 // The comparison at 160 ranks and 256 MiB: chain-binomial with GPU reductions against the
 // flat binomial of MVAPICH2 2.2, and the causes.
-TEST(SCaffe, ChainBinomialBeatsTheFlatBinomialForNamedCauses) {
+TEST(SCaffe, ChainBinomialBeatsTheReduceOnTheHostForNamedCauses) {
   const std::string reduce =
       "collective --platform kesch --op reduce --ranks 160 --bytes 256MiB --json";
   const auto cb = run_program(reduce +
@@ -61,11 +61,11 @@ TEST(SCaffe, ChainBinomialBeatsTheFlatBinomialForNamedCauses) {
                               "--chunk-bytes 512KiB")
                       .json();
   const auto flat = run_program(reduce + " --stack mvapich2-2.2").json();
-  EXPECT_EQ(flat.at("algorithm"), "binomial");
+  EXPECT_EQ(flat.at("algorithm"), "near-scatter-gather");
   EXPECT_LT(2 * cb.at("time_s").get<double>(), flat.at("time_s").get<double>());
   // The CPU's additions and the copies to the host are what the flat one loses by.
   EXPECT_GT(flat.at("root_s").at("reducing").get<double>(),
-            5 * cb.at("root_s").at("reducing").get<double>());
+            3 * cb.at("root_s").at("reducing").get<double>());
   EXPECT_GT(flat.at("root_s").at("copying").get<double>(), 0);
   EXPECT_EQ(cb.at("root_s").at("copying").get<double>(), 0);
 }
