@@ -72,7 +72,10 @@ ScheduleOptions ScheduleOptions::parse(const std::vector<ScheduleOption>& option
                                      [&](const ScheduleOption& o) { return o.name == name; });
     if (option == options.end()) {
       std::string names;
-      for (const ScheduleOption& o : options) names += (names.empty() ? "" : ", ") + o.name;
+      for (const ScheduleOption& o : options) {
+        if (!names.empty()) names += ", ";
+        names += o.name;
+      }
       fail(where, name,
            names.empty() ? "is no option: this schedule has none"
                          : "is no option of this schedule (its options: " + names + ")");

@@ -27,7 +27,7 @@ struct Session::KernelRequest : Done {
 };
 
 // Work on the rank's host, a copy, training data, a timer.
-struct Session::LocalRequest : Done, Completion {
+struct Session::LocalRequest final : Done, Completion {
   std::optional<Phase> phase() const override { return what; }
   std::string describe() const override { return text; }
   std::string label() const override { return text; }
@@ -46,7 +46,7 @@ struct Session::LocalRequest : Done, Completion {
 };
 
 // One side of a message.
-struct Session::MessageRequest : Done, MessageListener {
+struct Session::MessageRequest final : Done, MessageListener {
   bool is_communication() const override { return true; }
   std::optional<Phase> phase() const override { return step.phase; }
   std::string label() const override { return step.label; }
@@ -70,7 +70,7 @@ struct Session::MessageRequest : Done, MessageListener {
 };
 
 // The target's side of a put: it arrives whether or not anybody waits.
-struct Session::Arrival : MessageListener {
+struct Session::Arrival final : MessageListener {
   void on_sent(std::int64_t /*index*/) override {}
   void on_received(std::int64_t /*index*/) override {}
   void on_delivered(std::int64_t /*index*/) override {

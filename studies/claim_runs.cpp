@@ -219,7 +219,7 @@ std::string command_of(const NeededRun& run) {
     add("placement", text.placement);
     add("noise", text.noise);
     add("straggler", text.stragglers);
-    for (const auto& [name, value] : text.options) add("option", name + "=" + value);
+    for (const auto& [name, value] : text.options) add("option", fmt::format("{}={}", name, value));
     if (text.iterations > 0) add("iterations", std::to_string(text.iterations));
     add("gpus", std::to_string(run.ranks));
     return command;

@@ -37,8 +37,8 @@ double tensor_rate(const std::string& name, std::int64_t bytes) {
 
 constexpr std::int64_t kTensorBytes = 100 * 1000 * 1000;  // the benchmark's default
 
-// The connection's cap is taken from another benchmark, the copy of decoding from the processor's
-// rate; together they meet TensorFlow's own 800 MB/s. 15 %: the figure is rounded.
+// Calibrated, not independent: the connection's cap, from another benchmark, was chosen knowing
+// that with the copy of decoding it meets TensorFlow's own 800 MB/s. 15 %: the figure is rounded.
 TEST(GrpcMicrobenchmark, ATensorMovesAt800MBPerS) {
   EXPECT_NEAR(tensor_rate("grpc-ipoib", kTensorBytes), 800e6, 0.15 * 800e6);
 }
