@@ -80,7 +80,7 @@ ScheduleOptions ScheduleOptions::parse(const std::vector<ScheduleOption>& option
            names.empty() ? "is no option: this schedule has none"
                          : "is no option of this schedule (its options: " + names + ")");
     }
-    const std::string source = where + ":" + name;
+    const std::string source = fmt::format("{}:{}", where, name);
     const double value = parse_value(*option, text, source);
     if (value < option->min) fail(source, text, "must be >= " + to_text(*option, option->min));
     if (value > option->max) fail(source, text, "must be <= " + to_text(*option, option->max));
