@@ -1,21 +1,14 @@
 #include "algorithms/all_reduce_steps.hpp"
 
+#include <algorithm>
+
 #include "algorithms/training_steps.hpp"
 
 namespace forescale {
 
-std::vector<Gradient> gradients_of(const TrainingJob& job) {
-  std::vector<Gradient> gradients;
-  for (size_t i = job.stages.size(); i-- > 0;) {
-    const TrainingStage& stage = job.stages[i];
-    if (stage.tensor_bytes.empty()) {
-      if (stage.parameter_bytes > 0)
-        gradients.push_back({.stage = i, .bytes = stage.parameter_bytes});
-      continue;
-    }
-    for (size_t tensor = stage.tensor_bytes.size(); tensor-- > 0;)
-      gradients.push_back({.stage = i, .bytes = stage.tensor_bytes[tensor]});
-  }
+std::vector<Tensor> gradients_of(const TrainingJob& job) {
+  std::vector<Tensor> gradients = tensors_of(job);
+  std::reverse(gradients.begin(), gradients.end());
   return gradients;
 }
 

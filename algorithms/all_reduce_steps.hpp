@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "algorithms/schedule.hpp"
+#include "algorithms/tensors.hpp"
 
 namespace forescale {
-
-// One tensor of gradients.
-struct Gradient {
-  size_t stage = 0;  // whose backward pass makes it
-  std::int64_t bytes = 0;
-};
 
 // Gradients [begin, end) of a list, reduced together.
 struct GradientGroup {
@@ -23,9 +18,8 @@ struct GradientGroup {
   std::int64_t bytes = 0;
 };
 
-// All tensors with gradients, from the last stage to the first; within a stage the last one first.
-// A stage that does not say its tensors has one.
-std::vector<Gradient> gradients_of(const TrainingJob& job);
+// tensors_of() in the order in which their gradients appear: the last one first.
+std::vector<Tensor> gradients_of(const TrainingJob& job);
 // The all-reduce of `bytes` over all workers.
 CollectiveStep all_reduce(std::int64_t bytes, const std::string& what);
 // Copies `bytes` inside GPU memory on `stream`, such as into a fusion buffer.

@@ -26,11 +26,11 @@ std::vector<std::vector<int>> processes_of(const std::vector<int>& nodes, int wo
   return processes;
 }
 
-std::string name_of_key(const TrainingJob& job, const TensorKey& key) {
+std::string name_of_key(const TrainingJob& job, const Tensor& key) {
   return job.stages[key.stage].name;
 }
 
-CollectiveStep step_of(const TrainingJob& job, const TensorKey& key, CollectiveOp op) {
+CollectiveStep step_of(const TrainingJob& job, const Tensor& key, CollectiveOp op) {
   CollectiveStep step;
   step.op = op;
   step.bytes = key.bytes;
@@ -63,7 +63,7 @@ Traffic keyed_traffic(const TrainingJob& job, int workers, const std::vector<int
   const auto processes = processes_of(nodes, workers, size);
   auto leaders = std::make_shared<std::vector<int>>();
   for (const std::vector<int>& process : processes) leaders->push_back(process.front());
-  for (const TensorKey& key : tensor_keys(job)) {
+  for (const Tensor& key : tensors_of(job)) {
     for (const std::vector<int>& process : processes) {
       if (process.size() == 1) continue;
       for (const CollectiveOp op : {CollectiveOp::kReduce, CollectiveOp::kBroadcast}) {
@@ -81,7 +81,7 @@ Traffic keyed_traffic(const TrainingJob& job, int workers, const std::vector<int
 }
 
 KeyedTraining::KeyedTraining(Worker& worker, const TrainingJob& job)
-    : worker_(worker), job_(job), keys_(tensor_keys(job)), keys_of_stage_(job.stages.size()) {
+    : worker_(worker), job_(job), keys_(tensors_of(job)), keys_of_stage_(job.stages.size()) {
   for (size_t key = 0; key < keys_.size(); ++key) keys_of_stage_[keys_[key].stage].push_back(key);
   gradients_.resize(static_cast<size_t>(job.iterations));
   if (alone()) return;
@@ -172,7 +172,7 @@ void KeyedTraining::pull_all(Worker& thread) {
   for (std::vector<Pull>& pulls : pulls_)
     for (size_t key = 0; key < keys_.size(); ++key) {
       Pull& entry = pulls[key];
-      const TensorKey& tensor = keys_[key];
+      const Tensor& tensor = keys_[key];
       const TrainingStage& stage = job_.stages[tensor.stage];
       thread.wait(entry.begun);
       if (entry.all_reduced) thread.wait(entry.all_reduced);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "algorithms/schedule.hpp"
-#include "algorithms/tensor_keys.hpp"
+#include "algorithms/tensors.hpp"
 
 namespace forescale {
 
@@ -25,7 +25,7 @@ class KeyedTraining {
  public:
   KeyedTraining(Worker& worker, const TrainingJob& job);
 
-  const std::vector<TensorKey>& keys() const { return keys_; }
+  const std::vector<Tensor>& keys() const { return keys_; }
   bool alone() const { return worker_.worker_count() == 1; }
 
   // Takes the batch and runs the forward pass, each layer once its parameters are updated; queues
@@ -54,7 +54,7 @@ class KeyedTraining {
 
   Worker& worker_;
   const TrainingJob& job_;
-  std::vector<TensorKey> keys_;
+  std::vector<Tensor> keys_;
   std::vector<std::vector<size_t>> keys_of_stage_;
   RankGroup process_;  // null: this worker only
   RankGroup leaders_;  // null: all workers

@@ -18,7 +18,7 @@ constexpr std::int64_t kLengthBytes = 4;
 class Exchange {
  public:
   Exchange(const TrainingJob& job, const NegotiationRules& rules,
-           const std::vector<Gradient>& gradients)
+           const std::vector<Tensor>& gradients)
       : job_(job), rules_(rules), gradients_(gradients), computed_(job.stages.size()) {}
 
   void run(Worker& worker) {
@@ -126,7 +126,7 @@ class Exchange {
 
   const TrainingJob& job_;
   const NegotiationRules& rules_;
-  const std::vector<Gradient>& gradients_;
+  const std::vector<Tensor>& gradients_;
   std::vector<Request> computed_;  // by stage; written before its gradients are announced
   std::atomic<size_t> announced_ = 0;
   Request first_announcement_;
@@ -134,7 +134,7 @@ class Exchange {
 
 }  // namespace
 
-std::vector<GradientGroup> fuse(const std::vector<Gradient>& gradients, size_t begin, size_t end,
+std::vector<GradientGroup> fuse(const std::vector<Tensor>& gradients, size_t begin, size_t end,
                                 std::int64_t fusion_bytes) {
   std::vector<GradientGroup> groups;
   for (size_t i = begin; i < end; ++i) {
@@ -153,7 +153,7 @@ void train_with_negotiation(Worker& worker, const TrainingJob& job, const Negoti
     train_alone(worker, job);
     return;
   }
-  const std::vector<Gradient> gradients = gradients_of(job);
+  const std::vector<Tensor> gradients = gradients_of(job);
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
     Exchange(job, rules, gradients).run(worker);

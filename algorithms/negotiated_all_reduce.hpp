@@ -29,7 +29,7 @@ struct NegotiationRules {
 };
 
 // Neighbours in the list are fused as long as they fit; a tensor above the limit stays alone.
-std::vector<GradientGroup> fuse(const std::vector<Gradient>& gradients, size_t begin, size_t end,
+std::vector<GradientGroup> fuse(const std::vector<Tensor>& gradients, size_t begin, size_t end,
                                 std::int64_t fusion_bytes);
 
 // All iterations of a worker's main thread.

@@ -39,9 +39,10 @@ std::vector<ScheduleOption> poseidon_options() {
        .choices = {},
        .source = ""},
       {.name = "server_flops",
-       .summary = "FLOP/s of a server that multiplies factors; 0: costs nothing",
+       .summary = "FLOP/s of a server that multiplies factors",
        .unit = OptionUnit::kRatio,
        .fallback = 2e11,
+       .min = 1e6,
        .choices = {},
        .source = ""}};
 }

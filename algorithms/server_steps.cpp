@@ -27,18 +27,6 @@ HostWork message_work(const HostCosts& host, double s_per_byte, std::int64_t byt
 
 }  // namespace
 
-std::vector<Tensor> tensors_of(const TrainingJob& job) {
-  std::vector<Tensor> tensors;
-  for (size_t stage = 0; stage < job.stages.size(); ++stage) {
-    const TrainingStage& layer = job.stages[stage];
-    for (const std::int64_t bytes : layer.tensor_bytes)
-      if (bytes > 0) tensors.push_back({.stage = stage, .bytes = bytes});
-    if (layer.tensor_bytes.empty() && layer.parameter_bytes > 0)
-      tensors.push_back({.stage = stage, .bytes = layer.parameter_bytes});
-  }
-  return tensors;
-}
-
 std::vector<Tensor> packed_tensor(const TrainingJob& job) {
   return {{.stage = 0, .bytes = job.parameter_bytes()}};
 }
@@ -179,14 +167,17 @@ void ProcessorThreads::run(Worker& worker, const HostWork& work) {
   }
   if (turn) worker.wait(turn);
   worker.run(work);
-  const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) {
-    ++free_;
-    return;
+  Request next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) {
+      ++free_;
+      return;
+    }
+    next = waiting_.front();
+    waiting_.erase(waiting_.begin());
   }
-  const Request next = waiting_.front();
-  waiting_.erase(waiting_.begin());
-  worker.set(next);
+  worker.set(next);  // another thread may run at once: the lock is not held
 }
 
 }  // namespace forescale

@@ -9,17 +9,10 @@
 #include <vector>
 
 #include "algorithms/schedule.hpp"
+#include "algorithms/tensors.hpp"
 
 namespace forescale {
 
-// Parameters that are copied, sent and updated together.
-struct Tensor {
-  size_t stage = 0;  // whose gradient it is; the packed tensor belongs to the first stage
-  std::int64_t bytes = 0;
-};
-
-// In forward order: weights and biases apart.
-std::vector<Tensor> tensors_of(const TrainingJob& job);
 // All parameters in one buffer.
 std::vector<Tensor> packed_tensor(const TrainingJob& job);
 

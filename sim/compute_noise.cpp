@@ -1,5 +1,7 @@
 #include "sim/compute_noise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -26,14 +28,14 @@ double uniform(std::uint64_t x) {
   return (static_cast<double>(x >> 11) + 1) * kScale;
 }
 
-double parse_factor(const std::string& text, const std::string& option, double min) {
+double parse_between(const std::string& text, const std::string& option, double min, double max) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !std::isfinite(value) || value < min)
+  if (text.empty() || *end != '\0' || !(value >= min && value <= max))
     throw InputError({.source = option,
                       .path = "",
                       .value = text,
-                      .constraint = min > 0 ? "must be a factor > 0" : "must be a number >= 0"});
+                      .constraint = fmt::format("must be a number from {:g} to {:g}", min, max)});
   return value;
 }
 
@@ -56,7 +58,7 @@ ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers
   if (!noise.empty()) {
     const OptionsText options = OptionsText::parse("noise:" + noise, "--noise");
     options.allow_only({"sigma", "seed"});
-    parsed.sigma = parse_factor(options.at("sigma"), options.where("sigma"), 0);
+    parsed.sigma = parse_between(options.at("sigma"), options.where("sigma"), 0, 1);
     parsed.seed = static_cast<std::uint64_t>(options.integer("seed", 1, 0));
   }
   size_t begin = 0;
@@ -70,9 +72,15 @@ ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers
                         .path = "",
                         .value = item,
                         .constraint = "must have the form rank:factor, such as 3:1.5"});
-    constexpr double kLeast = 1e-6;
-    parsed.stragglers[static_cast<int>(parse_integer(item.substr(0, colon), "--straggler"))] =
-        parse_factor(item.substr(colon + 1), "--straggler", kLeast);
+    constexpr double kLeast = 0.01;
+    constexpr double kMost = 1000;
+    const double factor = parse_between(item.substr(colon + 1), "--straggler", kLeast, kMost);
+    const auto rank = static_cast<int>(parse_integer(item.substr(0, colon), "--straggler"));
+    if (!parsed.stragglers.emplace(rank, factor).second)
+      throw InputError({.source = "--straggler",
+                        .path = "",
+                        .value = item,
+                        .constraint = "names a rank for the second time"});
   }
   return parsed;
 }

@@ -18,7 +18,8 @@ struct ComputeNoise {
 };
 
 // What --noise takes: "sigma=0.05,seed=7" and --straggler: "3:1.5" (rank 3 takes 1.5 times as
-// long), several separated by commas. InputError.
+// long), several separated by commas. Sigma from 0 to 1,
+// factors from 0.01 to 1000. InputError.
 ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers);
 
 }  // namespace forescale

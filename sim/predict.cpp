@@ -31,7 +31,7 @@ std::map<std::string, double> mean_by_name(const std::vector<Attribution>& attri
 }
 
 // The largest share's compute; where ranks go at their own pace, all images over the sum of rates.
-Bound compute_bound(const TrainingRun& run, bool asynchronous) {
+Bound compute_bound(const TrainingRun& run, const ComputeNoise& noise, bool asynchronous) {
   double largest_s = 0;
   double images = 0;
   double images_per_s = 0;
@@ -39,6 +39,8 @@ Bound compute_bound(const TrainingRun& run, bool asynchronous) {
     const TrainingJob& job = run.jobs[static_cast<size_t>(rank)];
     double compute_s = 0;
     for (const TrainingStage& stage : job.stages) compute_s += stage.forward_s + stage.backward_s;
+    const auto straggler = noise.stragglers.find(rank);
+    if (straggler != noise.stragglers.end()) compute_s *= straggler->second;
     largest_s = std::max(largest_s, compute_s);
     images += static_cast<double>(job.batch);
     images_per_s += static_cast<double>(job.batch) / compute_s;
@@ -52,9 +54,9 @@ Bound compute_bound(const TrainingRun& run, bool asynchronous) {
 Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
   const TrainingJob& job = run.jobs.front();  // the largest share
   Bound bound;
-  if (inputs.noise.none()) {  // else kernels may be faster than the table says
-    bound = compute_bound(run, inputs.schedule->is_asynchronous);
-  }
+  // With noise kernels may be faster than the table says.
+  if (inputs.noise.sigma == 0)
+    bound = compute_bound(run, inputs.noise, inputs.schedule->is_asynchronous);
   const Lanes lanes(run.platform, inputs.stack);
   const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);
   std::map<CollectiveOp, CollectiveCall> calls;
@@ -197,7 +199,10 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
                          .choices = inputs.choices,
                          .solver = SharingSolver::kLazy,
                          .timeline = timeline,
-                         .noise = inputs.noise});
+                         .noise = inputs.noise,
+                         .data = &inputs.data,
+                         .images_per_rank = images,
+                         .batches = inputs.iterations});
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
   point.root_s = by_name(outcome.attributions.front());
@@ -207,7 +212,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.exposed_communication_s = point.root_s["propagation"] + point.root_s["aggregation"];
   if (timeline != nullptr) timeline->keep_from(outcome.simulated_s - outcome.iteration_s);
   point.busiest = outcome.busiest.name;
-  point.busiest_share = outcome.busiest.busy_s / outcome.simulated_s;
+  point.busiest_share = outcome.busiest.busy_s / outcome.finished_s;
   point.is_steady = outcome.is_steady;
   point.messages = outcome.messages;
   point.bytes_sent = outcome.bytes_sent;

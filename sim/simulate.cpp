@@ -73,21 +73,30 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
     previous_s = end_s;
   }
   outcome.simulated_s = previous_s;
+  outcome.finished_s = std::max(previous_s, session.finished_s());
   settle(outcome);
   if (schedule.is_asynchronous) {
     // Ranks go at their own pace: together they train the sum of their rates.
-    double images = 0;
-    double images_per_s = 0;
-    for (int rank = 0; rank < workers; ++rank) {
-      const auto& ends = session.iteration_ends()[static_cast<size_t>(rank)];
-      const size_t begin = (iterations + 2) / 3 - 1;
-      const double period_s =
-          (ends.back() - ends[begin]) / static_cast<double>(iterations - 1 - begin);
-      const auto batch = static_cast<double>(jobs[static_cast<size_t>(rank)].batch);
-      images += batch;
-      images_per_s += batch / period_s;
-    }
-    outcome.iteration_s = images / images_per_s;
+    // Steady when the last third goes as fast as the one before.
+    const auto period_between_s = [&](size_t begin, size_t end) {
+      double images = 0;
+      double images_per_s = 0;
+      for (int rank = 0; rank < workers; ++rank) {
+        const auto& ends = session.iteration_ends()[static_cast<size_t>(rank)];
+        const auto batch = static_cast<double>(jobs[static_cast<size_t>(rank)].batch);
+        images += batch;
+        images_per_s += batch * static_cast<double>(end - begin) / (ends[end] - ends[begin]);
+      }
+      return images / images_per_s;
+    };
+    const size_t last = iterations - 1;
+    const size_t first = (iterations + 2) / 3 - 1;
+    const size_t middle = (first + last) / 2;
+    outcome.iteration_s = period_between_s(first, last);
+    constexpr double kSteady = 0.02;
+    outcome.is_steady =
+        middle > first && std::abs(period_between_s(first, middle) -
+                                   period_between_s(middle, last)) <= kSteady * outcome.iteration_s;
   }
   outcome.attributions = session.attributions();
   outcome.messages = session.transport().message_count();

@@ -31,9 +31,10 @@ struct TrainingOutcome {
   // Steady-state period: the last one where it equals the one before; else the mean of those after
   // the first third (asynchronous schedules: of every rank's own, weighted by its images).
   double iteration_s = 0;
-  bool is_steady = true;                  // the two halves of those periods agree within 1 %
-  std::vector<double> periods_s;          // of all iterations, the first from time 0
-  double simulated_s = 0;                 // end of the last iteration
+  bool is_steady = true;          // the two halves of those periods agree within 1 %
+  std::vector<double> periods_s;  // of all iterations, the first from time 0
+  double simulated_s = 0;         // end of the last iteration
+  double finished_s = 0;          // end of everything, messages that nobody waited for included
   std::vector<Attribution> attributions;  // per rank, last iteration
   std::uint64_t messages = 0;
   double bytes_sent = 0;

@@ -154,11 +154,17 @@ std::vector<std::string> simulate(const PredictionText& text,
   return in_order;
 }
 
-// Noise has no steady state, only a mean.
+// As many iterations as show a steady state; noise has none, only a mean.
 int steady_iterations(const PredictionInputs& inputs) {
   constexpr int kWithNoise = 20;
-  return inputs.noise.sigma > 0 ? std::max(kWithNoise, inputs.schedule->iterations)
-                                : inputs.schedule->iterations;
+  int iterations = inputs.schedule->iterations;
+  // A worker uses up its staleness before it is held to the pace of the others.
+  if (inputs.options.values().contains("staleness"))
+    iterations += 4 * static_cast<int>(inputs.options.integer("staleness"));
+  if (inputs.noise.sigma > 0) iterations = std::max(iterations, kWithNoise);
+  // Batches read ahead must have been used up.
+  if (!inputs.data.is_synthetic()) iterations = std::max(iterations, inputs.data.prefetch + 4);
+  return iterations;
 }
 
 void scale_compute(ComputeTable& compute, double scale) {
@@ -221,7 +227,18 @@ Prediction run_prediction(const PredictionText& text) {
       scenarios.push_back(load_inputs(text, scenario));
   const PredictionInputs& nominal = scenarios.front();
   const std::vector<int> gpus = gpu_counts(text, nominal);
+  for (const auto& [rank, factor] : nominal.noise.stragglers)
+    if (rank < 0 || rank >= gpus.back())
+      throw InputError({.source = "--straggler",
+                        .path = "",
+                        .value = std::to_string(rank),
+                        .constraint = fmt::format("must be a rank below {}", gpus.back())});
   const std::int64_t epoch_images = parse_integer(text.epoch_images, "--epoch-images");
+  if (epoch_images < 1)
+    throw InputError({.source = "--epoch-images",
+                      .path = "",
+                      .value = text.epoch_images,
+                      .constraint = "must be >= 1"});
   prediction.schedule = nominal.schedule->name;
   prediction.framework = nominal.framework ? to_text(*nominal.framework) : "";
   for (const ScheduleOption& option : nominal.schedule->options)

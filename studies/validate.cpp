@@ -313,6 +313,11 @@ Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice&
         for (const NeededRun& run : runs_of(claim, file, scenario)) runs.need(run);
     }
   }
+  if (chosen.empty())
+    throw InputError({.source = "validate",
+                      .path = "",
+                      .value = "",
+                      .constraint = "no claim is in all of --paper, --id and --role"});
   runs.run_all();
 
   Validation validation;

@@ -48,7 +48,7 @@ const bool kRegistered = Registry<Schedule>::add(
      .servers = nullptr,
      .traffic =
          [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
-           const std::vector<Gradient> gradients = gradients_of(job);
+           const std::vector<Tensor> gradients = gradients_of(job);
            return all_reduce_traffic(fuse(gradients, 0, gradients.size(), 0));
          },
      .iterations = 2});  // as many rings as tensors: the slowest of all to simulate

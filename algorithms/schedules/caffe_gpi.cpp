@@ -16,7 +16,7 @@
 #include <bit>
 
 #include "algorithms/schedule.hpp"
-#include "algorithms/tensor_keys.hpp"
+#include "algorithms/tensors.hpp"
 #include "algorithms/training_steps.hpp"
 
 namespace forescale {
@@ -64,9 +64,9 @@ class TurnBased {
       if (gradient_parent(rank) == self) gradient_children_.push_back({.rank = rank});
       if (model_parent(job, rank, ranks) == self) model_children_.push_back(rank);
     }
-    for (const TensorKey& key : tensor_keys(job)) tensors_.push_back({.key = key});
+    for (const Tensor& key : tensors_of(job)) tensors_.push_back({.key = key});
     std::stable_sort(tensors_.begin(), tensors_.end(),
-                     [](const Tensor& a, const Tensor& b) { return a.key.stage > b.key.stage; });
+                     [](const State& a, const State& b) { return a.key.stage > b.key.stage; });
   }
 
   void run_iteration(int iteration) {
@@ -87,8 +87,8 @@ class TurnBased {
   }
 
  private:
-  struct Tensor {
-    TensorKey key;
+  struct State {
+    Tensor key;
     bool on_host = false;     // this iteration's gradient
     Request model = nullptr;  // its arrival
   };
@@ -100,10 +100,10 @@ class TurnBased {
 
   bool is_master() const { return worker_.rank() == 0; }
   bool communicates() const { return worker_.worker_count() > 1; }
-  const std::string& name(const Tensor& tensor) const { return job_.stages[tensor.key.stage].name; }
+  const std::string& name(const State& tensor) const { return job_.stages[tensor.key.stage].name; }
 
   MessageStep message(int peer, size_t index, bool model) const {
-    const Tensor& tensor = tensors_[index];
+    const State& tensor = tensors_[index];
     MessageStep step;
     step.peer = peer;
     step.bytes = tensor.key.bytes;
@@ -138,13 +138,13 @@ class TurnBased {
     }
   }
 
-  void touch_on_host(Tensor& tensor) {
+  void touch_on_host(State& tensor) {
     if (tensor.on_host || !communicates()) return;
     tensor.on_host = true;
     copy(tensor.key.bytes, true, Phase::kAggregation, "gradient of " + name(tensor));
   }
 
-  void add(const Tensor& tensor) {
+  void add(const State& tensor) {
     const auto bytes = static_cast<double>(tensor.key.bytes);
     worker_.run(HostWork{.duration_s = bytes * job_.host.add_s_per_byte,
                          .memory_bytes = 3 * bytes,  // two read, one written
@@ -152,7 +152,7 @@ class TurnBased {
                          .label = "add " + name(tensor)});
   }
 
-  void update(const Tensor& tensor) {
+  void update(const State& tensor) {
     const TrainingStage& stage = job_.stages[tensor.key.stage];
     const double part =
         static_cast<double>(tensor.key.bytes) / static_cast<double>(stage.parameter_bytes);
@@ -174,7 +174,7 @@ class TurnBased {
     bool acted = false;
     for (Child& child : gradient_children_)
       while (child.added < computed_) {
-        Tensor& tensor = tensors_[child.added];
+        State& tensor = tensors_[child.added];
         touch_on_host(tensor);
         if (!worker_.test(child.arrivals[child.added])) break;
         add(tensor);
@@ -182,7 +182,7 @@ class TurnBased {
         acted = true;
       }
     for (; summed_ < computed_ && all_children_added(summed_); ++summed_, acted = true) {
-      Tensor& tensor = tensors_[summed_];
+      State& tensor = tensors_[summed_];
       touch_on_host(tensor);
       if (is_master())
         update(tensor);
@@ -208,7 +208,7 @@ class TurnBased {
 
   Worker& worker_;
   const TrainingJob& job_;
-  std::vector<Tensor> tensors_;  // in the order in which gradients appear
+  std::vector<State> tensors_;  // in the order in which gradients appear
   int gradient_parent_ = -1;
   int model_parent_ = -1;
   std::vector<Child> gradient_children_;

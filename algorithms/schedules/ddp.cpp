@@ -15,7 +15,7 @@
 namespace forescale {
 namespace {
 
-std::vector<GradientGroup> buckets_of(const std::vector<Gradient>& gradients,
+std::vector<GradientGroup> buckets_of(const std::vector<Tensor>& gradients,
                                       const ScheduleOptions& options) {
   std::vector<GradientGroup> buckets;
   std::int64_t limit = options.integer("first_bucket_bytes");
@@ -44,7 +44,7 @@ void run(Worker& worker, const TrainingJob& job) {
     train_alone(worker, job);
     return;
   }
-  const std::vector<Gradient> gradients = gradients_of(job);
+  const std::vector<Tensor> gradients = gradients_of(job);
   const std::vector<GradientGroup> buckets = buckets_of(gradients, job.options);
   const bool copies = !job.options.flag("gradient_as_bucket_view");
   for (int iteration = 0; iteration < job.iterations; ++iteration) {

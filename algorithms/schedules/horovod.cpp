@@ -31,7 +31,7 @@ void run(Worker& worker, const TrainingJob& job) {
 // Announced at once, the groups follow from the threshold; announced when computed, they depend on
 // time, and these are the fewest that there can be.
 Traffic traffic(const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
-  const std::vector<Gradient> gradients = gradients_of(job);
+  const std::vector<Tensor> gradients = gradients_of(job);
   return all_reduce_traffic(
       fuse(gradients, 0, gradients.size(), job.options.integer("fusion_threshold")));
 }

@@ -35,7 +35,7 @@ void run_chain(Worker& thread, const TrainingJob& job, KeyedTraining& training, 
 
 void run(Worker& worker, const TrainingJob& job) {
   KeyedTraining training(worker, job);
-  const std::vector<TensorKey>& keys = training.keys();
+  const std::vector<Tensor>& keys = training.keys();
   Chain chain;
   Request helper;
   if (!training.alone()) {

@@ -92,7 +92,7 @@ std::vector<std::int64_t> bytes_of(const std::vector<GradientGroup>& groups) {
 }
 
 TEST(Fusion, NeighboursThatFitGoTogether) {
-  std::vector<Gradient> gradients;
+  std::vector<Tensor> gradients;
   for (const std::int64_t bytes : {40, 30, 50, 10, 10, 200, 10})
     gradients.push_back({.stage = 0, .bytes = bytes});
   using Sizes = std::vector<std::int64_t>;
@@ -108,7 +108,7 @@ TEST(Gradients, AppearFromTheLastTensorDown) {
   job.stages = {{.name = "a", .parameter_bytes = 11, .tensor_bytes = {10, 1}},
                 {.name = "no parameters"},
                 {.name = "c", .parameter_bytes = 7}};
-  const std::vector<Gradient> gradients = gradients_of(job);
+  const std::vector<Tensor> gradients = gradients_of(job);
   ASSERT_EQ(gradients.size(), 3U);
   EXPECT_EQ(gradients[0].bytes, 7);
   EXPECT_EQ(gradients[0].stage, 2U);

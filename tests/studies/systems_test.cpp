@@ -152,6 +152,19 @@ TEST_P(EverySystem, GivesTheSameAnswerTwice) {
   EXPECT_EQ(predicted_text(inputs, 4), predicted_text(inputs, 4));
 }
 
+// One thread decodes an image in 0.1 s, far slower than the network computes.
+TEST_P(EverySystem, WaitsForItsTrainingData) {
+  PredictionText text;
+  text.platform = "kesch";
+  text.model = "cifar10-quick";
+  text.system = GetParam();
+  text.batch = std::to_string(4 * kBatchPerGpu);
+  text.data = "image-files:decode=100ms,decode_threads=1";
+  const PredictionPoint point = predicted(load_inputs(text, Scenario::kNominal), 4);
+  EXPECT_NEAR(point.iteration_s, kBatchPerGpu * 0.1, 0.02 * kBatchPerGpu * 0.1);
+  EXPECT_GT(point.io_s, 0.5 * point.iteration_s);
+}
+
 TEST_P(EverySystem, AStragglerNeverHelps) {
   PredictionInputs inputs = inputs_of(GetParam(), 4, "cifar10-quick");
   const double even_s = predicted(inputs, 4).iteration_s;
