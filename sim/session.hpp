@@ -63,8 +63,8 @@ class Session : private ProgressGate {
   double finished_s() const { return finished_s_; }
   // Per rank, the time at which each iteration ended.
   const std::vector<std::vector<double>>& iteration_ends() const { return iteration_ends_; }
-  // Per rank, of the last iteration.
-  const std::vector<Attribution>& attributions() const { return attributions_; }
+  // Per rank, of each iteration.
+  const std::vector<std::vector<Attribution>>& attributions() const { return attributions_; }
   const Machine& machine() const { return machine_; }
   const Transport& transport() const { return transport_; }
 
@@ -121,7 +121,7 @@ class Session : private ProgressGate {
   double finished_s_ = 0;
   std::vector<std::vector<double>> iteration_ends_;
   std::vector<std::int64_t> batches_taken_;
-  std::vector<Attribution> attributions_;
+  std::vector<std::vector<Attribution>> attributions_;
 };
 
 }  // namespace forescale

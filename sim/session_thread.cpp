@@ -176,7 +176,7 @@ Request Session::Thread::spawn(std::function<void(Worker&)> body) {
 void Session::Thread::end_iteration() {
   session_.account(rank_);
   Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
-  session_.attributions_[static_cast<size_t>(rank_)] = rank.attribution;
+  session_.attributions_[static_cast<size_t>(rank_)].push_back(rank.attribution);
   rank.attribution = {};
   auto& ends = session_.iteration_ends_[static_cast<size_t>(rank_)];
   ends.push_back(now_s());

@@ -35,7 +35,7 @@ struct TrainingOutcome {
   std::vector<double> periods_s;  // of all iterations, the first from time 0
   double simulated_s = 0;         // end of the last iteration
   double finished_s = 0;          // end of everything, messages that nobody waited for included
-  std::vector<Attribution> attributions;  // per rank, last iteration
+  std::vector<Attribution> attributions;  // per rank, mean over the same iterations
   std::uint64_t messages = 0;
   double bytes_sent = 0;
   double control_bytes = 0;  // of those
