@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/prediction_output.hpp"
 #include "cli/text.hpp"
+#include "models/error.hpp"
 #include "models/options_text.hpp"
 
 namespace forescale {
@@ -25,7 +26,12 @@ void run(const Options& options) {
   text.range = !options.no_range;
   for (const std::string& option : options.schedule_options) {
     const OptionsText named = OptionsText::parse("option:" + option, "--option");
-    for (const auto& [name, value] : named.values()) text.options[name] = value;
+    for (const auto& [name, value] : named.values())
+      if (!text.options.emplace(name, value).second)
+        throw InputError({.source = "--option",
+                          .path = "",
+                          .value = option,
+                          .constraint = "gives an option for the second time"});
   }
   const Prediction prediction = run_prediction(text);
   if (options.output.json) {

@@ -229,9 +229,11 @@ std::vector<RankPlace> rank_places(const Platform& platform, int rank_count) {
   for (int rank = 0; rank < rank_count; ++rank) {
     const Device& device =
         platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])];
+    const bool is_server = platform.has_gpus() && device.kind != DeviceKind::kGpu;
     places.push_back({.node = device.node,
                       .node_name = fmt::format("node{}", device.node),
-                      .rank_name = fmt::format("rank {} ({})", rank, device.name)});
+                      .rank_name = fmt::format("{}rank {} ({})", is_server ? "server, " : "", rank,
+                                               device.name)});
   }
   return places;
 }
