@@ -6,6 +6,7 @@
 #include "algorithms/schedule.hpp"
 #include "models/data_files.hpp"
 #include "models/json_input.hpp"
+#include "models/storage.hpp"
 
 namespace forescale {
 namespace {
@@ -79,7 +80,7 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   const JsonInput in =
       JsonInput::from_file(find_data_file("algorithms/systems", name_or_path, option));
   in.allow_only({"format", "name", "description", "paper", "section", "schedule", "options",
-                 "stack", "framework", "collectives"});
+                 "stack", "framework", "data", "collectives"});
   in.at("format").one_of({"forescale-system-1"});
   System system;
   system.name = in.at("name").string();
@@ -101,6 +102,10 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   if (const auto framework = in.find("framework"))
     system.framework =
         blaming(*framework, [&] { return read_framework(framework->string(), framework->file()); });
+  if (const auto data = in.find("data")) {
+    system.data = data->string();
+    blaming(*data, [&] { return load_data_source(system.data); });
+  }
   if (const auto note = in.find("note")) system.note = note->string();
   return system;
 }

@@ -4,6 +4,7 @@
 //   {"format": "forescale-system-1", "name", "description", "paper", "section",
 //    "schedule": a registered schedule, "options": {its options, as text}, "stack": what --stack
 //    takes, "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
+//    "data": where training images come from, what --data takes (optional),
 //    "framework": whose compute times count (optional), "note": for people}
 // "collectives" overrides the stack's own choice for an operation; it and its options may be left
 // out, and options that an algorithm does not read are errors.
@@ -34,6 +35,7 @@ struct System {
   std::map<std::string, std::string> options;  // of the schedule; may be empty
   std::string stack;
   std::optional<Framework> framework;
+  std::string data;                                 // what --data takes; empty: synthetic
   std::map<std::string, SystemChoice> collectives;  // key: operation's name
   std::string note;                                 // may be empty
 };

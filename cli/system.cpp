@@ -36,6 +36,7 @@ json to_json(const System& system) {
           {"schedule", system.schedule},
           {"options", system.options},
           {"stack", system.stack},
+          {"data", system.data},
           {"framework", system.framework ? json(to_text(*system.framework)) : json()},
           {"collectives", collectives},
           {"note", system.note}};
@@ -69,6 +70,7 @@ void show(const Options& options) {
   for (const auto& [name, value] : system.options) fmt::print("          {} = {}\n", name, value);
   fmt::print("stack:    {}: {}\n", system.stack, load_stack(system.stack).description);
   if (system.framework) fmt::print("times of: {}\n", to_text(*system.framework));
+  if (!system.data.empty()) fmt::print("data:     {}\n", system.data);
   if (!system.note.empty()) fmt::print("note:     {}\n", system.note);
   if (system.collectives.empty()) {
     fmt::print("collectives: the stack's own choice\n");

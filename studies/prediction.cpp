@@ -39,6 +39,7 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
   if (!text.system.empty()) {
     const System system = load_system(text.system, "--system");
     inputs.framework = system.framework;
+    if (!system.data.empty()) inputs.data = load_data_source(system.data, scenario);
     if (schedule.empty()) {
       schedule = system.schedule;
       given = system.options;
@@ -240,6 +241,7 @@ Prediction run_prediction(const PredictionText& text) {
                       .value = text.epoch_images,
                       .constraint = "must be >= 1"});
   prediction.schedule = nominal.schedule->name;
+  prediction.data = nominal.data.name;
   prediction.framework = nominal.framework ? to_text(*nominal.framework) : "";
   for (const ScheduleOption& option : nominal.schedule->options)
     prediction.options[option.name] = to_text(option, nominal.options.number(option.name));
@@ -301,7 +303,7 @@ json to_json(const Prediction& prediction) {
           {"scaling", prediction.text.scaling},
           {"options", prediction.options},
           {"framework", prediction.framework},
-          {"data", prediction.text.data},
+          {"data", prediction.data},
           {"placement", prediction.text.placement},
           {"baseline_gpus", prediction.baseline_gpus},
           {"points", points},

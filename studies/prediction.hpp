@@ -55,6 +55,7 @@ struct Prediction {
   std::string title;  // "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 (strong scaling)"
   std::string schedule;
   std::string framework;                       // that was asked for; may be empty
+  std::string data;                            // source of training images; empty: synthetic
   std::map<std::string, std::string> options;  // of the schedule, all of them
   std::string stack;
   int baseline_gpus = 0;

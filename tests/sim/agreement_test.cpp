@@ -238,5 +238,19 @@ TEST(Eager, MessagesMeetOnTheReceiversLink) {
   expect_near(time_s, kAlpha_s + 5 * 4000 / kStarBytesPerS, "");
 }
 
+// What the stack calls a packet passes the others by; a byte more, and it shares again.
+TEST(Eager, PacketsLoadNoLink) {
+  const Platform platform = load_platform(star_of(6));
+  Stack stack = load_stack("ideal:eager=8KiB");
+  CollectiveCall call{.rank_count = 6, .bytes = 6 * 4000};
+  const Collective& flat = find_collective(CollectiveOp::kGather, "flat", "test");
+  stack.packet_limit = Bytes{4000};
+  expect_near(in_child([&] { return collective_s(platform, stack, flat, call); }),
+              kAlpha_s + 4000 / kStarBytesPerS, "");
+  stack.packet_limit = Bytes{3999};
+  expect_near(in_child([&] { return collective_s(platform, stack, flat, call); }),
+              kAlpha_s + 5 * 4000 / kStarBytesPerS, "");
+}
+
 }  // namespace
 }  // namespace forescale::testing

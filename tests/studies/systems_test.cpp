@@ -172,6 +172,38 @@ TEST_P(EverySystem, AStragglerNeverHelps) {
   EXPECT_GE(predicted(inputs, 4).iteration_s, even_s * (1 - 1e-6));
 }
 
+PredictionInputs with_straggler(const std::string& system, int rank, double factor,
+                                const std::map<std::string, std::string>& options = {}) {
+  PredictionText text;
+  text.platform = "owens";
+  text.model = "cifar10-quick";
+  text.system = system;
+  text.batch = "64";
+  text.scaling = "weak";
+  text.options = options;
+  text.stragglers = std::to_string(rank) + ":" + std::to_string(factor);
+  return load_inputs(text, Scenario::kNominal);
+}
+
+// Threads of a server that wake each other must not hold what the other one needs.
+TEST(Stragglers, LeaveAnAsynchronousServerRunning) {
+  EXPECT_GT(predicted(with_straggler("inspur-caffe", 3, 1.5), 8).images_per_s, 0);
+}
+
+// In the end all go at the pace of the slowest, however far ahead they may be.
+TEST(Stragglers, HoldStaleSynchronousWorkersWhenTheStalenessIsUsedUp) {
+  const PredictionInputs inputs = with_straggler("poseidon-ssp", 3, 10, {{"staleness", "20"}});
+  const double alone_s = inputs.compute.forward_s(64) + inputs.compute.backward_s(64);
+  EXPECT_GT(predicted(inputs, 8).iteration_s, 9.5 * alone_s);
+}
+
+TEST(Stragglers, RaiseTheBound) {
+  const PredictionInputs even = with_straggler("s-caffe-obr-hr", 3, 1);
+  const PredictionInputs slow = with_straggler("s-caffe-obr-hr", 3, 5);
+  const double bound_s = predicted(even, 4).bound_s;
+  EXPECT_NEAR(predicted(slow, 4).bound_s, 5 * bound_s, 1e-9 * bound_s);
+}
+
 INSTANTIATE_TEST_SUITE_P(System, EverySystem, ::testing::ValuesIn(catalogue("algorithms/systems")),
                          [](const auto& system) {
                            std::string name = system.param;
