@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace forescale {
@@ -25,6 +26,10 @@ struct ScheduleOption {
 // Values by name; every option of the schedule is there.
 class ScheduleOptions {
  public:
+  ScheduleOptions() = default;
+  // All options of a schedule, in SI units; nothing is checked.
+  explicit ScheduleOptions(std::map<std::string, double> values) : values_(std::move(values)) {}
+
   // Fills in the defaults, then `given`. InputError naming `where` and the option: unknown names,
   // wrong units, values out of range.
   static ScheduleOptions parse(const std::vector<ScheduleOption>& options,

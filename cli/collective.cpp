@@ -32,6 +32,7 @@ struct Options {
   std::string engine = "both";
   std::string trace;
   bool explicit_staging = false;
+  bool interval = false;
   OutputOptions output;
 };
 
@@ -52,7 +53,8 @@ struct Inputs {
 json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const Lanes& lanes) {
   const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
   json row = json::object();
-  if (resolved.through_host || inputs.stack.channels > 1) return row;
+  if (resolved.through_host || inputs.stack.channels > 1 || inputs.platform.has_bursts())
+    return row;
   const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, place);
   row = {{"cost_engine_s", resolved.call_overhead_s + cost.time_s},
          {"messages", cost.messages},
@@ -86,8 +88,8 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
       throw InputError({.source = "--engine",
                         .path = "",
                         .value = "cost",
-                        .constraint = "cannot price a stack with several channels or whole-buffer "
-                                      "copies through the host; use sim"});
+                        .constraint = "cannot price a stack with several channels, whole-buffer "
+                                      "copies through the host or shaped links; use sim"});
     row["time_s"] = row["cost_engine_s"];
   } else {
     Timeline timeline;
@@ -141,25 +143,40 @@ std::string root_cell(const json& row) {
 }
 
 void print_table(const json& rows) {
-  Table table({"ranks", "bytes", "<algorithm", "simulated", "cost engine", "closed form", "bound",
-               "messages", "<at the root", "<busiest resource"});
-  for (const json& row : rows)
-    table.add(
-        {std::to_string(row["ranks"].get<int>()), to_text(Bytes{row["bytes"].get<std::int64_t>()}),
-         row["algorithm"], seconds_cell(row, "simulated_s"), seconds_cell(row, "cost_engine_s"),
-         seconds_cell(row, "closed_form_s"), seconds_cell(row, "bound_s"),
-         std::to_string(row["messages"].get<std::uint64_t>()), root_cell(row),
-         row.contains("busiest") ? fmt::format("{} {:.0f} %", row["busiest"].get<std::string>(),
-                                               100 * row["busiest_share"].get<double>())
-                                 : ""});
+  const bool has_interval = rows.front().contains("low_s");
+  std::vector<std::string> headings{
+      "ranks",       "bytes", "<algorithm", "simulated",    "cost engine",
+      "closed form", "bound", "messages",   "<at the root", "<busiest resource"};
+  constexpr int kAfterSimulated = 4;
+  if (has_interval) headings.insert(headings.begin() + kAfterSimulated, "interval");
+  Table table(headings);
+  for (const json& row : rows) {
+    std::vector<std::string> cells{
+        std::to_string(row["ranks"].get<int>()),
+        to_text(Bytes{row["bytes"].get<std::int64_t>()}),
+        row["algorithm"],
+        seconds_cell(row, "simulated_s"),
+        seconds_cell(row, "cost_engine_s"),
+        seconds_cell(row, "closed_form_s"),
+        seconds_cell(row, "bound_s"),
+        std::to_string(row["messages"].get<std::uint64_t>()),
+        root_cell(row),
+        row.contains("busiest") ? fmt::format("{} {:.0f} %", row["busiest"].get<std::string>(),
+                                              100 * row["busiest_share"].get<double>())
+                                : ""};
+    if (has_interval)
+      cells.insert(cells.begin() + kAfterSimulated,
+                   seconds_cell(row, "low_s") + " .. " + seconds_cell(row, "high_s"));
+    table.add(cells);
+  }
   fmt::print("{}", table.text());
 }
 
 void print_csv(const json& rows) {
-  const std::vector<std::string> keys{
-      "op",          "algorithm",   "ranks",         "bytes",
-      "chunk_bytes", "simulated_s", "cost_engine_s", "closed_form_s",
-      "bound_s",     "messages",    "bytes_sent"};
+  std::vector<std::string> keys{"op",          "algorithm",   "ranks",         "bytes",
+                                "chunk_bytes", "simulated_s", "cost_engine_s", "closed_form_s",
+                                "bound_s",     "messages",    "bytes_sent"};
+  if (rows.front().contains("low_s")) keys.insert(keys.end(), {"low_s", "high_s"});
   fmt::print("{}", csv_line(keys));
   for (const json& row : rows) {
     std::vector<std::string> cells;
@@ -171,11 +188,30 @@ void print_csv(const json& rows) {
   }
 }
 
-void run(const Options& options) {
+Inputs load(const Options& options, Scenario scenario) {
   Inputs inputs;
-  inputs.platform = load_platform(options.platform);
-  inputs.stack = stack_for(inputs.platform, options.stack, Scenario::kNominal);
+  inputs.platform = load_platform(options.platform, scenario);
+  inputs.stack = stack_for(inputs.platform, options.stack, scenario);
   inputs.op = parse_collective_op(options.op, "--op");
+  inputs.root = static_cast<int>(options.root);
+  return inputs;
+}
+
+// The answers of one question in all scenarios: the nominal one, with the span of all.
+json with_interval(const std::vector<json>& answers) {
+  json row = answers.front();
+  if (answers.size() == 1) return row;
+  const auto [low, high] =
+      std::minmax_element(answers.begin(), answers.end(), [](const json& a, const json& b) {
+        return a["time_s"].get<double>() < b["time_s"].get<double>();
+      });
+  row["low_s"] = (*low)["time_s"];
+  row["high_s"] = (*high)["time_s"];
+  return row;
+}
+
+void run(const Options& options) {
+  Inputs inputs = load(options, Scenario::kNominal);
   inputs.choice = parse_choice(inputs.op, options.algorithm);
   std::vector<std::int64_t> ranks{inputs.platform.slot_count()};
   if (!options.ranks.empty()) ranks = parse_integers(options.ranks, "--ranks");
@@ -187,28 +223,41 @@ void run(const Options& options) {
          .path = "",
          .value = std::to_string(options.root),
          .constraint = fmt::format("must be a rank: 0 to {} of {} ranks", fewest - 1, fewest)});
-  inputs.root = static_cast<int>(options.root);
   std::vector<Question> questions;
   for (const std::int64_t count : ranks)
     for (const Bytes bytes : parse_byte_list(options.bytes, "--bytes"))
       questions.push_back({.ranks = static_cast<int>(count), .bytes = bytes.value});
-  if (!options.trace.empty() && (questions.size() != 1 || options.engine == "cost"))
-    throw InputError({.source = "--trace",
-                      .path = "",
-                      .value = options.trace,
-                      .constraint = "needs one rank count, one size and the simulator"});
+  if (!options.trace.empty() &&
+      (questions.size() != 1 || options.engine == "cost" || options.interval))
+    throw InputError(
+        {.source = "--trace",
+         .path = "",
+         .value = options.trace,
+         .constraint = "needs one rank count, one size, the simulator, no --interval"});
+  std::vector<Inputs> scenarios{inputs};
+  if (options.interval)
+    for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow}) {
+      scenarios.push_back(load(options, scenario));
+      scenarios.back().choice = inputs.choice;
+    }
   json rows = json::array();
-  if (questions.size() == 1) {
+  if (questions.size() == 1 && scenarios.size() == 1) {
     rows.push_back(answer(inputs, questions.front(), options));
   } else {
     std::vector<std::function<std::string()>> tasks;
     for (const Question& question : questions)
-      tasks.push_back(
-          [&inputs, &options, question] { return answer(inputs, question, options).dump(); });
+      for (const Inputs& scenario : scenarios)
+        tasks.push_back(
+            [&scenario, &options, question] { return answer(scenario, question, options).dump(); });
     ProgressLine progress("simulating", tasks.size());
+    std::vector<json> answers;
     for (const std::string& text :
-         run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); }))
-      rows.push_back(json::parse(text));
+         run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); })) {
+      answers.push_back(json::parse(text));
+      if (answers.size() < scenarios.size()) continue;
+      rows.push_back(with_interval(answers));
+      answers.clear();
+    }
   }
   if (options.output.json) {
     json document = questions.size() == 1 ? rows.front() : json{{"points", rows}};
@@ -253,6 +302,9 @@ void add(CLI::App& app) {
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
   command->add_flag("--explicit-staging", options->explicit_staging,
                     "Simulate every segment of staged copies (slow; default: the fill formula)");
+  command->add_flag("--interval", options->interval,
+                    "Also the interval that uncertain numbers cause, assumed ones and those "
+                    "measured with an interval (three times the work)");
   add_output_options(*command, options->output);
   command->callback([options] { run(*options); });
 }

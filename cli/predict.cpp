@@ -16,14 +16,14 @@ namespace {
 struct Options {
   PredictionText text;
   std::vector<std::string> schedule_options;
-  bool no_range = false;
+  bool range = true;
   bool sources = false;
   OutputOptions output;
 };
 
 void run(const Options& options) {
   PredictionText text = options.text;
-  text.range = !options.no_range;
+  text.range = options.range;
   for (const std::string& option : options.schedule_options) {
     const OptionsText named = OptionsText::parse("option:" + option, "--option");
     for (const auto& [name, value] : named.values())
@@ -97,8 +97,9 @@ void add(CLI::App& app) {
                       "Iterations to simulate (default: what the schedule needs)");
   command->add_option("--epoch-images", text.epoch_images,
                       "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
-  command->add_flag("--no-range", options->no_range,
-                    "Leave out the range that assumed numbers cause (three times faster)");
+  command->add_flag("--interval,!--no-range", options->range,
+                    "The range that uncertain numbers cause, assumed ones and those measured with "
+                    "an interval (default; --no-range is three times faster)");
   command->add_flag("--sources", options->sources, "List every number with its source");
   command->add_option("--trace", text.trace,
                       "Write a Chrome/Perfetto timeline of the largest count to this file");

@@ -78,11 +78,15 @@ std::string to_table(const Prediction& prediction) {
   }
   const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
                                      [](const NumberSource& number) { return number.assumed; });
+  const auto intervals = std::count_if(
+      prediction.numbers.begin(), prediction.numbers.end(),
+      [](const NumberSource& number) { return !number.assumed && number.fast != number.slow; });
   text += fmt::format("compute: {}\n", prediction.compute_description);
   text += coloured(
       fmt::format(
-          "rests on {} numbers with a source and {} assumed ones{}; --sources lists them\n",
-          static_cast<long>(prediction.numbers.size()) - assumed, assumed,
+          "rests on {} numbers with a source{} and {} assumed ones{}; --sources lists them\n",
+          static_cast<long>(prediction.numbers.size()) - assumed,
+          intervals > 0 ? fmt::format(" ({} with an interval)", intervals) : "", assumed,
           prediction.text.range ? ": \"range\" has all of those at their fast and slow ends" : ""),
       Colour::kDim);
   for (const std::string& warning : prediction.warnings)

@@ -11,6 +11,7 @@ run_packages=(
   libsimgrid-dev libjemalloc-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev
   libeigen3-dev
+  iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev libopenblas-dev
 )
 # What ./test needs besides. The versions are pinned: clang-format's output changes with its
 # version, and clang-tidy below 16 cannot read C++20 coroutines and ranges of GCC 12.

@@ -51,12 +51,14 @@ LinkClass load_link(const std::string& name, const std::string& option, Provenan
 }
 
 LinkClass read_link(const JsonInput& in, const std::string& name) {
-  in.allow_only({"bandwidth_bytes_per_s", "latency_s", "duplex"});
+  in.allow_only({"bandwidth_bytes_per_s", "latency_s", "duplex", "burst_bytes"});
   const auto duplex = in.find("duplex");
+  const auto burst = in.find("burst_bytes");
   return {.name = name,
           .bandwidth = in.at("bandwidth_bytes_per_s").bandwidth(),
           .latency = in.at("latency_s").seconds(),
-          .full_duplex = !duplex || duplex->one_of({"full", "half"}) == "full"};
+          .full_duplex = !duplex || duplex->one_of({"full", "half"}) == "full",
+          .burst = burst ? burst->bytes() : Bytes{}};
 }
 
 }  // namespace forescale

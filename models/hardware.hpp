@@ -32,6 +32,9 @@ struct LinkClass {
   BytesPerSecond bandwidth;
   Seconds latency;
   bool full_duplex = true;  // false: both directions share the bandwidth
+  // Token-bucket shapers (virtual machines, tc): what passes at once after as much idling as the
+  // bandwidth needs for it; 0: none.
+  Bytes burst = {};
 };
 
 // From models/hardware/{gpus,cpus,links}/NAME.json or a path; `option` names where NAME was said.

@@ -211,19 +211,17 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
       fail("must have either \"source\" or \"assumed\"");
     note.assumed = assumed.has_value();
     note.source = note.assumed ? assumed->string() : source->string();
-    if (note.assumed) {
+    note.fast = note.slow = note.value;
+    if (note.assumed || has("fast") || has("slow")) {
       note.fast = read(at("fast"));
       note.slow = read(at("slow"));
       if ((note.value - note.fast) * (note.slow - note.value) < 0)
         fail("must have its value between \"fast\" and \"slow\"");
-    } else if (has("fast") || has("slow")) {
-      fail("must be \"assumed\" to have \"fast\" and \"slow\"");
     }
   } else {
-    note.value = read(*this);
+    note.value = note.fast = note.slow = read(*this);
     note.source = "given in " + file_;
   }
-  if (!note.assumed) note.fast = note.slow = note.value;
   if (provenance_ == nullptr) return note.value;
   provenance_->numbers.push_back(note);
   if (provenance_->scenario == Scenario::kFast) return note.fast;

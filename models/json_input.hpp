@@ -4,7 +4,8 @@
 //   "latency_s": 1e-6                                          (source: the file itself)
 //   "latency_s": "1us"                                         (text with a unit)
 //   "latency_s": {"value": 1e-6, "source": "data sheet, p. 3"} (or "assumed": "why",
-//                 with "fast" and "slow": the ends of what is plausible)
+//                 with "fast" and "slow": the ends of what is plausible; a measured number may
+//                 have them too: the ends of its interval)
 // Each one read is noted in a Provenance, so that an answer can say what it rests on.
 #pragma once
 
@@ -21,8 +22,8 @@
 
 namespace forescale {
 
-// Which value an `assumed` number takes: its nominal one, or the end that makes things faster or
-// slower. Running all three gives the range that assumptions cause.
+// Which value an uncertain number takes, assumed or measured with an interval: its nominal one, or
+// the end that makes things faster or slower. Running all three gives the range that they cause.
 enum class Scenario { kNominal, kFast, kSlow };
 
 struct NumberSource {
@@ -31,7 +32,7 @@ struct NumberSource {
   double value = 0;    // in the unit that the key's ending names
   std::string source;  // citation, or the reason of an assumption
   bool assumed = false;
-  double fast = 0;  // plausible ends, equal to value unless assumed
+  double fast = 0;  // plausible ends; equal to value where none are given
   double slow = 0;
 };
 

@@ -42,8 +42,9 @@ struct PathRule {
   // Leaving, and entering, one GPU (buffers on hosts: one host), all messages together; 0: none.
   BytesPerSecond read_cap;
   BytesPerSecond write_cap;
-  Bytes segment;             // staged only
-  Seconds segment_overhead;  // staged only: alpha of one segment on one stage
+  BytesPerSecond duplex_cap;  // leaving and entering it, both together; 0: none
+  Bytes segment;              // staged only
+  Seconds segment_overhead;   // staged only: alpha of one segment on one stage
 };
 
 // Where received bytes are added to the local ones.

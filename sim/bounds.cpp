@@ -83,24 +83,37 @@ double rounds_min(CollectiveOp op, const CollectiveCall& call) {
   return std::ceil(std::log2(others + 1));
 }
 
+// Links side by side: what they carry, and what their shapers let pass beyond that, once.
+struct Width {
+  double bandwidth = 0;
+  double burst = 0;
+};
+Width& operator+=(Width& sum, const Width& other) {
+  sum.bandwidth += other.bandwidth;
+  sum.burst += other.burst;
+  return sum;
+}
+
 struct Cuts {
-  std::vector<double> ranks_out;  // by slot
-  double node_out = 0;            // one node's links to the fabric
+  std::vector<Width> ranks_out;  // by slot
+  Width node_out;                // one node's links to the fabric
   std::vector<int> ranks_of_node;
   int root_node = 0;
 };
 
 Cuts find_cuts(const Platform& platform, int rank_count, int root) {
   Cuts cuts;
-  std::map<int, double> by_device;
+  std::map<int, Width> by_device;
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
-    const double bandwidth = platform.bandwidth(static_cast<Capacity>(2 * i)).value;
-    by_device[link.from] += bandwidth;
-    by_device[link.to] += bandwidth;
+    const auto capacity = static_cast<Capacity>(2 * i);
+    const Width width{.bandwidth = platform.bandwidth(capacity).value,
+                      .burst = static_cast<double>(platform.burst(capacity).value)};
+    by_device[link.from] += width;
+    by_device[link.to] += width;
     const int from_node = platform.devices[static_cast<size_t>(link.from)].node;
     const int to_node = platform.devices[static_cast<size_t>(link.to)].node;
-    if ((from_node == 0) != (to_node == 0)) cuts.node_out += bandwidth;
+    if ((from_node == 0) != (to_node == 0)) cuts.node_out += width;
   }
   cuts.ranks_of_node.resize(static_cast<size_t>(platform.node_count));
   for (int rank = 0; rank < rank_count; ++rank) {
@@ -113,11 +126,12 @@ Cuts find_cuts(const Platform& platform, int rank_count, int root) {
   return cuts;
 }
 
-void raise(Bound& bound, double bytes, double bandwidth, const std::string& what) {
-  if (bandwidth <= 0 || bytes / bandwidth <= bound.time_s) return;
-  bound = {bytes / bandwidth,
-           fmt::format("{} {} at {}", to_text(Bytes{static_cast<std::int64_t>(bytes)}), what,
-                       to_text(BytesPerSecond{bandwidth}))};
+void raise(Bound& bound, double bytes, const Width& width, const std::string& what) {
+  if (width.bandwidth <= 0) return;
+  const double time_s = (bytes - width.burst) / width.bandwidth;
+  if (time_s <= bound.time_s) return;
+  bound = {time_s, fmt::format("{} {} at {}", to_text(Bytes{static_cast<std::int64_t>(bytes)}),
+                               what, to_text(BytesPerSecond{width.bandwidth}))};
 }
 
 }  // namespace
@@ -129,16 +143,16 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   if (ranks < 2 || call.bytes == 0) return bound;
   const Platform& platform = lanes.platform();
   const Cuts cuts = find_cuts(platform, ranks, call.root);
-  double sum = 0;
+  Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
   for (int rank = 0; rank < ranks; ++rank) {
-    const double bandwidth = cuts.ranks_out[static_cast<size_t>(rank)];
+    const Width& width = cuts.ranks_out[static_cast<size_t>(rank)];
     const double block = block_bytes(call, rank);
     const Traffic t =
         traffic(op, call, {.ranks = 1, .has_root = rank == call.root, .block_bytes = block});
-    raise(bound, t.out, bandwidth, fmt::format("out of rank {}", rank));
-    raise(bound, t.in, bandwidth, fmt::format("into rank {}", rank));
-    sum += bandwidth;
+    raise(bound, t.out, width, fmt::format("out of rank {}", rank));
+    raise(bound, t.in, width, fmt::format("into rank {}", rank));
+    sum += width;
     const int device = platform.endpoints[static_cast<size_t>(rank)];
     blocks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)] +=
         block;
@@ -158,7 +172,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
     raise(bound, t.in, cuts.node_out, fmt::format("into node {}", node));
   }
   if (nodes > 1)
-    raise(bound, total_traffic(op, call, nodes), nodes * cuts.node_out,
+    raise(bound, total_traffic(op, call, nodes),
+          {.bandwidth = nodes * cuts.node_out.bandwidth, .burst = nodes * cuts.node_out.burst},
           "between all nodes together");
   // One message at least, of the smallest alpha that any pair of neighbours has.
   const Stack& stack = lanes.stack();

@@ -129,6 +129,9 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
       resources.push_back({ResourceKind::kReadCap, host_buffers ? from_host : from, rule_index});
     if (rule.write_cap.value > 0)
       resources.push_back({ResourceKind::kWriteCap, host_buffers ? to_host : to, rule_index});
+    if (rule.duplex_cap.value > 0)
+      for (const int end : {host_buffers ? from_host : from, host_buffers ? to_host : to})
+        resources.push_back({ResourceKind::kDuplexCap, end, rule_index});
     if (rule.connection_cap.value > 0)
       resources.push_back({ResourceKind::kConnection, from, rule_index});
   }
@@ -217,12 +220,19 @@ double Lanes::bandwidth(const Resource& resource) const {
       return stack_.paths[static_cast<size_t>(resource.rule)].read_cap.value;
     case ResourceKind::kWriteCap:
       return stack_.paths[static_cast<size_t>(resource.rule)].write_cap.value;
+    case ResourceKind::kDuplexCap:
+      return stack_.paths[static_cast<size_t>(resource.rule)].duplex_cap.value;
     case ResourceKind::kConnection:
       return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value;
     case ResourceKind::kCore:
       return reduction_flow_bytes(1) * platform_.cpu_models.front().reduce_per_core.value;
   }
   return 0;
+}
+
+double Lanes::burst_bytes(const Resource& resource) const {
+  if (resource.kind != ResourceKind::kLink) return 0;
+  return static_cast<double>(platform_.burst(resource.index).value);
 }
 
 std::string Lanes::name(const Resource& resource) const {
@@ -242,6 +252,8 @@ std::string Lanes::name(const Resource& resource) const {
       return fmt::format("{} read cap (rule {})", device(), resource.rule);
     case ResourceKind::kWriteCap:
       return fmt::format("{} write cap (rule {})", device(), resource.rule);
+    case ResourceKind::kDuplexCap:
+      return fmt::format("{} duplex cap (rule {})", device(), resource.rule);
     case ResourceKind::kConnection:
       return fmt::format("{} connection cap (rule {})", device(), resource.rule);
     case ResourceKind::kCore:

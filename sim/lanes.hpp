@@ -24,6 +24,7 @@ enum class ResourceKind : std::uint8_t {
   kCopyIn,       // host -> GPU copy engine; index: device
   kReadCap,      // a stack's cap on leaving a device; index: device
   kWriteCap,     // a stack's cap on entering a device; index: device
+  kDuplexCap,    // a stack's cap on both together; index: device
   kConnection,   // a stack's cap on one message; index: device of the sender
   kCore          // the CPU core of a rank that adds and copies; index: device of the rank
 };
@@ -78,6 +79,7 @@ class Lanes {
   const ReductionRule& reduction(BufferPlace place) const;
 
   double bandwidth(const Resource& resource) const;
+  double burst_bytes(const Resource& resource) const;  // of a shaped link, else 0
   std::string name(const Resource& resource) const;
   // What a CPU reduction of a rank occupies: a flow of reduction_flow_bytes over these.
   std::vector<Resource> reduction_resources(int slot) const;

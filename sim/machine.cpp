@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -40,7 +41,8 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       hosts.insert(platform.host_of(device));
       add({ResourceKind::kCore, device, -1});
     }
-    if (platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kGpu) {
+    if (platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kGpu ||
+        platform.gpus_are_emulated) {
       add({ResourceKind::kCopyOut, device, -1});
       add({ResourceKind::kCopyIn, device, -1});
     }
@@ -52,6 +54,7 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       const int capped = host_buffers ? platform.host_of(device) : device;
       if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, capped, index});
       if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, capped, index});
+      if (rule.duplex_cap.value > 0) add({ResourceKind::kDuplexCap, capped, index});
       for (int channel = 0; rule.connection_cap.value > 0 && channel < stack.channels; ++channel)
         add({ResourceKind::kConnection, device, index, channel});
     }
@@ -68,7 +71,37 @@ void Machine::add(const Resource& resource) {
   if (!std::isfinite(bandwidth) || resources_.contains(resource)) return;
   const std::string name = fmt::format("{}:{}:{}:{}", static_cast<int>(resource.kind),
                                        resource.index, resource.rule, resource.channel);
-  resources_[resource] = {.link = world_.add_link(name, bandwidth), .bytes = 0};
+  Carried& made = resources_[resource];
+  made.link = world_.add_link(name, bandwidth);
+  if (const double burst = lanes_.burst_bytes(resource); burst > 0)
+    made.bucket = std::make_unique<Bucket>(
+        Bucket{.burst_bytes = burst, .rate_bytes_per_s = bandwidth, .tokens = burst});
+}
+
+double Machine::enter(const Path& path, double bytes) {
+  if (path.buckets.empty()) return 0;
+  const double now_s = world_.now_s();
+  double spared = bytes;
+  for (Bucket* bucket : path.buckets) {
+    if (bucket->flows == 0)
+      bucket->tokens =
+          std::min(bucket->burst_bytes,
+                   bucket->tokens + bucket->rate_bytes_per_s * (now_s - bucket->since_s));
+    bucket->since_s = now_s;
+    spared = std::min(spared, bucket->tokens);
+  }
+  constexpr double kRounding_bytes = 1e-6;
+  spared = std::floor(spared + kRounding_bytes);  // flows carry whole bytes
+  for (Bucket* bucket : path.buckets) {
+    bucket->tokens -= spared;
+    ++bucket->flows;
+  }
+  return spared;
+}
+
+void Machine::leave(const Path& path) {
+  for (Bucket* bucket : path.buckets)
+    if (--bucket->flows == 0) bucket->since_s = world_.now_s();
 }
 
 SimLink Machine::link(const Resource& resource) const { return resources_.at(resource).link; }
@@ -81,6 +114,7 @@ Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
     if (entry == resources_.end()) continue;  // never limits
     path.links.push_back(entry->second.link);
     path.carried.push_back(&entry->second.bytes);
+    if (entry->second.bucket) path.buckets.push_back(entry->second.bucket.get());
   }
   return path;
 }

@@ -13,6 +13,15 @@
 
 namespace forescale {
 
+// The tokens of a shaped link.
+struct Bucket {
+  double burst_bytes = 0;
+  double rate_bytes_per_s = 0;
+  double tokens = 0;   // at `since_s`, growing from then on while no flow is under way
+  double since_s = 0;
+  int flows = 0;
+};
+
 class Machine {
  public:
   Machine(World& world, const Platform& platform, const Stack& stack, int rank_count);
@@ -24,7 +33,8 @@ class Machine {
   // What a flow crosses, in the World; kept for the machine's life.
   struct Path {
     std::vector<SimLink> links;
-    std::vector<double*> carried;  // bytes so far, by link
+    std::vector<double*> carried;          // bytes so far, by link
+    std::vector<Bucket*> buckets;  // of those that have one
     void account(double bytes) const {
       for (double* total : carried) *total += bytes;
     }
@@ -38,6 +48,11 @@ class Machine {
   const Path& copy_out_path(int rank);
   const Path& copy_in_path(int rank);
   const Path& host_memory_path(int rank);
+  // A flow of `bytes` enters: what of them the shapers on the way let pass at once, because all of
+  // them had been idle. leave() when the flow is over. While a flow is under way its links gain no
+  // tokens, though one that is slower elsewhere would leave them some.
+  double enter(const Path& path, double bytes);
+  void leave(const Path& path);
   int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
   SimLink link(const Resource& resource) const;
 
@@ -53,6 +68,7 @@ class Machine {
   struct Carried {
     SimLink link = nullptr;
     double bytes = 0;
+    std::unique_ptr<Bucket> bucket = nullptr;
   };
   void add(const Resource& resource);
 

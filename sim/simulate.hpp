@@ -28,10 +28,8 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
                                       SessionOptions options);
 
 struct TrainingOutcome {
-  // Steady-state period: the last one where it equals the one before; else the mean of those after
-  // the first third (asynchronous schedules: of every rank's own, weighted by its images).
-  double iteration_s = 0;
-  bool is_steady = true;          // the two halves of those periods agree within 1 %
+  double iteration_s = 0;         // period of the steady state (steady_state.hpp)
+  bool is_steady = true;          // or not
   std::vector<double> periods_s;  // of all iterations, the first from time 0
   double simulated_s = 0;         // end of the last iteration
   double finished_s = 0;          // end of everything, messages that nobody waited for included

@@ -25,7 +25,10 @@ class Transport::Message final : public Completion {
  public:
   explicit Message(Transport& owner) : transport(owner) {}
 
-  void complete() override { eager ? arrived() : moved(); }
+  void complete() override {
+    transport.machine_.leave(*path);
+    eager ? arrived() : moved();
+  }
   void failed() override {
     transport.on_failure_(fmt::format("a link failed under {} bytes from rank {} to rank {}",
                                       send.bytes, send.source, send.destination));
@@ -171,7 +174,7 @@ void Transport::post_send(const MessagePost& post) {
             static_cast<double>(message->send.bytes) / message->cost.bandwidth_bytes_per_s,
             &Message::arrived);
       else
-        world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
+        start_flow(message);
     });
   }
   if (queue.receives.empty()) {
@@ -280,13 +283,17 @@ void Transport::start(Message* message) {
     start_explicitly(message);
     return;
   }
-  const auto begin_flow = [this, message] {
-    world_.start_flow(message->path->links, static_cast<double>(message->send.bytes), message);
-  };
+  const auto begin_flow = [this, message] { start_flow(message); };
   if (message->cost.hold_s > 0)
     world_.after(message->cost.hold_s, begin_flow);
   else
     world_.in_kernel(begin_flow);
+}
+
+void Transport::start_flow(Message* message) {
+  const auto bytes = static_cast<double>(message->send.bytes);
+  const double spared = machine_.enter(*message->path, bytes);
+  world_.start_flow(message->path->links, bytes - spared, message);
 }
 
 // o_send (and latency, if it holds the ports), then the segments, then what delays delivery.

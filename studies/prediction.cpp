@@ -180,7 +180,7 @@ void scale_compute(ComputeTable& compute, double scale) {
 PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
   PredictionInputs inputs;
   inputs.platform = load_platform(text.platform, scenario);
-  if (!inputs.platform.has_gpus())
+  if (!inputs.platform.can_train())
     throw InputError({.source = "--platform",
                       .path = "",
                       .value = text.platform,

@@ -74,7 +74,9 @@ std::string to_line(const NumberSource& number) {
 std::string describe(const Platform& platform) {
   std::string text = fmt::format("{}: {}\n", platform.name, platform.description);
   text += fmt::format("{} nodes, {} slots", platform.node_count, platform.slot_count());
-  if (platform.has_gpus()) text += fmt::format(", GPU {}", platform.gpu_models[0].name);
+  if (platform.can_train())
+    text += fmt::format(", {}GPU {}", platform.gpus_are_emulated ? "emulated " : "",
+                        platform.gpu_models[0].name);
   if (!platform.cpu_models.empty()) text += fmt::format(", CPU {}", platform.cpu_models[0].name);
   text +=
       fmt::format("\n\none node: {}\n{}", platform.node_routes->summary, NodeTree(platform).text());

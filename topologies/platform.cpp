@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/error.hpp"
 #include "topologies/node_routes.hpp"
 
@@ -108,6 +110,16 @@ std::vector<Capacity> Platform::from_fabric(int to) const {
 BytesPerSecond Platform::bandwidth(Capacity capacity) const {
   const Link& link = links[static_cast<size_t>(capacity / 2)];
   return link_classes[static_cast<size_t>(link.link_class)].bandwidth;
+}
+
+Bytes Platform::burst(Capacity capacity) const {
+  const Link& link = links[static_cast<size_t>(capacity / 2)];
+  return link_classes[static_cast<size_t>(link.link_class)].burst;
+}
+
+bool Platform::has_bursts() const {
+  return std::any_of(link_classes.begin(), link_classes.end(),
+                     [](const LinkClass& each) { return each.burst.value > 0; });
 }
 
 std::string Platform::capacity_name(Capacity capacity) const {

@@ -57,6 +57,8 @@ class Platform {
   std::vector<Device> devices;
   std::vector<Link> links;
   std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
+  // Bare hosts that wait as long as a GPU would compute; what it would hold is in their memory.
+  bool gpus_are_emulated = false;
   std::vector<CpuModel> cpu_models;  // at most one; empty on bare-host platforms
   int node_count = 0;
   std::vector<int> endpoints;            // device of each rank slot (placement.hpp)
@@ -68,7 +70,9 @@ class Platform {
   Provenance provenance;
 
   int slot_count() const { return static_cast<int>(endpoints.size()); }
-  bool has_gpus() const { return !gpu_models.empty(); }
+  bool has_gpus() const { return !gpu_models.empty() && !gpus_are_emulated; }
+  bool can_train() const { return !gpu_models.empty(); }
+  bool has_bursts() const;
 
   // The CPU whose memory stages data for a device (itself for kHost and kCpu).
   int host_of(int device) const;
@@ -82,6 +86,7 @@ class Platform {
   Route route(int from, int to) const;
 
   BytesPerSecond bandwidth(Capacity capacity) const;
+  Bytes burst(Capacity capacity) const;
   std::string capacity_name(Capacity capacity) const;  // "node0/nic0 -> leaf0"
   int capacity_count() const { return 2 * static_cast<int>(links.size()); }
 

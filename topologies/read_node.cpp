@@ -109,8 +109,12 @@ NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonIn
 }
 
 NodeTemplate read_host(Platform& platform, const JsonInput& in) {
-  in.allow_only({"count", "layout", "cores", "cpu"});
+  in.allow_only({"count", "layout", "cores", "cpu", "emulated_gpu"});
   if (const auto cpu = in.find("cpu")) read_cpu(platform, *cpu);
+  if (const auto gpu = in.find("emulated_gpu")) {
+    read_gpu(platform, *gpu);
+    platform.gpus_are_emulated = true;
+  }
   return bare_host();
 }
 

@@ -130,6 +130,28 @@ TEST(CollectiveCommand, TraceHasAProcessANodeAndSlicesThatNest) {
   }
 }
 
+// A platform whose link was measured with an interval: b/11e9 .. b/8e9 beside alpha.
+TEST(CollectiveCommand, CarriesTheIntervalOfItsInputs) {
+  const Workshop workshop;
+  const std::string platform = workshop.file("p.json", R"({
+    "format": "forescale-platform-1", "name": "p", "source": "made up",
+    "node": {"count": 2, "layout": "host"},
+    "fabric": {"layout": "explicit", "switches": ["s"], "links": [
+      {"from": "node0/host", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s":
+        {"value": 10e9, "source": "measured", "fast": 11e9, "slow": 8e9}}},
+      {"from": "node1/host", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s": 99e9}}
+    ]}})");
+  const std::string question = "collective --platform " + platform +
+                               " --stack ideal --op broadcast --algorithm flat --bytes 1GB ";
+  const nlohmann::json answer = expect_answer(question + "--interval --json").json();
+  EXPECT_NEAR(answer["time_s"], 1e9 / 10e9, 1e-9);
+  EXPECT_NEAR(answer["low_s"], 1e9 / 11e9, 1e-9);
+  EXPECT_NEAR(answer["high_s"], 1e9 / 8e9, 1e-9);
+  EXPECT_FALSE(expect_answer(question + "--json").json().contains("low_s"));
+  EXPECT_NE(expect_answer(question + "--interval").out.find("90.91 ms .. 125 ms"),
+            std::string::npos);
+}
+
 TEST(CollectiveCommand, TraceIsOfOneQuestion) {
   expect_refused(std::string(kStar) + "--bytes 1MiB..2MiB --trace t.json", {"--trace", "one size"});
   expect_refused(

@@ -130,6 +130,18 @@ TEST(PlatformFile, BareHostsWithACpu) {
   expect_all_pairs_sound(platform);
 }
 
+TEST(PlatformFile, BareHostsMayEmulateAGpu) {
+  const Platform platform = load(json::parse(R"({
+    "format": "forescale-platform-1", "name": "hosts",
+    "node": {"count": 3, "layout": "host", "emulated_gpu": "k80"},
+    "fabric": {"layout": "star", "link": "ethernet-10g"}})"));
+  EXPECT_TRUE(platform.can_train());
+  EXPECT_FALSE(platform.has_gpus());
+  for (const int endpoint : platform.endpoints)
+    EXPECT_EQ(platform.devices[static_cast<size_t>(endpoint)].kind, DeviceKind::kHost);
+  expect_all_pairs_sound(platform);
+}
+
 TEST(PlatformFile, StoragePlacementAndCores) {
   json file = two_nics();
   file["placement"] = "random:seed=4,per_node=2";

@@ -1,0 +1,16 @@
+// Ranks of the world in the order of a communicator, and how many operations were started on it.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/bench/mpi_rank.hpp"
+
+namespace forescale {
+
+struct MpiRank::Group {
+  std::vector<int> ranks;  // by member
+  int member = 0;          // this rank
+  std::int64_t next = 0;   // number of its next operation
+};
+
+}  // namespace forescale

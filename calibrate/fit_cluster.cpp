@@ -1,0 +1,464 @@
+#include "calibrate/fit_cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "calibrate/cluster_shape.hpp"
+#include "models/error.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+// Differences below this are within what a fit of medians can tell.
+constexpr double kTold = 0.02;
+
+struct Estimate {
+  double value = 0;
+  Interval interval;
+};
+
+Estimate inverse(const Estimate& of, double factor) {
+  return {.value = factor / of.value,
+          .interval = {.low = factor / of.interval.high, .high = factor / of.interval.low}};
+}
+
+// Widened by how far single measurements are from the line.
+Estimate widened(Estimate of, const Interval& ratio) {
+  of.interval.low = std::min(of.value, of.interval.low * std::min(ratio.low, 1.0));
+  of.interval.high = std::max(of.value, of.interval.high * std::max(ratio.high, 1.0));
+  return of;
+}
+
+// Measured over fitted of nearly all sizes: what a prediction of a median has to expect.
+Interval scatter(const std::vector<MeasuredPoint>& points, const SegmentedFit& fit) {
+  constexpr double kLeftOut = 0.025;  // at either end
+  std::vector<double> ratios;
+  for (const MeasuredPoint& point : points)
+    ratios.push_back(point.time_s / fit.time_s(static_cast<double>(point.bytes)));
+  std::sort(ratios.begin(), ratios.end());
+  const auto skipped = static_cast<size_t>(kLeftOut * static_cast<double>(ratios.size()));
+  return {.low = ratios[skipped], .high = ratios[ratios.size() - 1 - skipped]};
+}
+
+// A fit whose ratio is that of the medians: repetitions scatter more than what is predicted.
+SegmentedFit fit_medians(const std::vector<MeasuredPoint>& points, const std::string& source,
+                         const SegmentedFitOptions& options) {
+  SegmentedFit fit = fit_segments(points, source, options);
+  fit.ratio = scatter(points, fit);
+  return fit;
+}
+
+bool all_among(const Series& series, const std::vector<int>& hosts) {
+  std::vector<int> members = series.members;
+  if (members.empty()) {
+    members.resize(static_cast<size_t>(series.ranks));
+    std::iota(members.begin(), members.end(), 0);
+  }
+  return std::all_of(members.begin(), members.end(), [&](int member) {
+    return std::find(hosts.begin(), hosts.end(), member) != hosts.end();
+  });
+}
+
+class Fit {
+ public:
+  Fit(const Measurement& measurement, const std::string& source, const ClusterFitOptions& options)
+      : measurement_(measurement), source_(source), options_(options) {}
+
+  ClusterFit run() {
+    shape_ = shape_of(measurement_, options_.switches);
+    for (const std::string& note : shape_.notes) fit_.warnings.push_back(note);
+    ordinary_ = shape_.ordinary();
+    const Series* ping_pong = longest(Pattern::kPingPong, &ordinary_);
+    if (ping_pong == nullptr) ping_pong = longest(Pattern::kPingPong, nullptr);
+    if (ping_pong == nullptr)
+      throw InputError({.source = source_,
+                        .path = "/series",
+                        .value = "",
+                        .constraint = "must hold a ping-pong at three sizes or more"});
+    eager_limit_ = eager_limit();
+    SegmentedFitOptions known;
+    if (eager_limit_ > 0) known.breakpoints = {eager_limit_};
+    const SegmentedFit raw = fit_medians(ping_pong->points, source_ + ": ping-pong", known);
+    burst_ = burst_of(ping_pong->points, raw.segments.back());
+    one_way_ = burst_.value > 0 ? fit_medians(unburst(ping_pong->points, raw.segments.back(), 1),
+                                               source_ + ": ping-pong", known)
+                                : raw;
+    warn("ping-pong", one_way_);
+    fit_.residuals = one_way_.residuals;
+    shift_ = like_ping_pong(Pattern::kShift);
+    stream_ = like_ping_pong(Pattern::kStream);
+    if (!shift_) missing("shift", "ranks that send and receive at once are taken to lose nothing");
+    if (!stream_) missing("stream", "all of alpha is taken to hold the ports");
+    fit_platform();
+    fit_stack();
+    return std::move(fit_);
+  }
+
+ private:
+  // The series of a pattern with the most ranks, then the most sizes; among `hosts` only.
+  const Series* longest(Pattern pattern, const std::vector<int>* hosts) const {
+    const Series* best = nullptr;
+    for (const Series& series : measurement_.series) {
+      if (series.pattern != pattern || series.points.size() < 3) continue;
+      if (hosts != nullptr && !all_among(series, *hosts)) continue;
+      if (best == nullptr || std::pair(series.ranks, series.points.size()) >
+                                 std::pair(best->ranks, best->points.size()))
+        best = &series;
+    }
+    return best;
+  }
+
+  // A pattern fitted with the breakpoints of the ping-pong.
+  std::optional<SegmentedFit> like_ping_pong(Pattern pattern) {
+    const Series* series = longest(pattern, &ordinary_);
+    if (series == nullptr) return std::nullopt;
+    SegmentedFitOptions same{.segments_max = static_cast<int>(one_way_.segments.size())};
+    for (size_t i = 0; i + 1 < one_way_.segments.size(); ++i)
+      same.breakpoints.push_back(one_way_.segments[i].up_to_bytes);
+    const std::string name = name_of(pattern);
+    try {
+      // Many steps in a row: a link gains tokens only while the next message is prepared.
+      const double idle_s = series->points.front().time_s;
+      SegmentedFit fitted =
+          fit_medians(unburst(series->points, one_way_.segments.back(), idle_s),
+                       source_ + ": " + name, same);
+      if (fitted.segments.size() != one_way_.segments.size()) return std::nullopt;
+      warn(name, fitted);
+      if (pattern == Pattern::kShift) shift_ranks_ = series->ranks;
+      return fitted;
+    } catch (const InputError& error) {
+      fit_.warnings.push_back(fmt::format("{}: {}", name, error.what()));
+      return std::nullopt;
+    }
+  }
+
+  // Eager messages, which need no answer, against the rate of large ones.
+  Estimate burst_of(const std::vector<MeasuredPoint>& points, const AlphaBeta& large) const {
+    constexpr std::int64_t kSmallBytes = 1024;
+    constexpr double kNoticed_bytes = 1500;  // one Ethernet frame
+    const double rate = 1 / large.beta_s_per_byte;
+    std::vector<double> alphas;
+    for (const MeasuredPoint& point : points)
+      if (point.bytes <= kSmallBytes) alphas.push_back(point.time_s);
+    if (alphas.empty() || large.beta_s_per_byte <= 0) return {};
+    std::sort(alphas.begin(), alphas.end());
+    const double alpha_s = alphas[alphas.size() / 2];
+    std::vector<double> missing_bytes;
+    for (const MeasuredPoint& point : points) {
+      const auto bytes = static_cast<double>(point.bytes);
+      if (point.bytes > eager_limit_ / 2 || bytes < 2 * alpha_s * rate) continue;
+      missing_bytes.push_back(bytes - (point.time_s - alpha_s) * rate);
+    }
+    if (missing_bytes.size() < 2) return {};
+    std::sort(missing_bytes.begin(), missing_bytes.end());
+    if (missing_bytes.front() < kNoticed_bytes) return {};
+    return {.value = missing_bytes[missing_bytes.size() / 2],
+            .interval = {.low = missing_bytes.front(), .high = missing_bytes.back()}};
+  }
+
+  // The times without a shaper's burst: what passed at once takes its time. The link had been idle
+  // for `idle_s` before.
+  std::vector<MeasuredPoint> unburst(std::vector<MeasuredPoint> points, const AlphaBeta& large,
+                                     double idle_s) const {
+    for (MeasuredPoint& point : points) {
+      const double spared_s =
+          std::min(large.beta_s_per_byte * std::min<double>(burst_.value,
+                                                            static_cast<double>(point.bytes)),
+                   burst_.value > 0 ? idle_s : 0);
+      for (double* time_s :
+           {&point.time_s, &point.low_s, &point.high_s, &point.p10_s, &point.p90_s})
+        *time_s += spared_s;
+    }
+    return points;
+  }
+
+  std::int64_t eager_limit() {
+    // Half of the time by which receives are late (measurement.hpp).
+    constexpr double kWaited_s = 2.5e-3;
+    std::int64_t limit = 0;
+    for (const Series& series : measurement_.series) {
+      if (series.pattern != Pattern::kLateReceive) continue;
+      for (const MeasuredPoint& point : series.points) {
+        if (point.time_s >= kWaited_s) break;
+        limit = std::max(limit, point.bytes);
+      }
+      return limit;
+    }
+    missing("late-receive", "every message is taken to wait for its receiver");
+    return 0;
+  }
+
+  void missing(const std::string& pattern, const std::string& consequence) {
+    fit_.warnings.push_back(
+        fmt::format("no {} among hosts that are alike: {}", pattern, consequence));
+  }
+
+  void warn(const std::string& what, const SegmentedFit& fitted) {
+    for (const std::string& warning : fitted.warnings)
+      fit_.warnings.push_back(what + ": " + warning);
+  }
+
+  json number(const std::string& what, const std::string& from, const std::string& unit,
+              const Estimate& estimate) {
+    fit_.numbers.push_back({.what = what,
+                            .from = from,
+                            .unit = unit,
+                            .value = estimate.value,
+                            .interval = estimate.interval});
+    // A time is fast when small, a rate when large.
+    const bool is_time = unit == "s";
+    const auto written = [&](double value) {
+      return unit == "bytes" ? json(std::llround(value)) : json(value);
+    };
+    return {{"value", written(estimate.value)},
+            {"source", fmt::format("fitted to {} of {}", from, source_)},
+            {"fast", written(is_time ? estimate.interval.low : estimate.interval.high)},
+            {"slow", written(is_time ? estimate.interval.high : estimate.interval.low)}};
+  }
+
+  // Slope of a large-message segment as a rate.
+  Estimate bandwidth(const SegmentedFit& of, size_t segment, double factor) const {
+    const AlphaBeta& line = of.segments[segment];
+    return inverse(
+        widened({.value = line.beta_s_per_byte, .interval = line.beta_interval_s_per_byte},
+                of.ratio),
+        factor);
+  }
+
+  bool has_slope(const AlphaBeta& line) const {
+    return line.beta_s_per_byte > 0 && line.beta_interval_s_per_byte.low > 0;
+  }
+
+  // What the ordinary hosts' cables carry one way.
+  Estimate link_rate() const {
+    Estimate best;
+    for (size_t i = 0; i < one_way_.segments.size(); ++i)
+      if (has_slope(one_way_.segments[i]))
+        if (const Estimate rate = bandwidth(one_way_, i, 1);
+            i + 1 == one_way_.segments.size() || rate.value > best.value)
+          best = rate;
+    if (best.value <= 0)
+      throw InputError({.source = source_,
+                        .path = "/series",
+                        .value = "ping-pong",
+                        .constraint = "must reach sizes whose time grows with size"});
+    return best;
+  }
+
+  void fit_platform() {
+    link_ = link_rate();
+    double usual = 0;
+    for (const int host : ordinary_)
+      usual = std::max(usual, shape_.host_rate[static_cast<size_t>(host)]);
+    json links = json::array();
+    json switches = json::array();
+    for (int i = 0; i < shape_.switch_count(); ++i) switches.push_back(fmt::format("switch{}", i));
+    const json burst =
+        burst_.value > 0 ? number("burst", "ping-pong of eager messages", "bytes", burst_) : json();
+    const auto link_class = [&](const std::string& what, const std::string& from, Estimate rate) {
+      json made{{"bandwidth_bytes_per_s", number(what, from, "bytes/s", rate)}, {"latency_s", 0}};
+      if (burst_.value > 0) made["burst_bytes"] = burst;
+      return made;
+    };
+    json usual_class = link_class("link", "ping-pong", link_);
+    for (size_t host = 0; host < shape_.host_rate.size(); ++host) {
+      const bool is_slow = usual > 0 && shape_.host_rate[host] < 0.9 * usual;
+      // Scaled, so that what large messages lose counts for all hosts alike.
+      const double scale = is_slow ? shape_.host_rate[host] / usual : 1;
+      links.push_back({{"from", fmt::format("host{}", host)},
+                       {"to", fmt::format("switch{}", shape_.switch_of[host])},
+                       {"class", is_slow ? link_class(fmt::format("link of host {}", host),
+                                                      "ping-pongs of pairs", scaled(link_, scale))
+                                         : usual_class}});
+    }
+    if (shape_.switch_count() > 1) {
+      const double scale = usual > 0 ? shape_.trunk_rate / usual : 1;
+      const json trunk = link_class("trunk", "pairs across", scaled(link_, scale));
+      for (int i = 1; i < shape_.switch_count(); ++i)
+        links.push_back(
+            {{"from", "switch0"}, {"to", fmt::format("switch{}", i)}, {"class", trunk}});
+    }
+    json node{{"count", shape_.host_rate.size()}, {"layout", "host"}};
+    if (!options_.emulated_gpu.empty()) node["emulated_gpu"] = options_.emulated_gpu;
+    fit_.platform = {
+        {"format", "forescale-platform-1"},
+        {"name", options_.name},
+        {"description", fmt::format("{}, as measured", machine())},
+        {"source", provenance()},
+        {"node", node},
+        {"fabric", {{"layout", "explicit"}, {"switches", switches}, {"links", links}}}};
+  }
+
+  static Estimate scaled(const Estimate& of, double factor) {
+    return {.value = of.value * factor,
+            .interval = {.low = of.interval.low * factor, .high = of.interval.high * factor}};
+  }
+
+  // Intercepts of ping-pong and shift: the geometric mean, both as ends.
+  Estimate alpha(size_t segment) const {
+    const AlphaBeta& pair = one_way_.segments[segment];
+    Estimate of{.value = pair.alpha_s, .interval = pair.alpha_interval_s};
+    if (shift_) {
+      const AlphaBeta& all = shift_->segments[segment];
+      if (pair.alpha_s > 0 && all.alpha_s > 0) of.value = std::sqrt(pair.alpha_s * all.alpha_s);
+      of.interval.low = std::min(of.interval.low, all.alpha_interval_s.low);
+      of.interval.high = std::max(of.interval.high, all.alpha_interval_s.high);
+    }
+    return widened(of, one_way_.ratio);
+  }
+
+  // What k messages through one host's port move together, relative to one alone; 1 where that is
+  // all the same.
+  std::optional<Estimate> shared_rate(Pattern pattern) {
+    const Series* series = longest(pattern, &ordinary_);
+    if (series == nullptr) {
+      missing(name_of(pattern), "many messages through one port are taken to lose nothing");
+      return std::nullopt;
+    }
+    std::vector<double> rates;
+    for (const MeasuredPoint& point : series->points) {
+      if (point.bytes < 128 * 1024) continue;
+      const double moved =
+          static_cast<double>(series->ranks - 1) * static_cast<double>(point.bytes);
+      rates.push_back(moved / (point.time_s - one_way_.segments.back().alpha_s));
+    }
+    if (rates.empty()) return std::nullopt;
+    std::sort(rates.begin(), rates.end());
+    const Estimate rate{.value = rates[rates.size() / 2],
+                        .interval = {.low = rates.front(), .high = rates.back()}};
+    if (rate.value > (1 - kTold) * link_.value) return std::nullopt;
+    return rate;
+  }
+
+  json path(size_t i, const std::optional<Estimate>& into, const std::optional<Estimate>& out) {
+    const AlphaBeta& segment = one_way_.segments[i];
+    const bool is_last = i + 1 == one_way_.segments.size();
+    const std::string size =
+        is_last ? (i == 0 ? std::string("at any size")
+                          : "above " + to_text(Bytes{one_way_.segments[i - 1].up_to_bytes}))
+                : "up to " + to_text(Bytes{segment.up_to_bytes});
+    json rule{{"where", "any"}, {"buffers", "host"}, {"mechanism", "direct"}};
+    if (!is_last) rule["up_to_bytes"] = segment.up_to_bytes;
+    const Estimate whole = alpha(i);
+    // What one message adds to the next, and what only delays it.
+    const double share = stream_ && whole.value > 0
+                             ? std::clamp(stream_->segments[i].alpha_s / whole.value, 0.0, 1.0)
+                             : 1;
+    const std::string both =
+        shift_ ? fmt::format("ping-pong and shift of {}", shift_ranks_) : "ping-pong";
+    rule["o_send_s"] = number("o_send " + size, both + ", stream", "s", scaled(whole, share));
+    rule["latency_s"] = number("latency " + size, both + ", stream", "s", scaled(whole, 1 - share));
+    if (has_slope(segment))
+      if (const Estimate rate = bandwidth(one_way_, i, 1); rate.value < (1 - kTold) * link_.value)
+        rule["connection_cap_bytes_per_s"] =
+            number("connection " + size, "ping-pong", "bytes/s", rate);
+    if (shift_ && has_slope(shift_->segments[i]))
+      if (const Estimate rate = bandwidth(*shift_, i, 2);
+          rate.value < 2 * (1 - kTold) * link_.value)
+        rule["duplex_cap_bytes_per_s"] =
+            number("both ways " + size, fmt::format("shift of {}", shift_ranks_), "bytes/s", rate);
+    if (into)
+      rule["write_cap_bytes_per_s"] = number("into a host " + size, "fan-in", "bytes/s", *into);
+    if (out)
+      rule["read_cap_bytes_per_s"] = number("out of a host " + size, "fan-out", "bytes/s", *out);
+    return rule;
+  }
+
+  json reduction() {
+    const Series* series = longest(Pattern::kReduction, nullptr);
+    if (series == nullptr) {
+      fit_.warnings.push_back("no reduction: adding is taken to cost nothing");
+      return {{"place", "free"}, {"overlaps_transfer", true}};
+    }
+    const SegmentedFit line =
+        fit_medians(series->points, source_ + ": reduction", {.segments_max = 1});
+    warn("reduction", line);
+    const AlphaBeta& only = line.segments.front();
+    return {
+        {"place", "fixed"},
+        {"overlaps_transfer", true},
+        {"overhead_s",
+         number("reduction overhead", "reduction", "s",
+                widened({.value = only.alpha_s, .interval = only.alpha_interval_s}, line.ratio))},
+        {"rate_bytes_per_s", number("reduction", "reduction", "bytes/s", bandwidth(line, 0, 1))}};
+  }
+
+  void fit_stack() {
+    const std::optional<Estimate> into = shared_rate(Pattern::kFanIn);
+    const std::optional<Estimate> out = shared_rate(Pattern::kFanOut);
+    json paths = json::array();
+    for (size_t i = 0; i < one_way_.segments.size(); ++i) paths.push_back(path(i, into, out));
+    const json adding = reduction();
+    const auto only = [](const char* algorithm) {
+      return json::array({{{"algorithm", algorithm}}});
+    };
+    constexpr std::int64_t kSmall = 32 * 1024;
+    fit_.stack = {{"format", "forescale-stack-1"},
+                  {"name", options_.name},
+                  {"description",
+                   fmt::format("{} with forescale's own plans, as measured", measurement_.library)},
+                  {"source", provenance()},
+                  {"channels", 1},
+                  {"eager_limit_bytes", eager_limit_},
+                  {"latency_holds_ports", false},
+                  {"progress", "inside-calls"},
+                  {"reduction", adding},
+                  {"host_reduction", adding},
+                  {"paths", paths},
+                  {"selection",
+                   {{"all-reduce",
+                     json::array({{{"up_to_bytes", kSmall}, {"algorithm", "recursive-doubling"}},
+                                  {{"algorithm", "ring"}}})},
+                    {"reduce", only("binomial")},
+                    {"broadcast", only("binomial")},
+                    {"reduce-scatter", only("ring")},
+                    {"allgather", only("ring")},
+                    {"gather", only("flat")},
+                    {"scatter", only("flat")},
+                    {"all-to-all", only("pairwise")}}}};
+  }
+
+  std::string machine() const {
+    return measurement_.machine.empty() ? "a cluster" : measurement_.machine;
+  }
+
+  std::string provenance() const {
+    const auto entry = [&](const char* key) {
+      const auto found = measurement_.provenance.find(key);
+      return found == measurement_.provenance.end() ? std::string("unknown") : found->second;
+    };
+    return fmt::format("measured {} with {} on kernel {}: {}", entry("date"), measurement_.library,
+                       entry("kernel"), entry("command"));
+  }
+
+  const Measurement& measurement_;
+  std::string source_;
+  const ClusterFitOptions& options_;
+  ClusterFit fit_;
+  ClusterShape shape_;
+  std::vector<int> ordinary_;
+  std::int64_t eager_limit_ = 0;
+  SegmentedFit one_way_;
+  std::optional<SegmentedFit> shift_;
+  std::optional<SegmentedFit> stream_;
+  int shift_ranks_ = 0;
+  Estimate link_;
+  Estimate burst_;  // bytes; 0: no shaper
+};
+
+}  // namespace
+
+ClusterFit fit_cluster(const Measurement& measurement, const std::string& source,
+                       const ClusterFitOptions& options) {
+  return Fit(measurement, source, options).run();
+}
+
+}  // namespace forescale

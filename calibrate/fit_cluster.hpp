@@ -1,0 +1,63 @@
+// From a measurement of a cluster of hosts to the two files that predictions take: a platform
+// (who is connected how fast) and a stack (what a message costs beside that).
+//
+// What each number comes from, for every segment of sizes (breakpoints: the eager limit that late
+// receives show, and those that the ping-pong data justify):
+//   alpha          the intercepts of ping-pong and of the shift by all ranks; their geometric mean,
+//                  and both as the ends of its interval: with more ranks at work a message costs
+//                  more wherever ranks share cores
+//   o_send         the intercept of the stream: what one message adds when many follow each other,
+//                  at most alpha; the rest of alpha is latency
+//   bandwidth      1 / slope of ping-pong: a cap on the connection where it is below the link's
+//   duplex cap     2 / slope of the shift, where that is below twice the bandwidth
+//   write, read cap  k b / (time - alpha) of fan-in and fan-out of k, where below the link's
+//   link           of each host: the fastest large ping-pong that it took part in; hosts within
+//                  10 % of each other share a class
+//   trunk          two groups of hosts between which large ping-pongs are slower than within, or
+//                  through which k pairs together are; k b / (time - alpha) of the most pairs
+//   burst          what a shaper lets pass at once: where eager messages take less time above
+//                  alpha than the link's rate needs, the bytes that are missing. It is added back
+//                  before the other lines are fitted
+//   reduction      one line through a += b
+// No collective is looked at.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "calibrate/measurement.hpp"
+#include "calibrate/segmented_fit.hpp"
+
+namespace forescale {
+
+struct ClusterFitOptions {
+  std::string name = "measured";  // of platform and stack
+  std::string emulated_gpu = {};  // a GPU's name: whose compute times the hosts wait out
+  // Which switch each rank hangs on, where that is known ("0,0,1,1"); empty: found from the pairs.
+  std::vector<int> switches = {};
+};
+
+// One line of the report: a number that was fitted.
+struct FittedNumber {
+  std::string what;  // "alpha up to 64 KiB"
+  std::string from;  // "ping-pong, shift of 8"
+  std::string unit;  // "s", "bytes" or "bytes/s"
+  double value = 0;
+  Interval interval;  // low, high
+};
+
+struct ClusterFit {
+  nlohmann::json platform;
+  nlohmann::json stack;
+  std::vector<FittedNumber> numbers;
+  std::vector<ResidualClass> residuals;  // of ping-pong and shift together
+  std::vector<std::string> warnings;
+};
+
+// InputError naming `source` where a pattern that is needed is missing or does not carry a line:
+// ping-pong at 3 sizes or more; everything else has a stated fallback and a warning.
+ClusterFit fit_cluster(const Measurement& measurement, const std::string& source,
+                       const ClusterFitOptions& options);
+
+}  // namespace forescale

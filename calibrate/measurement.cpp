@@ -1,0 +1,266 @@
+#include "calibrate/measurement.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "algorithms/collective.hpp"
+#include "models/error.hpp"
+#include "models/json_input.hpp"
+
+namespace forescale {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kFormat = "forescale-measurement-1";
+constexpr int kRanksMax = 1 << 24;
+
+constexpr std::array<std::pair<Pattern, const char*>, 13> kNames{{
+    {Pattern::kPingPong, "ping-pong"},
+    {Pattern::kShift, "shift"},
+    {Pattern::kExchange, "exchange"},
+    {Pattern::kFanIn, "fan-in"},
+    {Pattern::kFanOut, "fan-out"},
+    {Pattern::kPairs, "pairs"},
+    {Pattern::kStream, "stream"},
+    {Pattern::kLateReceive, "late-receive"},
+    {Pattern::kBarrier, "barrier"},
+    {Pattern::kReduction, "reduction"},
+    {Pattern::kMemoryCopy, "memory-copy"},
+    {Pattern::kGemm, "gemm"},
+    {Pattern::kCollective, "collective"},
+}};
+
+Pattern read_pattern(const JsonInput& in) {
+  const std::string text = in.string();
+  std::vector<std::string> names;
+  for (const auto& [pattern, name] : kNames) {
+    if (text == name) return pattern;
+    names.emplace_back(name);
+  }
+  in.fail("is " + unknown_name(text, names));
+}
+
+// Why so many ranks cannot take part, empty if they can.
+std::string refuse_ranks(Pattern pattern, int ranks) {
+  switch (pattern) {
+    case Pattern::kPingPong:
+    case Pattern::kStream:
+    case Pattern::kLateReceive:
+      return ranks == 2 ? "" : "must be 2: this pattern has two ranks";
+    case Pattern::kExchange:
+    case Pattern::kPairs:
+      return ranks >= 2 && ranks % 2 == 0 ? "" : "must be even: this pattern is made of pairs";
+    case Pattern::kShift:
+    case Pattern::kFanIn:
+    case Pattern::kFanOut:
+      return ranks >= 2 ? "" : "must be >= 2";
+    default:
+      return "";
+  }
+}
+
+double read_time(const JsonInput& in) {
+  const double time_s = in.number(0);
+  if (time_s <= 0) in.fail("must be > 0");
+  return time_s;
+}
+
+// The two ends around the median, both there or both missing.
+void read_ends(const JsonInput& in, const char* low_key, const char* high_key, double time_s,
+               double& low_s, double& high_s) {
+  low_s = high_s = time_s;
+  if (in.has(low_key) != in.has(high_key))
+    in.fail(fmt::format("must have both \"{}\" and \"{}\", or neither", low_key, high_key));
+  if (!in.has(low_key)) return;
+  low_s = read_time(in.at(low_key));
+  high_s = read_time(in.at(high_key));
+  if (low_s > time_s) in.at(low_key).fail(fmt::format("must be <= time_s, {}", time_s));
+  if (high_s < time_s) in.at(high_key).fail(fmt::format("must be >= time_s, {}", time_s));
+}
+
+MeasuredPoint read_point(const JsonInput& in, Pattern pattern) {
+  in.allow_only({"bytes", "time_s", "low_s", "high_s", "p10_s", "p90_s", "samples", "flops"});
+  MeasuredPoint point;
+  point.bytes = in.at("bytes").integer(0);
+  if (pattern == Pattern::kBarrier && point.bytes != 0)
+    in.at("bytes").fail("must be 0 for a barrier");
+  point.time_s = read_time(in.at("time_s"));
+  read_ends(in, "low_s", "high_s", point.time_s, point.low_s, point.high_s);
+  read_ends(in, "p10_s", "p90_s", point.time_s, point.p10_s, point.p90_s);
+  if (const auto samples = in.find("samples"))
+    point.samples = static_cast<int>(samples->integer(1, std::numeric_limits<int>::max()));
+  if (pattern == Pattern::kGemm) {
+    point.flops = in.at("flops").number(0);
+    if (point.flops <= 0) in.at("flops").fail("must be > 0");
+  } else if (const auto flops = in.find("flops")) {
+    flops->fail("is for the pattern \"gemm\" only");
+  }
+  return point;
+}
+
+std::vector<int> read_members(const JsonInput& in, int ranks) {
+  std::vector<int> members;
+  std::set<int> seen;
+  for (const JsonInput& element : in.elements()) {
+    members.push_back(static_cast<int>(element.integer(0, kRanksMax)));
+    if (!seen.insert(members.back()).second) element.fail("is there twice");
+  }
+  if (!members.empty() && static_cast<int>(members.size()) != ranks)
+    in.fail(fmt::format("must list as many ranks as take part, {}, and lists {}", ranks,
+                        members.size()));
+  return members;
+}
+
+Series read_series(const JsonInput& in) {
+  in.allow_only({"pattern", "ranks", "members", "place", "op", "algorithm", "points"});
+  Series series;
+  series.pattern = read_pattern(in.at("pattern"));
+  series.ranks = static_cast<int>(in.at("ranks").integer(1, kRanksMax));
+  const std::string refusal = refuse_ranks(series.pattern, series.ranks);
+  if (!refusal.empty()) in.at("ranks").fail(refusal);
+  if (const auto members = in.find("members"))
+    series.members = read_members(*members, series.ranks);
+  if (const auto place = in.find("place")) series.place = place->one_of({"host", "gpu"});
+  if (series.pattern == Pattern::kCollective) {
+    const JsonInput op = in.at("op");
+    try {
+      series.op = name_of(parse_collective_op(op.string(), op.file()));
+    } catch (const InputError& error) {
+      op.fail("is " + error.parts().constraint);
+    }
+    if (const auto algorithm = in.find("algorithm")) series.algorithm = algorithm->string();
+  } else {
+    for (const char* key : {"op", "algorithm"})
+      if (const auto given = in.find(key)) given->fail("is for the pattern \"collective\" only");
+  }
+  for (const JsonInput& element : in.at("points").elements()) {
+    const MeasuredPoint point = read_point(element, series.pattern);
+    if (!series.points.empty() && point.bytes <= series.points.back().bytes)
+      element.at("bytes").fail(
+          fmt::format("must be larger than the size before, {}", series.points.back().bytes));
+    series.points.push_back(point);
+  }
+  if (series.points.empty()) in.at("points").fail("must have at least one point");
+  return series;
+}
+
+Measurement read(const JsonInput& in) {
+  in.allow_only({"format", "machine", "library", "provenance", "notes", "series"});
+  in.at("format").one_of({kFormat});
+  Measurement measurement;
+  if (const auto machine = in.find("machine")) measurement.machine = machine->string();
+  if (const auto library = in.find("library")) measurement.library = library->string();
+  if (const auto provenance = in.find("provenance"))
+    for (const std::string& key : provenance->keys())
+      measurement.provenance[key] = provenance->at(key).string();
+  if (const auto notes = in.find("notes"))
+    for (const JsonInput& note : notes->elements()) measurement.notes.push_back(note.string());
+  for (const JsonInput& element : in.at("series").elements())
+    measurement.series.push_back(read_series(element));
+  if (measurement.series.empty()) in.at("series").fail("must have at least one series");
+  return measurement;
+}
+
+json to_json(const MeasuredPoint& point) {
+  json object{{"bytes", point.bytes}, {"time_s", point.time_s}};
+  if (point.low_s != point.time_s || point.high_s != point.time_s) {
+    object["low_s"] = point.low_s;
+    object["high_s"] = point.high_s;
+  }
+  if (point.p10_s != point.time_s || point.p90_s != point.time_s) {
+    object["p10_s"] = point.p10_s;
+    object["p90_s"] = point.p90_s;
+  }
+  if (point.samples != 1) object["samples"] = point.samples;
+  if (point.flops > 0) object["flops"] = point.flops;
+  return object;
+}
+
+json to_json(const Series& series) {
+  json object{{"pattern", name_of(series.pattern)},
+              {"ranks", series.ranks},
+              {"place", series.place},
+              {"points", json::array()}};
+  if (!series.members.empty()) object["members"] = series.members;
+  if (!series.op.empty()) object["op"] = series.op;
+  if (!series.algorithm.empty()) object["algorithm"] = series.algorithm;
+  for (const MeasuredPoint& point : series.points) object["points"].push_back(to_json(point));
+  return object;
+}
+
+[[noreturn]] void refuse_output(const std::string& file, const std::string& why) {
+  throw InputError(
+      {.source = file, .path = "", .value = "", .constraint = "cannot be written: " + why});
+}
+
+}  // namespace
+
+const char* name_of(Pattern pattern) {
+  for (const auto& [known, name] : kNames)
+    if (known == pattern) return name;
+  FORESCALE_CHECK(false, "a pattern without a name");
+}
+
+const std::vector<Pattern>& all_patterns() {
+  static const std::vector<Pattern> patterns = [] {
+    std::vector<Pattern> list;
+    for (const auto& [pattern, name] : kNames) list.push_back(pattern);
+    return list;
+  }();
+  return patterns;
+}
+
+Measurement read_measurement(const std::string& file) { return read(JsonInput::from_file(file)); }
+
+Measurement read_measurement_text(const std::string& text, const std::string& file) {
+  return read(JsonInput::from_text(text, file));
+}
+
+json to_json(const Measurement& measurement) {
+  json document{{"format", kFormat},
+                {"machine", measurement.machine},
+                {"library", measurement.library},
+                {"provenance", measurement.provenance},
+                {"notes", measurement.notes},
+                {"series", json::array()}};
+  for (const Series& series : measurement.series) document["series"].push_back(to_json(series));
+  return document;
+}
+
+void write_measurement(const Measurement& measurement, const std::string& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    refuse_output(file, "it is there and is no plain file");
+  // A link stays a link: what it points to is replaced.
+  const fs::path target =
+      fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
+  const fs::path draft = fmt::format("{}.{}.part", target.string(), getpid());
+  errno = 0;
+  std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
+  // Text of foreign logs need not be UTF-8.
+  stream << to_json(measurement).dump(1, ' ', false, json::error_handler_t::replace) << "\n";
+  stream.close();
+  error.clear();
+  if (stream) fs::rename(draft, target, error);
+  if (!stream || error) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    fs::remove(draft, error);
+    refuse_output(file, reason);
+  }
+}
+
+}  // namespace forescale

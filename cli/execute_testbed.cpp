@@ -1,0 +1,270 @@
+// `forescale execute --testbed`: measure point-to-point patterns on a testbed, fit, predict
+// collectives, execute them, compare. Nothing that is executed has been timed before it was
+// predicted.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "calibrate/fit_cluster.hpp"
+#include "calibrate/measure.hpp"
+#include "calibrate/testbed.hpp"
+#include "cli/calibrate_where.hpp"
+#include "cli/collective_experiment.hpp"
+#include "cli/execute.hpp"
+#include "models/error.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string testbed;  // empty: a name of its own
+  TestbedSpec spec;
+  std::string rate = "500mbit";
+  std::string library;
+  std::string measure_budget = "60s";
+  std::string execute_budget = "300s";
+  std::string keep;
+  CollectiveExperimentText text;
+};
+
+// The files of an experiment: where --keep says, or gone with this object.
+class Folder {
+ public:
+  explicit Folder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
+    std::error_code error;
+    if (is_kept_) {
+      std::filesystem::create_directories(path_, error);
+      if (!error && !std::filesystem::is_empty(path_, error) && !error)
+        throw InputError({.source = "--keep",
+                          .path = "",
+                          .value = path_,
+                          .constraint = "must be empty, or a folder that does not exist yet"});
+      if (error)
+        throw InputError(
+            {.source = "--keep", .path = "", .value = path_, .constraint = error.message()});
+      return;
+    }
+    path_ = std::filesystem::temp_directory_path() / "forescale-execute-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr)
+      throw std::system_error(errno, std::generic_category(), path_);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!is_kept_) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  bool is_kept() const { return is_kept_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  bool is_kept_;
+};
+
+std::vector<std::int64_t> ranks_of(const Options& options) {
+  std::vector<std::int64_t> ranks;
+  if (options.text.ranks.empty())
+    for (int count = 2; count <= options.spec.hosts; ++count) ranks.push_back(count);
+  else
+    ranks = parse_integers(options.text.ranks, "--ranks");
+  for (const std::int64_t count : ranks)
+    if (count > options.spec.hosts)
+      throw InputError({.source = "--ranks",
+                        .path = "",
+                        .value = std::to_string(count),
+                        .constraint = fmt::format("must be at most {}, the hosts of the testbed",
+                                                  options.spec.hosts)});
+  return ranks;
+}
+
+// Patterns of messages, and the sum of two arrays; nothing that is a collective.
+std::vector<Pattern> patterns() {
+  return {Pattern::kPingPong,    Pattern::kShift,  Pattern::kExchange,
+          Pattern::kFanIn,       Pattern::kFanOut, Pattern::kPairs,
+          Pattern::kLateReceive, Pattern::kStream, Pattern::kReduction};
+}
+
+void say(const std::string& step) {
+  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "{}\n", step);
+}
+
+Measurement measured(const Options& options, const Testbed& testbed,
+                     const std::vector<std::string>& command, std::int64_t bytes_max) {
+  constexpr std::int64_t kLeastBytes_max = 1 << 20;  // for a bandwidth
+  MeasureOptions measure_options{.ranks = options.spec.hosts,
+                                 .bytes_max = std::max(bytes_max, kLeastBytes_max),
+                                 .patterns = patterns(),
+                                 .nap_s = nap_of(options.text),
+                                 .seed = options.text.seed,
+                                 .machine = "testbed " + testbed.spec().name};
+  measure_options.budget_s = parse_seconds(options.measure_budget, "--measure-budget").value;
+  RunProgress progress("measuring", measure_options.budget_s);
+  const MeasureOutcome outcome = measure(command, measure_options, progress.line());
+  if (!outcome.failure.empty()) throw SimulationStuck("measuring failed: " + outcome.failure);
+  return outcome.measurement;
+}
+
+MachineScenarios fitted(const Measurement& measurement, const Folder& folder) {
+  const ClusterFit fit = fit_cluster(measurement, "the measurement", {.name = "testbed"});
+  for (const std::string& warning : fit.warnings) say("note: " + warning);
+  write_json(folder.file("platform.json"), fit.platform, "--keep");
+  write_json(folder.file("stack.json"), fit.stack, "--keep");
+  return load_machine(folder.file("platform.json"), folder.file("stack.json"));
+}
+
+json testbed_json(const TestbedSpec& spec) {
+  return {
+      {"hosts", spec.hosts}, {"rate_bytes_per_s", spec.rate.value}, {"topology", spec.topology}};
+}
+
+void keep_predictions(const Folder& folder, const std::vector<CollectiveQuestion>& questions,
+                      const std::vector<TimeRange>& predicted) {
+  if (!folder.is_kept()) return;
+  const Execution nothing{.library = "",
+                          .collectives = std::vector<ExecutedCollective>(questions.size())};
+  json rows = json::array();
+  for (const CollectiveRow& row : compare_collectives(questions, predicted, nothing))
+    rows.push_back(to_json(row));
+  write_json(folder.file("predicted.json"),
+             {{"format", "forescale-predicted-collectives-1"}, {"rows", rows}}, "--keep");
+}
+
+CollectiveExperiment experiment_on(const Testbed& testbed, const Options& options,
+                                   const CollectiveQuestions& questions) {
+  const MpiPlace place{.testbed = testbed.spec().name,
+                       .hostfile = "",
+                       .ranks = options.spec.hosts,
+                       .library = options.library};
+  const std::vector<std::string> command = mpi_command(place, options.spec.hosts);
+  const Folder folder(options.keep);
+  std::int64_t bytes_max = 0;
+  for (const CollectiveQuestion& question : questions.asked)
+    bytes_max = std::max(bytes_max, question.bytes);
+  const Measurement measurement = measured(options, testbed, command, bytes_max);
+  if (folder.is_kept()) write_measurement(measurement, folder.file("measurement.json"));
+  const MachineScenarios machine = fitted(measurement, folder);
+  const std::vector<TimeRange> predicted = predict_collectives(questions.asked, machine);
+  keep_predictions(folder, questions.asked, predicted);
+
+  const ExecutionSettings settings{
+      .budget_s = parse_seconds(options.execute_budget, "--execute-budget").value,
+      .nap_s = nap_of(options.text),
+      .channels = machine.front().stack.channels,
+      .seed = options.text.seed};
+  Execution execution;
+  {
+    RunProgress progress("executing", settings.budget_s);
+    execution = execute_collectives(questions.asked, settings, command, progress.line());
+  }
+  CollectiveExperiment experiment;
+  experiment.about = {{"testbed", testbed_json(testbed.spec())}};
+  experiment.refused = questions.refused;
+  experiment.library = execution.library;
+  experiment.rows = compare_collectives(questions.asked, predicted, execution);
+  experiment.failure = execution.failure;
+  if (folder.is_kept()) write_json(folder.file("executed.json"), to_json(experiment), "--keep");
+  return experiment;
+}
+
+bool is_up(const std::string& name) {
+  const std::vector<std::string> names = Testbed::all();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void refuse_where_impossible() {
+  const std::string obstacle = testbed_obstacle();
+  if (!obstacle.empty())
+    throw InputError({.source = "--testbed",
+                      .path = "",
+                      .value = "",
+                      .constraint = "this machine cannot hold one: " + obstacle});
+}
+
+void run(Options& options, const CLI::App& command) {
+  options.spec.rate = parse_rate(options.rate, "--rate");
+  options.spec.name = options.testbed.empty() ? fmt::format("x{}", getpid()) : options.testbed;
+  testbed_network(options.spec);
+  CollectiveExperiment experiment;
+  if (is_up(options.spec.name)) {
+    for (const char* option : {"--hosts", "--rate", "--topology"})
+      if (command.count(option) > 0)
+        throw InputError({.source = option,
+                          .path = "",
+                          .value = command.get_option(option)->as<std::string>(),
+                          .constraint = fmt::format("cannot be changed: testbed {} is up already",
+                                                    options.spec.name)});
+    const Testbed testbed = Testbed::find(options.spec.name, "--testbed");
+    options.spec = testbed.spec();
+    experiment = experiment_on(testbed, options, questions_of(options.text, ranks_of(options)));
+  } else {
+    const CollectiveQuestions questions = questions_of(options.text, ranks_of(options));
+    refuse_where_impossible();
+    say(fmt::format("a testbed of {} hosts, {}, {}", options.spec.hosts, options.rate,
+                    options.spec.topology));
+    const ScopedTestbed scoped(options.spec);
+    experiment = experiment_on(scoped.testbed(), options, questions);
+  }
+  report(experiment, options.text);
+}
+
+}  // namespace
+
+void add_testbed_experiment(CLI::App& execute) {
+  auto options = std::make_shared<Options>();
+  options->text.bytes = "64KiB..16MiB";
+  execute.footer(
+      "With --testbed and no verb: brings a testbed up (or takes one that is up), measures "
+      "point-to-\n"
+      "point patterns on it, fits platform and stack, predicts collectives, executes them, "
+      "compares,\n"
+      "and takes down what it has brought up.\n\n"
+      "Examples:\n"
+      "  forescale execute --testbed\n"
+      "  forescale execute --testbed --hosts 4 --rate 200mbit --ranks 2,4 --bytes 64KiB..1MiB \\\n"
+      "    --measure-budget 10s --execute-budget 20s\n"
+      "  forescale execute --testbed --topology two-switches:trunk=300mbit --keep results \\\n"
+      "    --expect median_256k=10%,median=20%,regret5=90%\n"
+      "  forescale execute collective --ranks 3 --bytes 64KiB,1MiB");
+  execute
+      .add_option("--testbed", options->testbed,
+                  "Do all of it on a testbed; with a name: on that one, kept if it is up already")
+      ->expected(0, 1);
+  execute.add_option("--hosts", options->spec.hosts, "Hosts of the testbed (default 8)");
+  execute.add_option("--rate", options->rate, "Of every cable, both ways (default 500mbit)");
+  execute.add_option("--topology", options->spec.topology,
+                     "star (default), two-switches:trunk=300mbit or slow-host=3:100mbit");
+  execute.add_option(
+      "--ranks", options->text.ranks,
+      "Rank counts: 2,4,8 or 2..8, doubling (default: every one from 2 to all hosts)");
+  execute.add_option("--bytes", options->text.bytes, "Sizes (default 64KiB..16MiB, doubling)");
+  execute.add_option("--mpi", options->library, "openmpi (default) or mpich")
+      ->check(CLI::IsMember({"openmpi", "mpich"}));
+  execute.add_option("--measure-budget", options->measure_budget,
+                     "Time for the measurement (default 60s)");
+  execute.add_option("--execute-budget", options->execute_budget,
+                     "Time for the execution (default 300s)");
+  execute.add_option("--keep", options->keep,
+                     "Write measurement, platform, stack, predictions and what was executed here");
+  add_experiment_options(execute, options->text);
+  execute.callback([options, &execute] {
+    if (!execute.get_subcommands().empty()) return;
+    if (execute.count("--testbed") == 0)
+      throw InputError({.source = "execute",
+                        .path = "",
+                        .value = "",
+                        .constraint = "needs --testbed, or a verb: collective, schedule"});
+    run(*options, execute);
+  });
+}
+
+}  // namespace forescale

@@ -1,0 +1,24 @@
+// The period of a training run once it has settled: one rule for simulated and for real iterations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace forescale {
+
+struct SteadyState {
+  // The last period where it equals the one before; else the mean of those after the first third
+  // (asynchronous schedules: of every rank's own, weighted by its images).
+  double period_s = 0;
+  bool is_steady = true;            // the two halves of those periods agree within 1 % (2 %)
+  std::size_t begin = 0;            // the first iteration that counts
+  std::vector<double> periods_s{};  // of all iterations, the first from time 0
+};
+
+// `ends_s[rank][i]`: when worker `rank` finished iteration i; at least two iterations, all ranks as
+// many. `images[rank]`: of an iteration, for asynchronous schedules.
+SteadyState steady_state(const std::vector<std::vector<double>>& ends_s,
+                         const std::vector<std::int64_t>& images, bool is_asynchronous);
+
+}  // namespace forescale

@@ -1,0 +1,415 @@
+// The options of a testbed in numbers, and real testbeds where the machine permits them.
+#include "calibrate/testbed.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "calibrate/testbed_state.hpp"
+#include "tests/calibrate/testbed_traffic.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::Connection;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kMbit = 1e6 / 8;
+
+TEST(TestbedSpec, StarGivesEveryHostTheRate) {
+  const TestbedNetwork network = testbed_network({.hosts = 3, .rate = {500 * kMbit}});
+  EXPECT_THAT(network.host_rate,
+              ElementsAre(BytesPerSecond{62.5e6}, BytesPerSecond{62.5e6}, BytesPerSecond{62.5e6}));
+  EXPECT_THAT(network.host_switch, ElementsAre(0, 0, 0));
+  EXPECT_EQ(network.trunk_rate.value, 0);
+}
+
+TEST(TestbedSpec, TheFirstHalfRoundedUpIsOnTheFirstSwitch) {
+  const TestbedNetwork network =
+      testbed_network({.hosts = 5, .topology = "two-switches:trunk=300mbit"});
+  EXPECT_THAT(network.host_switch, ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_EQ(network.trunk_rate.value, 300 * kMbit);
+}
+
+TEST(TestbedSpec, SlowHostsHaveTheirOwnRate) {
+  const TestbedNetwork network = testbed_network(
+      {.hosts = 4, .rate = {500 * kMbit}, .topology = "slow-host=3:12.5MB/s, 1:50mbit"});
+  EXPECT_THAT(network.host_rate,
+              ElementsAre(BytesPerSecond{500 * kMbit}, BytesPerSecond{50 * kMbit},
+                          BytesPerSecond{500 * kMbit}, BytesPerSecond{12.5e6}));
+}
+
+TEST(TestbedSpec, RatesAreReadAsTcAndAsElsewhere) {
+  EXPECT_EQ(parse_rate("2000kbit", "--rate").value, 2000e3 / 8);
+  EXPECT_EQ(parse_rate("1.5mbit", "--rate").value, 1.5e6 / 8);
+  EXPECT_EQ(parse_rate("1gbit", "--rate").value, 1e9 / 8);
+  EXPECT_EQ(parse_rate("100Mbit/s", "--rate").value, 100e6 / 8);
+  EXPECT_EQ(parse_rate("12.5MB/s", "--rate").value, 12.5e6);
+}
+
+void expect_refused(const std::function<void()>& action, const std::string& option,
+                    const std::string& constraint) {
+  try {
+    action();
+    ADD_FAILURE() << "taken, but should say: " << constraint;
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.parts().source, HasSubstr(option));
+    EXPECT_THAT(error.what(), HasSubstr(constraint));
+  }
+}
+
+void expect_bad_spec(const TestbedSpec& spec, const std::string& option,
+                     const std::string& constraint) {
+  expect_refused([&] { testbed_network(spec); }, option, constraint);
+}
+
+TEST(TestbedSpec, RefusesWhatIsNoTestbed) {
+  for (const char* name : {"", "Big", "a-b", "../x", "toolong99"})
+    expect_bad_spec({.name = name}, "--name", "must be 1 to 8 small letters and digits");
+  for (const int hosts : {0, -1, 65})
+    expect_bad_spec({.hosts = hosts}, "--hosts", "must be 1 to 64");
+  for (const double rate : {0.9 * kMbit, 10001 * kMbit})
+    expect_bad_spec({.rate = {rate}}, "--rate", "must be from 1mbit to 10gbit");
+  for (const char* rate : {"", "fast", "500", "-3mbit", "3 mbps", "0mbit"})
+    EXPECT_THROW(parse_rate(rate, "--rate"), InputError) << rate;
+}
+
+TEST(TestbedSpec, RefusesWhatIsNoTopology) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "unknown"},
+      {"sta", "did you mean \"star\"?"},
+      {"star:8", "star takes no arguments"},
+      {"ring", "one of: star, two-switches, slow-host"},
+      {"two-switches", "needs the trunk's rate"},
+      {"two-switches:300mbit", "must begin with trunk="},
+      {"two-switches:trunk=20gbit", "must be from 1mbit to 10gbit"},
+      {"two-switches:trunk=much", "must be a number with a unit"},
+      {"slow-host", "needs a host and its rate"},
+      {"slow-host=3", "must be a host and its rate"},
+      {"slow-host=8:10mbit", "host 8 must be one of 0 to 7"},
+      {"slow-host=-1:10mbit", "host -1 must be one of 0 to 7"},
+      {"slow-host=a:10mbit", "must be a whole number"},
+      {"slow-host=3:600mbit", "must be slower than --rate"},
+      {"slow-host=3:10mbit,3:20mbit", "host 3 is given twice"},
+      {"slow-host=3:10mbit,", "must be a host and its rate"},
+  };
+  for (const auto& [topology, constraint] : cases)
+    expect_bad_spec({.topology = topology}, "--topology", constraint);
+  expect_bad_spec({.hosts = 1, .topology = "two-switches:trunk=1mbit"}, "--topology",
+                  "two switches need at least 2 hosts");
+}
+
+// Real ones: a name of this process's own, and nothing left at the end.
+class RealTestbed : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string obstacle = testbed_obstacle(); !obstacle.empty())
+      GTEST_SKIP() << "no testbed on this machine: " << obstacle;
+  }
+  void TearDown() override {
+    for (const std::string& one : {name(), name(1)})
+      EXPECT_FALSE(has_testbed_parts(one)) << one << " left something behind";
+  }
+  static std::string name(int number = 0) {
+    return fmt::format("{}{:x}", number == 0 ? 't' : 'u', getpid() & 0xFFFFFFF);
+  }
+  static Connection::Place place(int host, int number = 0) {
+    return {testbed_host(name(number), host),
+            testbed_address(load_testbed_state(name(number)).value().network, host)};
+  }
+  static bool becomes_true(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return condition();
+  }
+};
+
+TEST_F(RealTestbed, EveryHostReachesEveryOther) {
+  const ScopedTestbed scoped({.name = name(), .hosts = 4});
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      EXPECT_TRUE(from == to || Connection(place(from), place(to)).carries_a_byte())
+          << from << " to " << to;
+}
+
+// Payload is 8948 of the 9014 bytes that the shaper counts for a packet: 0.7 % less than the rate.
+// A busy machine delays senders and receivers, so the best of some attempts counts; nothing makes a
+// link faster.
+void expect_rate(double rate, const std::function<double()>& measure) {
+  double best = 0;
+  for (int attempt = 0; attempt < 5 && best < 0.85 * rate; ++attempt)
+    best = std::max(best, measure());
+  EXPECT_GT(best, 0.85 * rate);
+  EXPECT_LT(best, 1.15 * rate);
+}
+
+TEST_F(RealTestbed, ALinkIsLimitedInEachDirectionAndInBothAtOnce) {
+  const ScopedTestbed scoped({.name = name(), .hosts = 2, .rate = {100 * kMbit}});
+  constexpr size_t kBytes = 2'000'000;
+  expect_rate(100 * kMbit, [] { return Connection(place(0), place(1)).rate(kBytes); });
+  expect_rate(100 * kMbit, [] { return Connection(place(1), place(0)).rate(kBytes); });
+  expect_rate(100 * kMbit, [] {
+    const Connection there(place(0), place(1));
+    const Connection back(place(1), place(0));
+    double back_rate = 0;
+    std::thread other([&] { back_rate = back.rate(kBytes); });
+    const double there_rate = there.rate(kBytes);
+    other.join();
+    return std::min(there_rate, back_rate);
+  });
+}
+
+TEST_F(RealTestbed, ATrunkIsSharedByThoseWhoCrossIt) {
+  const ScopedTestbed scoped(
+      {.name = name(), .hosts = 4, .rate = {100 * kMbit}, .topology = "two-switches:trunk=40mbit"});
+  expect_rate(100 * kMbit, [] { return Connection(place(0), place(1)).rate(1'000'000); });
+  expect_rate(40 * kMbit, [] { return Connection(place(2), place(0)).rate(1'000'000); });
+  expect_rate(40 * kMbit, [] {
+    const Connection first(place(0), place(2));
+    const Connection second(place(1), place(3));
+    const auto start = std::chrono::steady_clock::now();
+    std::thread other([&] { second.rate(500'000); });
+    first.rate(500'000);
+    other.join();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    return 2 * 500'000 / time.count();
+  });
+}
+
+TEST_F(RealTestbed, ASlowHostSlowsOnlyItsOwnTraffic) {
+  const ScopedTestbed scoped(
+      {.name = name(), .hosts = 3, .rate = {100 * kMbit}, .topology = "slow-host=1:20mbit"});
+  expect_rate(100 * kMbit, [] { return Connection(place(0), place(2)).rate(1'000'000); });
+  expect_rate(20 * kMbit, [] { return Connection(place(0), place(1)).rate(500'000); });
+  expect_rate(20 * kMbit, [] { return Connection(place(1), place(0)).rate(500'000); });
+}
+
+TEST_F(RealTestbed, TwoAreApartAndOneNameIsOneTestbed) {
+  const ScopedTestbed first({.name = name(), .hosts = 2});
+  {
+    const ScopedTestbed second({.name = name(1), .hosts = 2});
+    EXPECT_NE(place(0).address, place(0, 1).address);
+    EXPECT_TRUE(Connection(place(0, 1), place(1, 1)).is_open());
+    EXPECT_TRUE(Connection(place(0), place(1)).is_open());
+    EXPECT_FALSE(Connection(place(0), place(1, 1)).is_open()) << "from one into the other";
+    EXPECT_THAT(Testbed::all(), ::testing::IsSupersetOf({name(), name(1)}));
+    expect_refused([&] { Testbed::up({.name = name(1)}); }, "--name", "is up already");
+    expect_refused([&] { ScopedTestbed({.name = name(1)}); }, "--name", "is up already");
+  }
+  EXPECT_TRUE(Connection(place(0), place(1)).is_open()) << "the other one's end was mine too";
+  expect_refused([&] { Testbed::find(name(1), "--name"); }, "--name", "no such testbed is up");
+}
+
+TEST_F(RealTestbed, StaysUntilTakenDownAndTakesItsProcessesAlong) {
+  Testbed::up({.name = name(), .hosts = 1});
+  EXPECT_EQ(Testbed::find(name(), "--name").spec().hosts, 1);
+  const std::string host = testbed_host(name(), 0);
+  const pid_t sleeper = fork();
+  if (sleeper == 0) {
+    execlp("ip", "ip", "netns", "exec", host.c_str(), "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  EXPECT_TRUE(becomes_true([&] { return run_command({"ip", "netns", "pids", host}) != ""; }));
+  Testbed::down(name());
+  int status = 0;
+  waitpid(sleeper, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_FALSE(std::filesystem::exists("/run/netns/" + host));
+  Testbed::down(name());  // twice is no error
+}
+
+// Programs of iproute2 that only complain, in front of the real ones.
+class BrokenPrograms {
+ public:
+  explicit BrokenPrograms(const std::string& name)
+      : folder_(fmt::format("{}broken_{}", ::testing::TempDir(), getpid())),
+        path_before_(std::getenv("PATH")) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/" + name) << "#!/bin/sh\necho 'out of order' >&2\nexit 1\n";
+    std::filesystem::permissions(folder_ + "/" + name, std::filesystem::perms{0700});
+    setenv("PATH", (folder_ + ":" + path_before_).c_str(), 1);
+  }
+  ~BrokenPrograms() {
+    setenv("PATH", path_before_.c_str(), 1);
+    std::filesystem::remove_all(folder_);
+  }
+  BrokenPrograms(const BrokenPrograms&) = delete;
+  BrokenPrograms& operator=(const BrokenPrograms&) = delete;
+
+ private:
+  std::string folder_;
+  std::string path_before_;
+};
+
+TEST_F(RealTestbed, OneThatCannotBeMadeLeavesNothingAndSaysWhatFailed) {
+  const BrokenPrograms broken("bridge");  // used last, so much is made already
+  try {
+    Testbed::up({.name = name(), .hosts = 2});
+    ADD_FAILURE() << "made without its switch's addresses";
+  } catch (const TestbedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("bridge -n " + testbed_switch(name(), 0)));
+    EXPECT_THAT(error.what(), HasSubstr("failed: out of order"));
+  }
+  EXPECT_FALSE(has_testbed_parts(name()));
+}
+
+TEST_F(RealTestbed, SaysWhatTheMachineLacks) {
+  const BrokenPrograms broken("tc");
+  EXPECT_THAT(testbed_obstacle(), HasSubstr("the kernel has no tbf queue"));
+  expect_refused([] { ScopedTestbed({.name = name(), .hosts = 1}); }, "testbed",
+                 "this machine cannot hold one: the kernel has no tbf queue");
+}
+
+// A process of its own that holds a testbed up until it is killed.
+class Owner {
+ public:
+  explicit Owner(const TestbedSpec& spec) {
+    std::array<int, 2> ready{};
+    EXPECT_EQ(pipe(ready.data()), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const ScopedTestbed scoped(spec);
+      if (write(ready[1], "x", 1) == 1) pause();
+      _exit(0);
+    }
+    close(ready[1]);
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the owner did not bring it up";
+    close(ready[0]);
+  }
+  pid_t pid() const { return pid_; }
+  // The signal that ended it.
+  int end_by(int signal) const {
+    kill(pid_, signal);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+TEST_F(RealTestbed, GoesWithAKilledOwner) {
+  const Owner owner({.name = name(), .hosts = 2});
+  EXPECT_TRUE(has_testbed_parts(name()));
+  EXPECT_EQ(owner.end_by(SIGKILL), SIGKILL);
+  EXPECT_TRUE(becomes_true([] { return !has_testbed_parts(name()); }));
+}
+
+TEST_F(RealTestbed, IsGoneBeforeAnInterruptedOwnerIs) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const Owner owner({.name = name(), .hosts = 1});
+    EXPECT_TRUE(has_testbed_parts(name()));
+    EXPECT_EQ(owner.end_by(signal), signal);
+    EXPECT_FALSE(has_testbed_parts(name())) << "signal " << signal;
+  }
+}
+
+TEST_F(RealTestbed, OfADeadOwnerIsRemovedByTheNextToLook) {
+  const Owner owner({.name = name(), .hosts = 1});
+  pid_t watchdog = 0;
+  std::ifstream(fmt::format("/proc/{0}/task/{0}/children", owner.pid())) >> watchdog;
+  ASSERT_GT(watchdog, 0);
+  kill(watchdog, SIGKILL);
+  owner.end_by(SIGKILL);
+  EXPECT_TRUE(has_testbed_parts(name()));
+  EXPECT_THAT(Testbed::all(), ::testing::Not(::testing::Contains(name())));
+  EXPECT_FALSE(has_testbed_parts(name()));
+}
+
+TEST_F(RealTestbed, OfTwoProcessesOneGetsTheName) {
+  const std::string contested = name();  // a child's own name is another one
+  std::vector<pid_t> racers;
+  for (int i = 0; i < 2; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      try {
+        Testbed::up({.name = contested, .hosts = 1});
+      } catch (const InputError&) {
+        _exit(2);
+      }
+      _exit(0);
+    }
+    racers.push_back(pid);
+  }
+  std::vector<int> exits;
+  for (const pid_t pid : racers) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    exits.push_back(WEXITSTATUS(status));
+  }
+  EXPECT_THAT(exits, ::testing::UnorderedElementsAre(0, 2));
+  Testbed::down(name());
+}
+
+// Each rank sends to the next one; rank 0 says how many came round. Leaves by _exit(): testbed.hpp.
+constexpr const char* kProgram = R"(
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  int rank, ranks, sum = 0;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("%d ranks, sum %d\n", ranks, sum), fflush(stdout);
+  MPI_Barrier(MPI_COMM_WORLD);
+#ifdef OPEN_MPI
+  MPI_Finalize();
+#endif
+  _exit(0);
+})";
+
+class MpiOnTestbed : public RealTestbed, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(MpiOnTestbed, RanksOfAllHostsFindEachOther) {
+  const std::string compiler = "mpicc." + GetParam();
+  if (find_program(compiler).empty() || find_program("mpirun." + GetParam()).empty())
+    GTEST_SKIP() << GetParam() << " is not installed";
+  const std::string source = ::testing::TempDir() + name() + ".c";
+  const std::string program = ::testing::TempDir() + name();
+  std::ofstream(source) << kProgram;
+  run_command({compiler, source, "-o", program});
+  const ScopedTestbed scoped({.name = name(), .hosts = 3});
+  for (const int ranks : {2, 3, 7}) {
+    auto command = scoped.testbed().mpi_command(GetParam(), ranks);
+    command.insert(command.begin(), {"timeout", "30"});
+    command.push_back(program);
+    EXPECT_EQ(run_command(command),
+              fmt::format("{} ranks, sum {}\n", ranks, ranks * (ranks - 1) / 2));
+  }
+  std::filesystem::remove(source);
+  std::filesystem::remove(program);
+}
+
+INSTANTIATE_TEST_SUITE_P(Libraries, MpiOnTestbed, ::testing::Values("openmpi", "mpich"));
+
+TEST_F(RealTestbed, RefusesALauncherThatItDoesNotKnow) {
+  const ScopedTestbed scoped({.name = name(), .hosts = 1});
+  expect_refused([&] { scoped.testbed().mpi_command("openmp", 1); }, "--mpi",
+                 "did you mean \"openmpi\"?");
+  expect_refused([&] { scoped.testbed().mpi_command("openmpi", 0); }, "--ranks", "must be >= 1");
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,48 @@
+// A stack's cap on what one device sends and receives together.
+#include <gtest/gtest.h>
+
+#include "models/stack.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+constexpr std::int64_t kBytes = 4'000'000;
+
+double ring_s(double duplex_bytes_per_s) {
+  const Platform platform = load_platform(star_of(4));
+  Stack stack = load_stack("ideal");
+  for (PathRule& rule : stack.paths) rule.duplex_cap = BytesPerSecond{duplex_bytes_per_s};
+  const Collective& ring = find_collective(CollectiveOp::kAllGather, "ring", "test");
+  return in_child(
+      [&] { return collective_s(platform, stack, ring, {.rank_count = 4, .bytes = kBytes}); });
+}
+
+// Three steps, in each of which every rank sends one block and receives one.
+double expected_s(double rate_bytes_per_s) {
+  return 3 * (kAlpha_s + kBytes / 4 / rate_bytes_per_s);
+}
+
+TEST(Duplex, BothDirectionsShareTheCap) {
+  EXPECT_NEAR(ring_s(1.5 * kStarBytesPerS), expected_s(0.75 * kStarBytesPerS),
+              1e-9 * expected_s(kStarBytesPerS));
+}
+
+TEST(Duplex, ACapOfBothDirectionsTogetherIsNone) {
+  EXPECT_NEAR(ring_s(2 * kStarBytesPerS), expected_s(kStarBytesPerS),
+              1e-9 * expected_s(kStarBytesPerS));
+}
+
+TEST(Duplex, OneDirectionAloneDoesNotFeelIt) {
+  const Platform platform = load_platform(star_of(2));
+  Stack stack = load_stack("ideal");
+  for (PathRule& rule : stack.paths) rule.duplex_cap = BytesPerSecond{1.2 * kStarBytesPerS};
+  const Collective& flat = find_collective(CollectiveOp::kBroadcast, "flat", "test");
+  const double time_s = in_child(
+      [&] { return collective_s(platform, stack, flat, {.rank_count = 2, .bytes = kBytes}); });
+  const double alone_s = kAlpha_s + kBytes / kStarBytesPerS;
+  EXPECT_NEAR(time_s, alone_s, 1e-9 * alone_s);
+}
+
+}  // namespace
+}  // namespace forescale::testing
