@@ -94,7 +94,11 @@ class Fit {
     warn("ping-pong", one_way_);
     fit_.residuals = one_way_.residuals;
     shift_ = like_ping_pong(Pattern::kShift);
+    shift_of_two_ = shift_ranks_ > 2 ? like_ping_pong(Pattern::kShift, 2) : shift_;
     stream_ = like_ping_pong(Pattern::kStream);
+    if (const auto cores = measurement_.provenance.find("shared_cores");
+        cores != measurement_.provenance.end())
+      shared_cores_ = static_cast<int>(parse_integer(cores->second, source_));
     if (!shift_) missing("shift", "ranks that send and receive at once are taken to lose nothing");
     if (!stream_) missing("stream", "all of alpha is taken to hold the ports");
     fit_platform();
@@ -104,10 +108,11 @@ class Fit {
 
  private:
   // The series of a pattern with the most ranks, then the most sizes; among `hosts` only.
-  const Series* longest(Pattern pattern, const std::vector<int>* hosts) const {
+  const Series* longest(Pattern pattern, const std::vector<int>* hosts, int ranks = 0) const {
     const Series* best = nullptr;
     for (const Series& series : measurement_.series) {
       if (series.pattern != pattern || series.points.size() < 3) continue;
+      if (ranks > 0 && series.ranks != ranks) continue;
       if (hosts != nullptr && !all_among(series, *hosts)) continue;
       if (best == nullptr || std::pair(series.ranks, series.points.size()) >
                                  std::pair(best->ranks, best->points.size()))
@@ -117,8 +122,8 @@ class Fit {
   }
 
   // A pattern fitted with the breakpoints of the ping-pong.
-  std::optional<SegmentedFit> like_ping_pong(Pattern pattern) {
-    const Series* series = longest(pattern, &ordinary_);
+  std::optional<SegmentedFit> like_ping_pong(Pattern pattern, int ranks = 0) {
+    const Series* series = longest(pattern, &ordinary_, ranks);
     if (series == nullptr) return std::nullopt;
     SegmentedFitOptions same{.segments_max = static_cast<int>(one_way_.segments.size())};
     for (size_t i = 0; i + 1 < one_way_.segments.size(); ++i)
@@ -132,7 +137,7 @@ class Fit {
                        source_ + ": " + name, same);
       if (fitted.segments.size() != one_way_.segments.size()) return std::nullopt;
       warn(name, fitted);
-      if (pattern == Pattern::kShift) shift_ranks_ = series->ranks;
+      if (pattern == Pattern::kShift && ranks == 0) shift_ranks_ = series->ranks;
       return fitted;
     } catch (const InputError& error) {
       fit_.warnings.push_back(fmt::format("{}: {}", name, error.what()));
@@ -302,17 +307,55 @@ class Fit {
             .interval = {.low = of.interval.low * factor, .high = of.interval.high * factor}};
   }
 
-  // Intercepts of ping-pong and shift: the geometric mean, both as ends.
-  Estimate alpha(size_t segment) const {
+  // Intercepts of ping-pong and a shift: the geometric mean, both as ends.
+  Estimate alpha(size_t segment, const std::optional<SegmentedFit>& shift) const {
     const AlphaBeta& pair = one_way_.segments[segment];
     Estimate of{.value = pair.alpha_s, .interval = pair.alpha_interval_s};
-    if (shift_) {
-      const AlphaBeta& all = shift_->segments[segment];
+    if (shift) {
+      const AlphaBeta& all = shift->segments[segment];
       if (pair.alpha_s > 0 && all.alpha_s > 0) of.value = std::sqrt(pair.alpha_s * all.alpha_s);
       of.interval.low = std::min(of.interval.low, all.alpha_interval_s.low);
       of.interval.high = std::max(of.interval.high, all.alpha_interval_s.high);
     }
     return widened(of, one_way_.ratio);
+  }
+
+  // alpha in its two parts.
+  struct Overheads {
+    Estimate o_send;
+    Estimate latency;
+    std::string from;
+  };
+
+  Overheads overheads(size_t segment) const {
+    const std::string both =
+        shift_ ? fmt::format("ping-pong and shift of {}", shift_ranks_) : "ping-pong";
+    if (shared_cores_ > 0 && shift_of_two_ && shift_ranks_ > std::max(2, shared_cores_)) {
+      const double turns_of_two = std::max(1.0, 2.0 / shared_cores_);
+      const double turns = static_cast<double>(shift_ranks_) / shared_cores_ - turns_of_two;
+      const Estimate two = alpha(segment, shift_of_two_);
+      const AlphaBeta& all = shift_->segments[segment];
+      const auto share = [&](double all_s, double two_s) {
+        return std::clamp((all_s - two_s) / turns, 0.0, two_s / turns_of_two);
+      };
+      Overheads of;
+      of.from = fmt::format("ping-pong, shift of 2 and of {}", shift_ranks_);
+      of.o_send = {
+          .value = share(all.alpha_s, two.value),
+          .interval = {.low = share(all.alpha_interval_s.low, two.value),
+                       .high = share(all.alpha_interval_s.high, two.value)}};
+      of.latency = scaled(two, two.value > 0
+                                   ? 1 - of.o_send.value * turns_of_two / two.value
+                                   : 0);
+      return of;
+    }
+    const Estimate whole = alpha(segment, shift_);
+    const double share = stream_ && whole.value > 0
+                             ? std::clamp(stream_->segments[segment].alpha_s / whole.value, 0.0, 1.0)
+                             : 1;
+    return {.o_send = scaled(whole, share),
+            .latency = scaled(whole, 1 - share),
+            .from = both + ", stream"};
   }
 
   // What k messages through one host's port move together, relative to one alone; 1 where that is
@@ -338,6 +381,13 @@ class Fit {
     return rate;
   }
 
+  // What each of two ranks that send to each other moves.
+  double shift_of_two_rate(size_t segment) const {
+    const bool known = shift_of_two_ && has_slope(shift_of_two_->segments[segment]);
+    return known ? std::min(link_.value, 1 / shift_of_two_->segments[segment].beta_s_per_byte)
+                 : link_.value;
+  }
+
   json path(size_t i, const std::optional<Estimate>& into, const std::optional<Estimate>& out) {
     const AlphaBeta& segment = one_way_.segments[i];
     const bool is_last = i + 1 == one_way_.segments.size();
@@ -347,24 +397,23 @@ class Fit {
                 : "up to " + to_text(Bytes{segment.up_to_bytes});
     json rule{{"where", "any"}, {"buffers", "host"}, {"mechanism", "direct"}};
     if (!is_last) rule["up_to_bytes"] = segment.up_to_bytes;
-    const Estimate whole = alpha(i);
-    // What one message adds to the next, and what only delays it.
-    const double share = stream_ && whole.value > 0
-                             ? std::clamp(stream_->segments[i].alpha_s / whole.value, 0.0, 1.0)
-                             : 1;
-    const std::string both =
-        shift_ ? fmt::format("ping-pong and shift of {}", shift_ranks_) : "ping-pong";
-    rule["o_send_s"] = number("o_send " + size, both + ", stream", "s", scaled(whole, share));
-    rule["latency_s"] = number("latency " + size, both + ", stream", "s", scaled(whole, 1 - share));
+    const Overheads parts = overheads(i);
+    rule["o_send_s"] = number("o_send " + size, parts.from, "s", parts.o_send);
+    rule["latency_s"] = number("latency " + size, parts.from, "s", parts.latency);
     if (has_slope(segment))
       if (const Estimate rate = bandwidth(one_way_, i, 1); rate.value < (1 - kTold) * link_.value)
         rule["connection_cap_bytes_per_s"] =
             number("connection " + size, "ping-pong", "bytes/s", rate);
-    if (shift_ && has_slope(shift_->segments[i]))
-      if (const Estimate rate = bandwidth(*shift_, i, 2);
+    if (shift_of_two_ && has_slope(shift_of_two_->segments[i]))
+      if (const Estimate rate = bandwidth(*shift_of_two_, i, 2);
           rate.value < 2 * (1 - kTold) * link_.value)
         rule["duplex_cap_bytes_per_s"] =
-            number("both ways " + size, fmt::format("shift of {}", shift_ranks_), "bytes/s", rate);
+            number("both ways " + size, "shift of 2", "bytes/s", rate);
+    if (shift_ranks_ > 2 && has_slope(shift_->segments[i]))
+      if (const Estimate rate = bandwidth(*shift_, i, shift_ranks_);
+          rate.value < shift_ranks_ * (1 - kTold) * shift_of_two_rate(i))
+        rule["fabric_cap_bytes_per_s"] = number(
+            "all together " + size, fmt::format("shift of {}", shift_ranks_), "bytes/s", rate);
     if (into)
       rule["write_cap_bytes_per_s"] = number("into a host " + size, "fan-in", "bytes/s", *into);
     if (out)
@@ -409,6 +458,7 @@ class Fit {
                   {"channels", 1},
                   {"eager_limit_bytes", eager_limit_},
                   {"latency_holds_ports", false},
+        {"shared_cores", shared_cores_},
                   {"progress", "inside-calls"},
                   {"reduction", adding},
                   {"host_reduction", adding},
@@ -449,7 +499,9 @@ class Fit {
   SegmentedFit one_way_;
   std::optional<SegmentedFit> shift_;
   std::optional<SegmentedFit> stream_;
+  std::optional<SegmentedFit> shift_of_two_;
   int shift_ranks_ = 0;
+  int shared_cores_ = 0;  // 0: every host has its own
   Estimate link_;
   Estimate burst_;  // bytes; 0: no shaper
 };

@@ -4,12 +4,15 @@
 // What each number comes from, for every segment of sizes (breakpoints: the eager limit that late
 // receives show, and those that the ping-pong data justify):
 //   alpha          the intercepts of ping-pong and of the shift by all ranks; their geometric mean,
-//                  and both as the ends of its interval: with more ranks at work a message costs
-//                  more wherever ranks share cores
+//                  and both as the ends of its interval
 //   o_send         the intercept of the stream: what one message adds when many follow each other,
 //                  at most alpha; the rest of alpha is latency
+//                  Where all hosts are on one machine (provenance "shared_cores", C of them) the
+//                  same two numbers come from how alpha grows with the ranks at work, o_send being
+//                  what runs on those cores: alpha(P) = o_send max(1, P / C) + latency
 //   bandwidth      1 / slope of ping-pong: a cap on the connection where it is below the link's
-//   duplex cap     2 / slope of the shift, where that is below twice the bandwidth
+//   duplex cap     2 / slope of the shift of two, where that is below twice the bandwidth
+//   fabric cap     P / slope of the shift by all, where that is below what the shift of two moves
 //   write, read cap  k b / (time - alpha) of fan-in and fan-out of k, where below the link's
 //   link           of each host: the fastest large ping-pong that it took part in; hosts within
 //                  10 % of each other share a class

@@ -67,7 +67,9 @@ std::vector<ResidualClass> residual_classes(const SegmentedFit& fit,
     std::vector<double> sizes;
     for (const MeasuredPoint& point : points) {
       if (point.bytes < size_class.from_bytes || point.bytes > size_class.to_bytes) continue;
-      const double off = point.time_s / fit.time_s(static_cast<double>(point.bytes)) - 1;
+      const double fitted_s = fit.time_s(static_cast<double>(point.bytes));
+      if (fitted_s <= 0) continue;
+      const double off = point.time_s / fitted_s - 1;
       sizes.push_back(std::abs(off));
       if (std::abs(off) > std::abs(size_class.worst)) size_class.worst = off;
     }
@@ -89,7 +91,9 @@ Interval ratio_band(const SegmentedFit& fit, const std::vector<MeasuredPoint>& p
   std::vector<double> uncertainties;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const MeasuredPoint& point = points[i];
-    const double off = std::log(point.time_s / fit.time_s(static_cast<double>(point.bytes)));
+    const double fitted_s = fit.time_s(static_cast<double>(point.bytes));
+    if (fitted_s <= 0) continue;
+    const double off = std::log(point.time_s / fitted_s);
     residuals.push_back(off / relative[i].uncertainty);
     uncertainties.push_back(relative[i].uncertainty);
     const double below = point.p10_s > 0 ? std::max(0.0, std::log(point.time_s / point.p10_s)) : 0;

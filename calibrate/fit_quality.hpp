@@ -15,6 +15,8 @@ namespace forescale {
 // p10_s..p90_s and the number of samples, else 0: not known.
 double own_uncertainty(const MeasuredPoint& point);
 
+// An empty message that alpha = 0 gives no time has no ratio: left out here, an outlier anyway.
+//
 // Below 1 KiB, up to 32 KiB, up to 1 MiB, above: those that have points.
 std::vector<ResidualClass> residual_classes(const SegmentedFit& fit,
                                             const std::vector<MeasuredPoint>& points);

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace forescale {
 namespace {
@@ -64,13 +65,13 @@ void make_monotone(Segmentation& segmentation, std::span<const RelativePoint> po
       for (std::size_t i = segmentation.begin(segment); i < segmentation.ends[segment]; ++i) {
         const RelativePoint& point = points[i];
         const double fitted_s = line.time_s(point.bytes);
-        const double r = residual(line, point);
+        const double target = linearised_target(residual(line, point) * point.uncertainty);
         const double weight = fitted_s > 0 ? weights[i] : 0;
         if (weight <= 0) continue;
         const Eigen::Vector2d row =
             Eigen::Vector2d(1, point.bytes) / (fitted_s * point.uncertainty);
         hessian.block<2, 2>(2 * k, 2 * k) += weight * row * row.transpose();
-        gradient.segment<2>(2 * k) += weight * (r + 1 / point.uncertainty) * row;
+        gradient.segment<2>(2 * k) += weight * target / point.uncertainty * row;
       }
       for (Index j = 2 * k; j < 2 * k + 2; ++j)
         if (hessian(j, j) > 0) unit(j) = 1 / std::sqrt(hessian(j, j));
@@ -92,9 +93,14 @@ void make_monotone(Segmentation& segmentation, std::span<const RelativePoint> po
       lines[static_cast<std::size_t>(k)] = {std::max(0.0, next(2 * k)),
                                             std::max(0.0, next(2 * k + 1))};
   }
-  // What rounding left.
-  for (std::size_t k = 0; k + 1 < lines.size(); ++k)
-    lines[k + 1].alpha_s += std::max(0.0, fall_s(lines[k], lines[k + 1], breakpoints[k]));
+  // What rounding left; the sum may round down once more.
+  constexpr double kUp = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k + 1 < lines.size(); ++k) {
+    double& alpha_s = lines[k + 1].alpha_s;
+    for (double fall = fall_s(lines[k], lines[k + 1], breakpoints[k]); fall > 0;
+         fall = fall_s(lines[k], lines[k + 1], breakpoints[k]))
+      alpha_s = std::nextafter(alpha_s + fall, kUp);
+  }
 }
 
 }  // namespace forescale

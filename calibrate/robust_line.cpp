@@ -39,6 +39,8 @@ double residual(const Line& line, const RelativePoint& point) {
          point.uncertainty;
 }
 
+double linearised_target(double log_ratio) { return std::max(1 + log_ratio, 0.1); }
+
 double tukey_weight(double x) {
   const double u = x / kTukeyCutoff;
   if (std::abs(u) >= 1) return 0;
@@ -103,7 +105,7 @@ Line improve_line(const Line& line, std::span<const RelativePoint> points, doubl
       // Relative to the fitted time: row (1, b)/f, target f (1 + log ratio) / f.
       const double x = 1 / fitted_s;
       const double y = point.bytes / unit / fitted_s;
-      const double z = 1 + log_ratio;
+      const double z = linearised_target(log_ratio);
       aa += weight * x * x;
       ab += weight * x * y;
       bb += weight * y * y;

@@ -34,6 +34,10 @@ struct Line {
 // log(measured / fitted) over the point's uncertainty.
 double residual(const Line& line, const RelativePoint& point);
 
+// What a Gauss-Newton step fits a line to, over the fitted time: 1 + log(measured / fitted). Held
+// positive, as the line is: points that are far faster would else drive it to 0.
+double linearised_target(double log_ratio);
+
 // Tukey's biweight at 4.685, 95 % efficient for Gaussian noise. x is a residual over the scale.
 double tukey_weight(double x);
 double tukey_loss(double x);  // x^2 for small x, kTukeyWorst beyond 4.685

@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,7 +81,9 @@ constexpr auto kLastCommand = std::chrono::milliseconds(100);
   sigprocmask(SIG_SETMASK, &told, nullptr);
   // A kernel without pidfd_open has file -1, which poll() ignores: then look five times a second.
   std::array<pollfd, 2> events{
-      {{.fd = static_cast<int>(::syscall(SYS_pidfd_open, owner.pid, 0)), .events = POLLIN, .revents = 0},
+      {{.fd = static_cast<int>(::syscall(SYS_pidfd_open, owner.pid, 0)),
+        .events = POLLIN,
+        .revents = 0},
        {.fd = signalfd(-1, &told, SFD_CLOEXEC), .events = POLLIN, .revents = 0}}};
   constexpr int kMilliseconds = 200;
   while (running_process(owner.pid) == owner && events[0].revents == 0 && events[1].revents == 0)

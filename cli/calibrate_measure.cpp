@@ -17,6 +17,7 @@
 #include "cli/calibrate_where.hpp"
 #include "cli/catalogue.hpp"
 #include "cli/text.hpp"
+#include "sim/isolate.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
@@ -96,6 +97,8 @@ void complete(Options& options) {
   if (options.wait == "spin") measure.nap_s = 0;
   measure.ranks = rank_count(options.place);
   measure.provenance["command"] = command_text(options);
+  if (options.place.hostfile.empty())
+    measure.provenance["shared_cores"] = std::to_string(available_cores());
 }
 
 void check_writable(const std::string& file) {

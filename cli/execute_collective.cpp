@@ -97,8 +97,8 @@ void run(Options& options) {
   try {
     execute(options);
   } catch (const InputError&) {
-    // Every rank of a job finds the same; one says so.
-    if (is_in_mpi() && rank_in_job() != 0) std::_Exit(2);
+    // Every rank of a job finds the same; rank 0 says so, before its launcher ends the others.
+    if (is_in_mpi() && rank_in_job() != 0) std::_Exit(0);
     throw;
   }
 }

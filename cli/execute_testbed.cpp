@@ -17,6 +17,7 @@
 #include "cli/collective_experiment.hpp"
 #include "cli/execute.hpp"
 #include "models/error.hpp"
+#include "sim/isolate.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
@@ -107,6 +108,10 @@ Measurement measured(const Options& options, const Testbed& testbed,
                                  .nap_s = nap_of(options.text),
                                  .seed = options.text.seed,
                                  .machine = "testbed " + testbed.spec().name};
+  measure_options.provenance["shared_cores"] = std::to_string(available_cores());
+  measure_options.provenance["command"] = fmt::format(
+      "forescale execute --testbed --hosts {} --rate {} --topology {} --measure-budget {}",
+      options.spec.hosts, options.rate, options.spec.topology, options.measure_budget);
   measure_options.budget_s = parse_seconds(options.measure_budget, "--measure-budget").value;
   RunProgress progress("measuring", measure_options.budget_s);
   const MeasureOutcome outcome = measure(command, measure_options, progress.line());
@@ -205,6 +210,7 @@ void run(Options& options, const CLI::App& command) {
                                                     options.spec.name)});
     const Testbed testbed = Testbed::find(options.spec.name, "--testbed");
     options.spec = testbed.spec();
+    options.rate = fmt::format("{:g}mbit", options.spec.rate.value * 8 / 1e6);
     experiment = experiment_on(testbed, options, questions_of(options.text, ranks_of(options)));
   } else {
     const CollectiveQuestions questions = questions_of(options.text, ranks_of(options));

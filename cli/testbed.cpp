@@ -205,10 +205,10 @@ void add_run(CLI::App& command, const std::shared_ptr<Options>& options) {
                 .summary = "Run a command across the hosts with MPI, or on one of them",
                 .examples = {"testbed run -- ./program                   # one rank a host",
                              "testbed run --ranks 4 --mpi mpich -- ./program 1MiB",
-                             "testbed run --host 2 -- ping -c 3 fs-default-h0"}});
+                             "testbed run --host 2 -- ip -s link show eth0"}});
   add_name(*verb, *options);
   auto* ranks = verb->add_option("--ranks", options->ranks,
-                                 "MPI ranks; more than hosts: round robin  [one a host]")
+                                 "MPI ranks; more than hosts: round robin (default: one a host)")
                     ->check(CLI::PositiveNumber);
   auto* library = verb->add_option("--mpi", options->library,
                                    "openmpi or mpich: what the program was built with")

@@ -35,8 +35,8 @@ BufferPlace read_place(const JsonInput& in) {
 PathRule read_path(const JsonInput& in) {
   in.allow_only({"where", "buffers", "up_to_bytes", "mechanism", "o_send_s", "o_recv_s",
                  "latency_s", "connection_cap_bytes_per_s", "read_cap_bytes_per_s",
-                 "write_cap_bytes_per_s", "duplex_cap_bytes_per_s", "segment_bytes",
-                 "segment_overhead_s", "through_nic"});
+                 "write_cap_bytes_per_s", "duplex_cap_bytes_per_s", "fabric_cap_bytes_per_s",
+                 "segment_bytes", "segment_overhead_s", "through_nic"});
   PathRule rule;
   rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
   rule.buffers = read_place(in.at("buffers"));
@@ -54,6 +54,7 @@ PathRule read_path(const JsonInput& in) {
   rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
   rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
   rule.duplex_cap = cap_or_none(in, "duplex_cap_bytes_per_s");
+  rule.fabric_cap = cap_or_none(in, "fabric_cap_bytes_per_s");
   if (rule.staged &&
       (rule.read_cap.value > 0 || rule.write_cap.value > 0 || rule.duplex_cap.value > 0))
     in.fail(
@@ -129,7 +130,7 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
-                 "packet_limit_bytes", "latency_holds_ports", "progress", "reduction",
+                 "packet_limit_bytes", "latency_holds_ports", "shared_cores", "progress", "reduction",
                  "host_reduction", "paths", "selection", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
@@ -153,6 +154,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))
     stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
+  if (states("shared_cores"))
+    stack.shared_cores = static_cast<int>(in.at("shared_cores").integer(0, 1 << 16));
   if (states("progress"))
     stack.progress = in.at("progress").one_of({"hardware", "inside-calls"}) == "hardware"
                          ? Progress::kHardware

@@ -43,6 +43,7 @@ struct PathRule {
   BytesPerSecond read_cap;
   BytesPerSecond write_cap;
   BytesPerSecond duplex_cap;  // leaving and entering it, both together; 0: none
+  BytesPerSecond fabric_cap;  // all messages of all devices together; 0: none
   Bytes segment;              // staged only
   Seconds segment_overhead;   // staged only: alpha of one segment on one stage
 };
@@ -102,6 +103,9 @@ struct Stack {
   // small ones beside few large ones, which would be simulated ten times as long otherwise.
   Bytes packet_limit;
   bool latency_holds_ports = false;
+  // All hosts are on one machine (a testbed) and what o_send stands for runs on that many cores of
+  // it, shared evenly; 0: every rank has a core of its own.
+  int shared_cores = 0;
   Progress progress = Progress::kHardware;
   ReductionRule reduction;       // of buffers that live on GPUs
   ReductionRule host_reduction;  // of buffers in host memory

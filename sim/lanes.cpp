@@ -132,6 +132,8 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
     if (rule.duplex_cap.value > 0)
       for (const int end : {host_buffers ? from_host : from, host_buffers ? to_host : to})
         resources.push_back({ResourceKind::kDuplexCap, end, rule_index});
+    if (rule.fabric_cap.value > 0)
+      resources.push_back({ResourceKind::kFabricCap, 0, rule_index});
     if (rule.connection_cap.value > 0)
       resources.push_back({ResourceKind::kConnection, from, rule_index});
   }
@@ -222,6 +224,8 @@ double Lanes::bandwidth(const Resource& resource) const {
       return stack_.paths[static_cast<size_t>(resource.rule)].write_cap.value;
     case ResourceKind::kDuplexCap:
       return stack_.paths[static_cast<size_t>(resource.rule)].duplex_cap.value;
+    case ResourceKind::kFabricCap:
+      return stack_.paths[static_cast<size_t>(resource.rule)].fabric_cap.value;
     case ResourceKind::kConnection:
       return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value;
     case ResourceKind::kCore:
@@ -254,6 +258,8 @@ std::string Lanes::name(const Resource& resource) const {
       return fmt::format("{} write cap (rule {})", device(), resource.rule);
     case ResourceKind::kDuplexCap:
       return fmt::format("{} duplex cap (rule {})", device(), resource.rule);
+    case ResourceKind::kFabricCap:
+      return fmt::format("fabric cap (rule {})", resource.rule);
     case ResourceKind::kConnection:
       return fmt::format("{} connection cap (rule {})", device(), resource.rule);
     case ResourceKind::kCore:

@@ -25,6 +25,7 @@ enum class ResourceKind : std::uint8_t {
   kReadCap,      // a stack's cap on leaving a device; index: device
   kWriteCap,     // a stack's cap on entering a device; index: device
   kDuplexCap,    // a stack's cap on both together; index: device
+  kFabricCap,    // a stack's cap on everything under way; index: 0
   kConnection,   // a stack's cap on one message; index: device of the sender
   kCore          // the CPU core of a rank that adds and copies; index: device of the rank
 };

@@ -59,6 +59,11 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
         add({ResourceKind::kConnection, device, index, channel});
     }
   }
+  for (size_t i = 0; i < stack.paths.size(); ++i)
+    if (stack.paths[i].fabric_cap.value > 0)
+      add({ResourceKind::kFabricCap, 0, static_cast<std::int32_t>(i)});
+  if (stack.shared_cores > 0)
+    shared_cores_ = world.add_processor("shared cores", stack.shared_cores);
   for (int host : hosts) {
     add({ResourceKind::kMemoryRead, host, -1});
     add({ResourceKind::kMemoryWrite, host, -1});

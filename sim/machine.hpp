@@ -53,6 +53,8 @@ class Machine {
   // tokens, though one that is slower elsewhere would leave them some.
   double enter(const Path& path, double bytes);
   void leave(const Path& path);
+  // What the overheads of all ranks run on where hosts share cores; -1: each rank has its own.
+  int shared_cores() const { return shared_cores_; }
   int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
   SimLink link(const Resource& resource) const;
 
@@ -77,6 +79,7 @@ class Machine {
   int rank_count_;
   std::map<Resource, Carried> resources_;
   std::vector<int> gpus_;
+  int shared_cores_ = -1;
   std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id and channel
   std::map<int, std::vector<Path>> stage_paths_;   // by lane id
   std::map<int, Path> reduction_paths_;            // by rank

@@ -107,6 +107,7 @@ class Transport::Message final : public Completion {
   const Machine::Path* path = nullptr;
   LaneCost cost;
   double eager_copy_s = 0;
+  Continuation preparing;
   double begin_s = 0;
   int channel = 0;
   bool eager = false;
@@ -167,7 +168,7 @@ void Transport::post_send(const MessagePost& post) {
     message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
     message->path = &machine_.path(*message->lane, 0);
     message->path->account(static_cast<double>(post.bytes));
-    world_.after(message->cost.hold_s + message->eager_copy_s, [this, message] {
+    prepare(message, message->eager_copy_s, [this, message] {
       message->send.listener->on_sent(message->send.index);
       if (is_packet(message->send, machine_.lanes().stack()))
         message->delay(
@@ -283,11 +284,27 @@ void Transport::start(Message* message) {
     start_explicitly(message);
     return;
   }
-  const auto begin_flow = [this, message] { start_flow(message); };
-  if (message->cost.hold_s > 0)
-    world_.after(message->cost.hold_s, begin_flow);
-  else
-    world_.in_kernel(begin_flow);
+  prepare(message, 0, [this, message] { start_flow(message); });
+}
+
+// What holds the ports before the bytes, and `more_s`; o_send on the cores that ranks share.
+void Transport::prepare(Message* message, double more_s, std::function<void()> then) {
+  const double shared_s = machine_.shared_cores() >= 0 ? message->lane->rule->o_send.value : 0;
+  const double own_s = message->cost.hold_s - shared_s + more_s;
+  auto own = [this, own_s, then = std::move(then)] {
+    if (own_s > 0)
+      world_.after(own_s, then);
+    else
+      world_.in_kernel(then);
+  };
+  if (shared_s <= 0) {
+    own();
+    return;
+  }
+  message->preparing.then = std::move(own);
+  world_.in_kernel([this, message, shared_s] {
+    world_.start_task(machine_.shared_cores(), shared_s, &message->preparing);
+  });
 }
 
 void Transport::start_flow(Message* message) {

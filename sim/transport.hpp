@@ -111,6 +111,7 @@ class Transport {
   void watch(int rank);
   bool start_one_of(const std::vector<Message*>& waiting);
   void start(Message* message);
+  void prepare(Message* message, double more_s, std::function<void()> then);
   void start_flow(Message* message);
   void start_explicitly(Message* message);
   void release_send_port(int rank, int channel);

@@ -77,7 +77,8 @@ class World {
 
   // Before run() only.
   SimLink add_link(const std::string& name, double bandwidth_bytes_per_s);
-  int add_processor(const std::string& name);  // does 1 s of work a second
+  // Does 1 s of work a second on each core; a task runs on one.
+  int add_processor(const std::string& name, int cores = 1);
 
   double now_s() const;
 

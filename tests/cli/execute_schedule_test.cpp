@@ -39,7 +39,10 @@ Files write_files(const Workshop& workshop) {
       {"source", "test"},
       {"node", {{"count", kHosts}, {"layout", "host"}, {"emulated_gpu", "k80"}}},
       {"fabric", {{"layout", "explicit"}, {"switches", {"switch0"}}, {"links", links}}}};
-  const json adding = {{"place", "fixed"}, {"overhead_s", 0}, {"rate_bytes_per_s", 2e9}};
+  const json adding = {{"place", "fixed"},
+                       {"overlaps_transfer", true},
+                       {"overhead_s", 0},
+                       {"rate_bytes_per_s", 2e9}};
   const auto only = [](const char* algorithm) { return json::array({{{"algorithm", algorithm}}}); };
   const json path = {{"where", "any"},
                      {"buffers", "host"},

@@ -53,7 +53,7 @@ TEST(PlanText, RefusesWhatNoPlanIs) {
   EXPECT_THAT(refusal("reduc/chain"), HasSubstr("did you mean \"reduce\""));
   EXPECT_THAT(refusal("reduce/binomial:chain_size=4"),
               HasSubstr("is not an option of reduce/binomial"));
-  EXPECT_THAT(refusal("reduce/chain:chunk=4"), HasSubstr("did you mean"));
+  EXPECT_THAT(refusal("reduce/chain:chunk_byte=4"), HasSubstr("did you mean \"chunk_bytes\""));
   EXPECT_THAT(refusal("reduce/chain:chunk_bytes=2B"), HasSubstr("at least one FP32 element"));
   EXPECT_THAT(refusal("reduce/cb:chain_size=0"), HasSubstr("must be >= 1"));
 }

@@ -47,7 +47,10 @@ class ExecutedSchedules : public ::testing::Test {
                        {"mechanism", "direct"},
                        {"o_send_s", 50e-6},
                        {"latency_s", 50e-6}};
-    const json adding = {{"place", "fixed"}, {"overhead_s", 0}, {"rate_bytes_per_s", 2e9}};
+    const json adding = {{"place", "fixed"},
+                         {"overlaps_transfer", true},
+                         {"overhead_s", 0},
+                         {"rate_bytes_per_s", 2e9}};
     write(
         "stack.json",
         {{"format", "forescale-stack-1"},
