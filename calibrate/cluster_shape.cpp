@@ -97,10 +97,17 @@ std::vector<int> groups_of(const std::vector<PairRate>& rates,
     const int b = root(pair.b);
     group[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
   }
+  // A host by itself has a slow cable; it takes two to see a trunk.
+  std::map<int, int> sizes;
+  for (size_t host = 0; host < host_rate.size(); ++host) ++sizes[root(static_cast<int>(host))];
+  const auto largest = std::max_element(
+      sizes.begin(), sizes.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   std::map<int, int> numbers;
   std::vector<int> switches;
   for (size_t host = 0; host < host_rate.size(); ++host) {
-    const int of = seen[host] != 0 ? root(static_cast<int>(host)) : root(0);
+    const int own = root(static_cast<int>(host));
+    const int of = seen[host] != 0 && sizes[own] > 1 ? own : largest;
     switches.push_back(numbers.try_emplace(of, static_cast<int>(numbers.size())).first->second);
   }
   return switches;

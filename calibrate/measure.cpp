@@ -9,6 +9,7 @@
 #include <set>
 
 #include "algorithms/collective.hpp"
+#include "calibrate/cluster_shape.hpp"
 #include "calibrate/mpi_launch.hpp"
 #include "models/error.hpp"
 
@@ -65,12 +66,6 @@ std::vector<int> rank_counts(int ranks) {
   return counts;
 }
 
-std::vector<int> first_ranks(int count) {
-  std::vector<int> members(static_cast<std::size_t>(count));
-  std::iota(members.begin(), members.end(), 0);
-  return members;
-}
-
 class Plan {
  public:
   explicit Plan(const MeasureOptions& options) : options_(options) {}
@@ -87,6 +82,34 @@ class Plan {
   }
   const std::vector<Series>& series() const { return series_; }
 
+  // The first `count` ranks of the order.
+  std::vector<int> first_ranks(int count) const {
+    std::vector<int> members = options_.order;
+    if (members.empty()) {
+      members.resize(static_cast<std::size_t>(options_.ranks));
+      std::iota(members.begin(), members.end(), 0);
+    }
+    members.resize(static_cast<std::size_t>(count));
+    return members;
+  }
+  // The ranks on either side of what may be a trunk.
+  std::pair<std::vector<int>, std::vector<int>> sides() const {
+    std::pair<std::vector<int>, std::vector<int>> sides;
+    const std::vector<int> all = first_ranks(options_.ranks);
+    const auto& switches = options_.switch_of;
+    const bool has_trunk =
+        std::any_of(switches.begin(), switches.end(), [&](int each) { return each != switches[0]; });
+    const std::size_t half = (all.size() + 1) / 2;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_first =
+          has_trunk ? switches[static_cast<std::size_t>(all[i])] ==
+                          switches[static_cast<std::size_t>(all[0])]
+                    : i < half;
+      (is_first ? sides.first : sides.second).push_back(all[i]);
+    }
+    return sides;
+  }
+
  private:
   bool is_wanted(Pattern pattern) const {
     if (pattern == Pattern::kCollective && options_.library_collectives) return true;
@@ -102,8 +125,12 @@ class Plan {
 // Pairs that tell a slow host from the others: all of them, or each rank with the first one and
 // with the one before it.
 void add_ping_pongs(Plan& plan, const MeasureOptions& options) {
-  plan.add(Pattern::kPingPong, {0, 1}, ping_pong_sizes(options.bytes_max));
+  using Part = MeasureOptions::Part;
+  if (options.part != Part::kPairs)
+    plan.add(Pattern::kPingPong, plan.first_ranks(2), ping_pong_sizes(options.bytes_max));
+  if (options.part == Part::kRest) return;
   const auto sizes = up_to(options.bytes_max, {8 * kKiB, kMiB});
+  if (options.part == Part::kPairs) plan.add(Pattern::kPingPong, {0, 1}, sizes);
   for (int a = 0; a < options.ranks; ++a)
     for (int b = std::max(a + 1, 2); b < options.ranks; ++b)
       if (options.ranks <= kAllPairsRanksMax || a == 0 || b == a + 1)
@@ -114,17 +141,18 @@ void add_fans(Plan& plan, const MeasureOptions& options) {
   for (const int others : std::set<int>{2, 4, options.ranks - 1}) {
     if (others < 2 || others > options.ranks - 1) continue;
     const auto sizes = pattern_sizes(std::min(options.bytes_max, kFanMemoryMax / others));
-    plan.add(Pattern::kFanIn, first_ranks(others + 1), sizes);
-    plan.add(Pattern::kFanOut, first_ranks(others + 1), sizes);
+    plan.add(Pattern::kFanIn, plan.first_ranks(others + 1), sizes);
+    plan.add(Pattern::kFanOut, plan.first_ranks(others + 1), sizes);
   }
 }
 
 void add_pairs(Plan& plan, const MeasureOptions& options) {
-  const int second_half = (options.ranks + 1) / 2;
-  for (const int count : std::set<int>{1, 2, options.ranks / 2}) {
-    if (count < 1 || count > options.ranks / 2) continue;
-    std::vector<int> members = first_ranks(count);
-    for (int i = 0; i < count; ++i) members.push_back(second_half + i);
+  const auto [first, second] = plan.sides();
+  const auto most = static_cast<int>(std::min(first.size(), second.size()));
+  for (const int count : std::set<int>{1, 2, most}) {
+    if (count < 1 || count > most) continue;
+    std::vector<int> members(first.begin(), first.begin() + count);
+    members.insert(members.end(), second.begin(), second.begin() + count);
     plan.add(Pattern::kPairs, members, pattern_sizes(options.bytes_max));
   }
 }
@@ -157,21 +185,25 @@ std::vector<Series> series_to_measure(const MeasureOptions& options) {
   check(options);
   Plan plan(options);
   const int ranks = options.ranks;
+  if (options.part == MeasureOptions::Part::kPairs) {
+    add_ping_pongs(plan, options);
+    return plan.series();
+  }
   if (ranks >= 2) {
     const auto sizes = pattern_sizes(options.bytes_max);
     add_ping_pongs(plan, options);
-    for (const int count : rank_counts(ranks)) plan.add(Pattern::kShift, first_ranks(count), sizes);
+    for (const int count : rank_counts(ranks)) plan.add(Pattern::kShift, plan.first_ranks(count), sizes);
     for (const int count : std::set<int>{2, ranks / 2 * 2})
-      plan.add(Pattern::kExchange, first_ranks(count), sizes);
+      plan.add(Pattern::kExchange, plan.first_ranks(count), sizes);
     add_fans(plan, options);
     add_pairs(plan, options);
-    plan.add(Pattern::kStream, {0, 1}, sizes);
-    plan.add(Pattern::kLateReceive, {0, 1}, up_to(options.bytes_max, powers(kKiB, kLateMax, 2)));
-    for (const int count : rank_counts(ranks)) plan.add(Pattern::kBarrier, first_ranks(count), {0});
+    plan.add(Pattern::kStream, plan.first_ranks(2), sizes);
+    plan.add(Pattern::kLateReceive, plan.first_ranks(2), up_to(options.bytes_max, powers(kKiB, kLateMax, 2)));
+    for (const int count : rank_counts(ranks)) plan.add(Pattern::kBarrier, plan.first_ranks(count), {0});
     for (const CollectiveOp op :
          {CollectiveOp::kReduce, CollectiveOp::kBroadcast, CollectiveOp::kAllReduce})
       for (const int count : rank_counts(ranks))
-        plan.add(Pattern::kCollective, first_ranks(count),
+        plan.add(Pattern::kCollective, plan.first_ranks(count),
                  up_to(options.bytes_max, powers(64, kLocalMax, 4)), name_of(op));
   }
   add_local_work(plan, options.bytes_max);
@@ -209,8 +241,10 @@ std::string default_request(const MeasureOptions& options) {
       .dump(1);
 }
 
-MeasureOutcome measure(const std::vector<std::string>& command, const MeasureOptions& options,
-                       const std::function<void(const std::string&)>& on_progress) {
+namespace {
+
+MeasureOutcome measure_part(const std::vector<std::string>& command, const MeasureOptions& options,
+                            const std::function<void(const std::string&)>& on_progress) {
   const MpiOutcome run = run_mpi(command, default_request(options), on_progress,
                                  options.budget_s + kTimeoutBeyondBudget_s);
   MeasureOutcome outcome{.measurement = {}, .failure = run.failure};
@@ -222,6 +256,43 @@ MeasureOutcome measure(const std::vector<std::string>& command, const MeasureOpt
     if (outcome.failure.empty()) outcome.failure = error.what();
   }
   if (!outcome.failure.empty()) outcome.measurement.notes.push_back(outcome.failure);
+  return outcome;
+}
+
+bool knows_pairs(const MeasureOptions& options) {
+  return options.patterns.empty() ||
+         std::find(options.patterns.begin(), options.patterns.end(), Pattern::kPingPong) !=
+             options.patterns.end();
+}
+
+}  // namespace
+
+MeasureOutcome measure(const std::vector<std::string>& command, const MeasureOptions& options,
+                       const std::function<void(const std::string&)>& on_progress) {
+  using Part = MeasureOptions::Part;
+  if (options.part != Part::kAll || options.ranks <= 2 || !knows_pairs(options))
+    return measure_part(command, options, on_progress);
+  constexpr double kShareOfPairs = 0.15;  // of the budget
+  MeasureOptions pairs = options;
+  pairs.part = Part::kPairs;
+  pairs.budget_s = kShareOfPairs * options.budget_s;
+  MeasureOutcome outcome = measure_part(command, pairs, on_progress);
+  if (!outcome.failure.empty()) return outcome;
+  const ClusterShape shape = shape_of(outcome.measurement);
+  MeasureOptions rest = options;
+  rest.part = Part::kRest;
+  rest.budget_s = (1 - kShareOfPairs) * options.budget_s;
+  rest.order = shape.ordinary();
+  for (int rank = 0; rank < options.ranks; ++rank)
+    if (std::find(rest.order.begin(), rest.order.end(), rank) == rest.order.end())
+      rest.order.push_back(rank);
+  rest.switch_of = shape.switch_of;
+  MeasureOutcome second = measure_part(command, rest, on_progress);
+  std::vector<Series>& series = outcome.measurement.series;
+  series.insert(series.end(), second.measurement.series.begin(), second.measurement.series.end());
+  std::vector<std::string>& notes = outcome.measurement.notes;
+  notes.insert(notes.end(), second.measurement.notes.begin(), second.measurement.notes.end());
+  outcome.failure = second.failure;
   return outcome;
 }
 

@@ -55,8 +55,10 @@ struct Panel {
   double x(double value) const {
     return x0 + kLeft + bytes.share(value) * (kPanelWidth - kLeft - kRight);
   }
+  // What is beyond, such as the far ends of wide intervals, is drawn at the edge.
   double y(double value) const {
-    return y0 + kPanelHeight - kBottom - time_s.share(value) * (kPanelHeight - kTop - kBottom);
+    return y0 + kPanelHeight - kBottom -
+           std::clamp(time_s.share(value), 0.0, 1.0) * (kPanelHeight - kTop - kBottom);
   }
 };
 
@@ -174,9 +176,7 @@ std::string collective_chart(const std::vector<CollectiveRow>& rows, const std::
     for (const std::int64_t bytes : sizes) panel.bytes.include(static_cast<double>(bytes));
     for (const auto& [ranks, of_plan] : by_ranks)
       for (const CollectiveRow* row : of_plan) {
-        if (row->predicted)
-          for (const double time_s : {row->predicted->low_s, row->predicted->high_s})
-            panel.time_s.include(time_s);
+        if (row->predicted) panel.time_s.include(row->predicted->time_s);
         if (row->executed.time) panel.time_s.include(row->executed.time->median.time_s);
       }
     panel.bytes.widen();

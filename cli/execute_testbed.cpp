@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "calibrate/fit_cluster.hpp"
@@ -17,8 +18,8 @@
 #include "cli/collective_experiment.hpp"
 #include "cli/execute.hpp"
 #include "models/error.hpp"
-#include "sim/isolate.hpp"
 #include "models/units.hpp"
+#include "sim/isolate.hpp"
 
 namespace forescale {
 namespace {
@@ -36,7 +37,7 @@ struct Options {
   CollectiveExperimentText text;
 };
 
-// The files of an experiment: where --keep says, or gone with this object.
+// For files: where --keep says, or, where that is empty, gone with this object.
 class Folder {
  public:
   explicit Folder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
@@ -64,7 +65,6 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  bool is_kept() const { return is_kept_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -119,9 +119,13 @@ Measurement measured(const Options& options, const Testbed& testbed,
   return outcome.measurement;
 }
 
-MachineScenarios fitted(const Measurement& measurement, const Folder& folder) {
+using KeptFolder = std::optional<Folder>;  // nothing: nothing is kept
+
+MachineScenarios fitted(const Measurement& measurement, const KeptFolder& kept) {
   const ClusterFit fit = fit_cluster(measurement, "the measurement", {.name = "testbed"});
   for (const std::string& warning : fit.warnings) say("note: " + warning);
+  KeptFolder scratch;
+  const Folder& folder = kept ? *kept : scratch.emplace("");
   write_json(folder.file("platform.json"), fit.platform, "--keep");
   write_json(folder.file("stack.json"), fit.stack, "--keep");
   return load_machine(folder.file("platform.json"), folder.file("stack.json"));
@@ -132,40 +136,52 @@ json testbed_json(const TestbedSpec& spec) {
       {"hosts", spec.hosts}, {"rate_bytes_per_s", spec.rate.value}, {"topology", spec.topology}};
 }
 
-void keep_predictions(const Folder& folder, const std::vector<CollectiveQuestion>& questions,
+void keep_predictions(const KeptFolder& kept, const std::vector<CollectiveQuestion>& questions,
                       const std::vector<TimeRange>& predicted) {
-  if (!folder.is_kept()) return;
+  if (!kept) return;
   const Execution nothing{.library = "",
                           .collectives = std::vector<ExecutedCollective>(questions.size())};
   json rows = json::array();
   for (const CollectiveRow& row : compare_collectives(questions, predicted, nothing))
     rows.push_back(to_json(row));
-  write_json(folder.file("predicted.json"),
+  write_json(kept->file("predicted.json"),
              {{"format", "forescale-predicted-collectives-1"}, {"rows", rows}}, "--keep");
 }
 
+// Says so where the budget will not do.
+void compare_budget(const std::vector<TimeRange>& predicted, const ExecutionSettings& settings) {
+  double once_s = 0;
+  for (const TimeRange& time : predicted) once_s += time.time_s;
+  const double least_s = once_s * (settings.repetitions_min + 1);  // and one to warm up
+  if (least_s > settings.budget_s)
+    say(
+        fmt::format("note: {} repetitions of everything take about {:.0f} s: some will be left out "
+                    "(--execute-budget, or fewer --ranks and --bytes)",
+                    settings.repetitions_min, least_s));
+}
+
 CollectiveExperiment experiment_on(const Testbed& testbed, const Options& options,
-                                   const CollectiveQuestions& questions) {
+                                   const CollectiveQuestions& questions, const KeptFolder& kept) {
   const MpiPlace place{.testbed = testbed.spec().name,
                        .hostfile = "",
                        .ranks = options.spec.hosts,
                        .library = options.library};
   const std::vector<std::string> command = mpi_command(place, options.spec.hosts);
-  const Folder folder(options.keep);
   std::int64_t bytes_max = 0;
   for (const CollectiveQuestion& question : questions.asked)
     bytes_max = std::max(bytes_max, question.bytes);
   const Measurement measurement = measured(options, testbed, command, bytes_max);
-  if (folder.is_kept()) write_measurement(measurement, folder.file("measurement.json"));
-  const MachineScenarios machine = fitted(measurement, folder);
+  if (kept) write_measurement(measurement, kept->file("measurement.json"));
+  const MachineScenarios machine = fitted(measurement, kept);
   const std::vector<TimeRange> predicted = predict_collectives(questions.asked, machine);
-  keep_predictions(folder, questions.asked, predicted);
+  keep_predictions(kept, questions.asked, predicted);
 
   const ExecutionSettings settings{
       .budget_s = parse_seconds(options.execute_budget, "--execute-budget").value,
       .nap_s = nap_of(options.text),
       .channels = machine.front().stack.channels,
       .seed = options.text.seed};
+  compare_budget(predicted, settings);
   Execution execution;
   {
     RunProgress progress("executing", settings.budget_s);
@@ -177,7 +193,7 @@ CollectiveExperiment experiment_on(const Testbed& testbed, const Options& option
   experiment.library = execution.library;
   experiment.rows = compare_collectives(questions.asked, predicted, execution);
   experiment.failure = execution.failure;
-  if (folder.is_kept()) write_json(folder.file("executed.json"), to_json(experiment), "--keep");
+  if (kept) write_json(kept->file("executed.json"), to_json(experiment), "--keep");
   return experiment;
 }
 
@@ -200,6 +216,7 @@ void run(Options& options, const CLI::App& command) {
   options.spec.name = options.testbed.empty() ? fmt::format("x{}", getpid()) : options.testbed;
   testbed_network(options.spec);
   CollectiveExperiment experiment;
+  KeptFolder kept;
   if (is_up(options.spec.name)) {
     for (const char* option : {"--hosts", "--rate", "--topology"})
       if (command.count(option) > 0)
@@ -211,14 +228,17 @@ void run(Options& options, const CLI::App& command) {
     const Testbed testbed = Testbed::find(options.spec.name, "--testbed");
     options.spec = testbed.spec();
     options.rate = fmt::format("{:g}mbit", options.spec.rate.value * 8 / 1e6);
-    experiment = experiment_on(testbed, options, questions_of(options.text, ranks_of(options)));
+    const CollectiveQuestions questions = questions_of(options.text, ranks_of(options));
+    if (!options.keep.empty()) kept.emplace(options.keep);
+    experiment = experiment_on(testbed, options, questions, kept);
   } else {
     const CollectiveQuestions questions = questions_of(options.text, ranks_of(options));
     refuse_where_impossible();
+    if (!options.keep.empty()) kept.emplace(options.keep);
     say(fmt::format("a testbed of {} hosts, {}, {}", options.spec.hosts, options.rate,
                     options.spec.topology));
     const ScopedTestbed scoped(options.spec);
-    experiment = experiment_on(scoped.testbed(), options, questions);
+    experiment = experiment_on(scoped.testbed(), options, questions, kept);
   }
   report(experiment, options.text);
 }

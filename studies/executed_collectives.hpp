@@ -78,7 +78,8 @@ struct ExecutedTime {
 
 struct ExecutionSettings {
   double budget_s = 60;
-  double nap_s = 0;  // between polls; 0: spin
+  int repetitions_min = 3;  // of each question, as long as the budget lasts
+  double nap_s = 0;         // between polls; 0: spin
   int channels = 1;
   std::uint64_t seed = 1;  // of the order in which questions are executed
 };

@@ -15,6 +15,8 @@
 namespace forescale {
 namespace {
 
+constexpr double kLookForStuck_s = 0.5;
+
 const RankRequest& as_rank_request(const Request& request) {
   return static_cast<const RankRequest&>(*request);
 }
@@ -170,7 +172,7 @@ void MpiRank::wait_any(const std::string& thread, std::condition_variable_any& w
       is_polled_ = false;
       continue;
     }
-    double until_s = now_s() + stuck_s_ / 4;
+    double until_s = now_s() + kLookForStuck_s;
     if (const auto next_s = next_event_s(); next_s && is_timed)
       until_s = std::min(until_s, *next_s);
     const auto place = in_call ? in_calls_.insert(in_calls_.end(), &woken) : in_calls_.end();

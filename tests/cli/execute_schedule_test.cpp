@@ -56,6 +56,7 @@ Files write_files(const Workshop& workshop) {
                       {"channels", 1},
                       {"eager_limit_bytes", 65536},
                       {"latency_holds_ports", false},
+                      {"shared_cores", 0},
                       {"progress", "hardware"},
                       {"reduction", adding},
                       {"host_reduction", adding},

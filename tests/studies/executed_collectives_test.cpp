@@ -102,10 +102,12 @@ std::vector<CollectiveQuestion> some_questions() {
 
 TEST(Request, HoldsEveryQuestionOnceInARandomOrderThatASeedRepeats) {
   const auto questions = some_questions();
-  const ExecutionSettings settings{.budget_s = 7, .nap_s = 2e-5, .channels = 2, .seed = 3};
+  const ExecutionSettings settings{
+      .budget_s = 7, .repetitions_min = 4, .nap_s = 2e-5, .channels = 2, .seed = 3};
   const ExecutionRequest made = execution_request(questions, settings);
   EXPECT_EQ(made.request["task"], "collectives");
   EXPECT_EQ(made.request["budget_s"], 7);
+  EXPECT_EQ(made.request["repetitions_min"], 4);
   EXPECT_EQ(made.request["channels"], 2);
   EXPECT_EQ(made.request["wait"]["nap_s"], 2e-5);
   std::vector<size_t> sorted = made.order;

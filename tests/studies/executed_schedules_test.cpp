@@ -60,6 +60,7 @@ class ExecutedSchedules : public ::testing::Test {
          {"channels", 2},
          {"eager_limit_bytes", 65536},
          {"latency_holds_ports", false},
+         {"shared_cores", 0},
          {"progress", "inside-calls"},
          {"reduction", adding},
          {"host_reduction", adding},
