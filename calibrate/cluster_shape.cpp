@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -100,9 +101,10 @@ std::vector<int> groups_of(const std::vector<PairRate>& rates,
   // A host by itself has a slow cable; it takes two to see a trunk.
   std::map<int, int> sizes;
   for (size_t host = 0; host < host_rate.size(); ++host) ++sizes[root(static_cast<int>(host))];
-  const auto largest = std::max_element(
-      sizes.begin(), sizes.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+  const auto largest =
+      std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
   std::map<int, int> numbers;
   std::vector<int> switches;
   for (size_t host = 0; host < host_rate.size(); ++host) {
@@ -132,9 +134,11 @@ Together most_pairs(const Measurement& measurement, const std::vector<double>& h
     most = {.moved_bytes_per_s = static_cast<double>(pairs) * rate(series.points.back(), alpha_s),
             .possible_bytes_per_s = 0,
             .members = members};
-    for (size_t i = 0; i < pairs; ++i)
-      most.possible_bytes_per_s += std::min(host_rate[static_cast<size_t>(members[i])],
-                                            host_rate[static_cast<size_t>(members[pairs + i])]);
+    // All are over when the slowest is: what counts is what its hosts could do.
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const int member : members)
+      slowest = std::min(slowest, host_rate[static_cast<size_t>(member)]);
+    most.possible_bytes_per_s = static_cast<double>(pairs) * slowest;
   }
   return most;
 }

@@ -89,7 +89,7 @@ class Fit {
     const SegmentedFit raw = fit_medians(ping_pong->points, source_ + ": ping-pong", known);
     burst_ = burst_of(ping_pong->points, raw.segments.back());
     one_way_ = burst_.value > 0 ? fit_medians(unburst(ping_pong->points, raw.segments.back(), 1),
-                                               source_ + ": ping-pong", known)
+                                              source_ + ": ping-pong", known)
                                 : raw;
     warn("ping-pong", one_way_);
     fit_.residuals = one_way_.residuals;
@@ -132,9 +132,8 @@ class Fit {
     try {
       // Many steps in a row: a link gains tokens only while the next message is prepared.
       const double idle_s = series->points.front().time_s;
-      SegmentedFit fitted =
-          fit_medians(unburst(series->points, one_way_.segments.back(), idle_s),
-                       source_ + ": " + name, same);
+      SegmentedFit fitted = fit_medians(unburst(series->points, one_way_.segments.back(), idle_s),
+                                        source_ + ": " + name, same);
       if (fitted.segments.size() != one_way_.segments.size()) return std::nullopt;
       warn(name, fitted);
       if (pattern == Pattern::kShift && ranks == 0) shift_ranks_ = series->ranks;
@@ -174,10 +173,9 @@ class Fit {
   std::vector<MeasuredPoint> unburst(std::vector<MeasuredPoint> points, const AlphaBeta& large,
                                      double idle_s) const {
     for (MeasuredPoint& point : points) {
-      const double spared_s =
-          std::min(large.beta_s_per_byte * std::min<double>(burst_.value,
-                                                            static_cast<double>(point.bytes)),
-                   burst_.value > 0 ? idle_s : 0);
+      const double spared_s = std::min(
+          large.beta_s_per_byte * std::min<double>(burst_.value, static_cast<double>(point.bytes)),
+          burst_.value > 0 ? idle_s : 0);
       for (double* time_s :
            {&point.time_s, &point.low_s, &point.high_s, &point.p10_s, &point.p90_s})
         *time_s += spared_s;
@@ -340,19 +338,17 @@ class Fit {
       };
       Overheads of;
       of.from = fmt::format("ping-pong, shift of 2 and of {}", shift_ranks_);
-      of.o_send = {
-          .value = share(all.alpha_s, two.value),
-          .interval = {.low = share(all.alpha_interval_s.low, two.value),
-                       .high = share(all.alpha_interval_s.high, two.value)}};
-      of.latency = scaled(two, two.value > 0
-                                   ? 1 - of.o_send.value * turns_of_two / two.value
-                                   : 0);
+      of.o_send = {.value = share(all.alpha_s, two.value),
+                   .interval = {.low = share(all.alpha_interval_s.low, two.value),
+                                .high = share(all.alpha_interval_s.high, two.value)}};
+      of.latency = scaled(two, two.value > 0 ? 1 - of.o_send.value * turns_of_two / two.value : 0);
       return of;
     }
     const Estimate whole = alpha(segment, shift_);
-    const double share = stream_ && whole.value > 0
-                             ? std::clamp(stream_->segments[segment].alpha_s / whole.value, 0.0, 1.0)
-                             : 1;
+    const double share =
+        stream_ && whole.value > 0
+            ? std::clamp(stream_->segments[segment].alpha_s / whole.value, 0.0, 1.0)
+            : 1;
     return {.o_send = scaled(whole, share),
             .latency = scaled(whole, 1 - share),
             .from = both + ", stream"};
@@ -407,8 +403,7 @@ class Fit {
     if (shift_of_two_ && has_slope(shift_of_two_->segments[i]))
       if (const Estimate rate = bandwidth(*shift_of_two_, i, 2);
           rate.value < 2 * (1 - kTold) * link_.value)
-        rule["duplex_cap_bytes_per_s"] =
-            number("both ways " + size, "shift of 2", "bytes/s", rate);
+        rule["duplex_cap_bytes_per_s"] = number("both ways " + size, "shift of 2", "bytes/s", rate);
     if (shift_ranks_ > 2 && has_slope(shift_->segments[i]))
       if (const Estimate rate = bandwidth(*shift_, i, shift_ranks_);
           rate.value < shift_ranks_ * (1 - kTold) * shift_of_two_rate(i))
@@ -458,7 +453,7 @@ class Fit {
                   {"channels", 1},
                   {"eager_limit_bytes", eager_limit_},
                   {"latency_holds_ports", false},
-        {"shared_cores", shared_cores_},
+                  {"shared_cores", shared_cores_},
                   {"progress", "inside-calls"},
                   {"reduction", adding},
                   {"host_reduction", adding},

@@ -97,14 +97,13 @@ class Plan {
     std::pair<std::vector<int>, std::vector<int>> sides;
     const std::vector<int> all = first_ranks(options_.ranks);
     const auto& switches = options_.switch_of;
-    const bool has_trunk =
-        std::any_of(switches.begin(), switches.end(), [&](int each) { return each != switches[0]; });
+    const bool has_trunk = std::any_of(switches.begin(), switches.end(),
+                                       [&](int each) { return each != switches[0]; });
     const std::size_t half = (all.size() + 1) / 2;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool is_first =
-          has_trunk ? switches[static_cast<std::size_t>(all[i])] ==
-                          switches[static_cast<std::size_t>(all[0])]
-                    : i < half;
+      const bool is_first = has_trunk ? switches[static_cast<std::size_t>(all[i])] ==
+                                            switches[static_cast<std::size_t>(all[0])]
+                                      : i < half;
       (is_first ? sides.first : sides.second).push_back(all[i]);
     }
     return sides;
@@ -192,14 +191,17 @@ std::vector<Series> series_to_measure(const MeasureOptions& options) {
   if (ranks >= 2) {
     const auto sizes = pattern_sizes(options.bytes_max);
     add_ping_pongs(plan, options);
-    for (const int count : rank_counts(ranks)) plan.add(Pattern::kShift, plan.first_ranks(count), sizes);
+    for (const int count : rank_counts(ranks))
+      plan.add(Pattern::kShift, plan.first_ranks(count), sizes);
     for (const int count : std::set<int>{2, ranks / 2 * 2})
       plan.add(Pattern::kExchange, plan.first_ranks(count), sizes);
     add_fans(plan, options);
     add_pairs(plan, options);
     plan.add(Pattern::kStream, plan.first_ranks(2), sizes);
-    plan.add(Pattern::kLateReceive, plan.first_ranks(2), up_to(options.bytes_max, powers(kKiB, kLateMax, 2)));
-    for (const int count : rank_counts(ranks)) plan.add(Pattern::kBarrier, plan.first_ranks(count), {0});
+    plan.add(Pattern::kLateReceive, plan.first_ranks(2),
+             up_to(options.bytes_max, powers(kKiB, kLateMax, 2)));
+    for (const int count : rank_counts(ranks))
+      plan.add(Pattern::kBarrier, plan.first_ranks(count), {0});
     for (const CollectiveOp op :
          {CollectiveOp::kReduce, CollectiveOp::kBroadcast, CollectiveOp::kAllReduce})
       for (const int count : rank_counts(ranks))
@@ -260,9 +262,8 @@ MeasureOutcome measure_part(const std::vector<std::string>& command, const Measu
 }
 
 bool knows_pairs(const MeasureOptions& options) {
-  return options.patterns.empty() ||
-         std::find(options.patterns.begin(), options.patterns.end(), Pattern::kPingPong) !=
-             options.patterns.end();
+  return options.patterns.empty() || std::find(options.patterns.begin(), options.patterns.end(),
+                                               Pattern::kPingPong) != options.patterns.end();
 }
 
 }  // namespace

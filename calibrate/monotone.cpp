@@ -51,9 +51,16 @@ void make_monotone(Segmentation& segmentation, std::span<const RelativePoint> po
   // What pulled at the free lines pulls at these: were the loss's weights taken anew, it would be
   // cheapest to give up all points of one side.
   std::vector<double> weights(points.size());
-  for (std::size_t k = 0; k < lines.size(); ++k)
-    for (std::size_t i = segmentation.begin(k); i < segmentation.ends[k]; ++i)
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    int kept = 0;
+    for (std::size_t i = segmentation.begin(k); i < segmentation.ends[k]; ++i) {
       weights[i] = tukey_weight(residual(lines[k], points[i]) / segmentation.scale);
+      kept += weights[i] > 0 ? 1 : 0;
+    }
+    // Two falling sizes between given breakpoints may both be off; something must hold the line.
+    for (std::size_t i = segmentation.begin(k); kept < 2 && i < segmentation.ends[k]; ++i)
+      weights[i] = 1;
+  }
   for (int step = 0; step < 10; ++step) {
     // Unknowns (alpha_k, beta_k) in units that make the Hessian's diagonal 1.
     Eigen::MatrixXd hessian = Eigen::MatrixXd::Zero(2 * count, 2 * count);
@@ -64,14 +71,12 @@ void make_monotone(Segmentation& segmentation, std::span<const RelativePoint> po
       const Line& line = lines[segment];
       for (std::size_t i = segmentation.begin(segment); i < segmentation.ends[segment]; ++i) {
         const RelativePoint& point = points[i];
-        const double fitted_s = line.time_s(point.bytes);
         const double target = linearised_target(residual(line, point) * point.uncertainty);
-        const double weight = fitted_s > 0 ? weights[i] : 0;
-        if (weight <= 0) continue;
+        if (weights[i] <= 0) continue;
         const Eigen::Vector2d row =
-            Eigen::Vector2d(1, point.bytes) / (fitted_s * point.uncertainty);
-        hessian.block<2, 2>(2 * k, 2 * k) += weight * row * row.transpose();
-        gradient.segment<2>(2 * k) += weight * target / point.uncertainty * row;
+            Eigen::Vector2d(1, point.bytes) / (fitted_s(line, point) * point.uncertainty);
+        hessian.block<2, 2>(2 * k, 2 * k) += weights[i] * row * row.transpose();
+        gradient.segment<2>(2 * k) += weights[i] * target / point.uncertainty * row;
       }
       for (Index j = 2 * k; j < 2 * k + 2; ++j)
         if (hessian(j, j) > 0) unit(j) = 1 / std::sqrt(hessian(j, j));

@@ -7,9 +7,6 @@
 namespace forescale {
 namespace {
 
-// Ends even where every measured time is the same.
-constexpr double kTinyTime_s = 1e-300;
-
 Line through(const RelativePoint& a, const RelativePoint& b) {
   const double beta = (b.time_s - a.time_s) / (b.bytes - a.bytes);
   if (beta <= 0) return {std::sqrt(a.time_s * b.time_s), 0};
@@ -34,9 +31,12 @@ Line non_negative_minimum(double aa, double ab, double bb, double a, double b) {
 
 }  // namespace
 
+double fitted_s(const Line& line, const RelativePoint& point) {
+  return std::max(line.time_s(point.bytes), 1e-6 * point.time_s);
+}
+
 double residual(const Line& line, const RelativePoint& point) {
-  return std::log(point.time_s / std::max(line.time_s(point.bytes), kTinyTime_s)) /
-         point.uncertainty;
+  return std::log(point.time_s / fitted_s(line, point)) / point.uncertainty;
 }
 
 double linearised_target(double log_ratio) { return std::max(1 + log_ratio, 0.1); }
@@ -96,15 +96,15 @@ Line improve_line(const Line& line, std::span<const RelativePoint> points, doubl
     double b = 0;
     int used = 0;
     for (const RelativePoint& point : points) {
-      const double fitted_s = std::max(now.time_s(point.bytes), kTinyTime_s);
-      const double log_ratio = std::log(point.time_s / fitted_s);
+      const double now_s = fitted_s(now, point);
+      const double log_ratio = std::log(point.time_s / now_s);
       const double weight = tukey_weight(log_ratio / point.uncertainty / scale) /
                             (point.uncertainty * point.uncertainty);
       if (weight <= 0) continue;
       ++used;
       // Relative to the fitted time: row (1, b)/f, target f (1 + log ratio) / f.
-      const double x = 1 / fitted_s;
-      const double y = point.bytes / unit / fitted_s;
+      const double x = 1 / now_s;
+      const double y = point.bytes / unit / now_s;
       const double z = linearised_target(log_ratio);
       aa += weight * x * x;
       ab += weight * x * y;
@@ -128,7 +128,7 @@ Eigen::MatrixX2d sensitivity(const Line& line, std::span<const RelativePoint> po
   const double unit = points.back().bytes > 0 ? points.back().bytes : 1;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const RelativePoint& point = points[i];
-    const double scale = std::max(line.time_s(point.bytes), kTinyTime_s) * point.uncertainty;
+    const double scale = fitted_s(line, point) * point.uncertainty;
     rows.row(static_cast<Eigen::Index>(i)) << 1 / scale, point.bytes / unit / scale;
   }
   return rows;
@@ -147,6 +147,7 @@ double weighted_scale(std::span<const double> residuals, std::span<const double>
 }
 
 double residual_scale(const std::vector<double>& residuals, std::size_t parameters, double floor) {
+  if (residuals.empty()) return floor;
   std::vector<double> sizes;
   sizes.reserve(residuals.size());
   for (const double value : residuals) sizes.push_back(std::abs(value));

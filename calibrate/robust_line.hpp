@@ -31,6 +31,9 @@ struct Line {
   double time_s(double bytes) const { return alpha_s + beta_s_per_byte * bytes; }
 };
 
+// At least a millionth of the measured time: an empty message may have none on a line through 0.
+double fitted_s(const Line& line, const RelativePoint& point);
+
 // log(measured / fitted) over the point's uncertainty.
 double residual(const Line& line, const RelativePoint& point);
 

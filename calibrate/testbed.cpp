@@ -111,6 +111,7 @@ Testbed Testbed::up(const TestbedSpec& spec) {
 }
 
 Testbed Testbed::find(const std::string& name, const std::string& option) {
+  testbed_network({.name = name});
   const std::vector<std::string> names = all();
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw InputError(

@@ -17,8 +17,8 @@
 #include "cli/calibrate_where.hpp"
 #include "cli/catalogue.hpp"
 #include "cli/text.hpp"
-#include "sim/isolate.hpp"
 #include "models/units.hpp"
+#include "sim/isolate.hpp"
 
 namespace forescale {
 namespace {

@@ -33,6 +33,8 @@ struct Options {
   std::string library;
   std::string measure_budget = "60s";
   std::string execute_budget = "300s";
+  double measure_budget_s = 0;
+  double execute_budget_s = 0;
   std::string keep;
   CollectiveExperimentText text;
 };
@@ -112,7 +114,7 @@ Measurement measured(const Options& options, const Testbed& testbed,
   measure_options.provenance["command"] = fmt::format(
       "forescale execute --testbed --hosts {} --rate {} --topology {} --measure-budget {}",
       options.spec.hosts, options.rate, options.spec.topology, options.measure_budget);
-  measure_options.budget_s = parse_seconds(options.measure_budget, "--measure-budget").value;
+  measure_options.budget_s = options.measure_budget_s;
   RunProgress progress("measuring", measure_options.budget_s);
   const MeasureOutcome outcome = measure(command, measure_options, progress.line());
   if (!outcome.failure.empty()) throw SimulationStuck("measuring failed: " + outcome.failure);
@@ -176,11 +178,10 @@ CollectiveExperiment experiment_on(const Testbed& testbed, const Options& option
   const std::vector<TimeRange> predicted = predict_collectives(questions.asked, machine);
   keep_predictions(kept, questions.asked, predicted);
 
-  const ExecutionSettings settings{
-      .budget_s = parse_seconds(options.execute_budget, "--execute-budget").value,
-      .nap_s = nap_of(options.text),
-      .channels = machine.front().stack.channels,
-      .seed = options.text.seed};
+  const ExecutionSettings settings{.budget_s = options.execute_budget_s,
+                                   .nap_s = nap_of(options.text),
+                                   .channels = machine.front().stack.channels,
+                                   .seed = options.text.seed};
   compare_budget(predicted, settings);
   Execution execution;
   {
@@ -195,6 +196,14 @@ CollectiveExperiment experiment_on(const Testbed& testbed, const Options& option
   experiment.failure = execution.failure;
   if (kept) write_json(kept->file("executed.json"), to_json(experiment), "--keep");
   return experiment;
+}
+
+double budget_of(const std::string& text, const std::string& option) {
+  const double budget_s = parse_seconds(text, option).value;
+  if (budget_s < 1)
+    throw InputError(
+        {.source = option, .path = "", .value = text, .constraint = "must be at least 1s"});
+  return budget_s;
 }
 
 bool is_up(const std::string& name) {
@@ -213,6 +222,8 @@ void refuse_where_impossible() {
 
 void run(Options& options, const CLI::App& command) {
   options.spec.rate = parse_rate(options.rate, "--rate");
+  options.measure_budget_s = budget_of(options.measure_budget, "--measure-budget");
+  options.execute_budget_s = budget_of(options.execute_budget, "--execute-budget");
   options.spec.name = options.testbed.empty() ? fmt::format("x{}", getpid()) : options.testbed;
   testbed_network(options.spec);
   CollectiveExperiment experiment;
@@ -249,11 +260,9 @@ void add_testbed_experiment(CLI::App& execute) {
   auto options = std::make_shared<Options>();
   options->text.bytes = "64KiB..16MiB";
   execute.footer(
-      "With --testbed and no verb: brings a testbed up (or takes one that is up), measures "
-      "point-to-\n"
-      "point patterns on it, fits platform and stack, predicts collectives, executes them, "
-      "compares,\n"
-      "and takes down what it has brought up.\n\n"
+      "With --testbed and no verb: brings a testbed up (or takes one that is up), measures how\n"
+      "messages travel on it, fits platform and stack, predicts collectives, executes them,\n"
+      "compares, and takes down what it has brought up.\n\n"
       "Examples:\n"
       "  forescale execute --testbed\n"
       "  forescale execute --testbed --hosts 4 --rate 200mbit --ranks 2,4 --bytes 64KiB..1MiB \\\n"

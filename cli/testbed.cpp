@@ -21,9 +21,9 @@ struct Options {
   TestbedSpec spec;
   std::string rate = "500mbit";
   bool all = false;
-  int ranks = 0;  // 0: one a host
-  int host = -1;  // -1: MPI
-  std::string library = "openmpi";
+  int ranks = 0;        // 0: one a host
+  int host = -1;        // -1: MPI
+  std::string library;  // empty: Open MPI
   std::vector<std::string> command;
   OutputOptions output;
 };
@@ -154,12 +154,17 @@ void check_program(const std::string& name) {
 std::vector<std::string> launch(const Testbed& testbed, const Options& options) {
   const int hosts = testbed.spec().hosts;
   if (options.host < 0)
-    return testbed.mpi_command(options.library, options.ranks > 0 ? options.ranks : hosts);
-  if (options.host >= hosts)
+    return testbed.mpi_command(options.library.empty() ? "openmpi" : options.library,
+                               options.ranks > 0 ? options.ranks : hosts);
+  std::string problem;
+  if (options.host >= hosts) problem = fmt::format("must be 0 to {}", hosts - 1);
+  if (options.ranks > 0 || !options.library.empty())
+    problem = "runs without MPI: not together with --ranks or --mpi";
+  if (!problem.empty())
     throw InputError({.source = "--host",
                       .path = "",
                       .value = fmt::format("{}", options.host),
-                      .constraint = fmt::format("must be 0 to {}", hosts - 1)});
+                      .constraint = problem});
   return {find_program("ip"), "netns", "exec", testbed.host_namespace(options.host)};
 }
 
@@ -207,16 +212,13 @@ void add_run(CLI::App& command, const std::shared_ptr<Options>& options) {
                              "testbed run --ranks 4 --mpi mpich -- ./program 1MiB",
                              "testbed run --host 2 -- ip -s link show eth0"}});
   add_name(*verb, *options);
-  auto* ranks = verb->add_option("--ranks", options->ranks,
-                                 "MPI ranks; more than hosts: round robin (default: one a host)")
-                    ->check(CLI::PositiveNumber);
-  auto* library = verb->add_option("--mpi", options->library,
-                                   "openmpi or mpich: what the program was built with")
-                      ->capture_default_str();
+  verb->add_option("--ranks", options->ranks,
+                   "MPI ranks, round robin when more than hosts (default: one a host)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--mpi", options->library,
+                   "openmpi (default) or mpich: what the program was built with");
   verb->add_option("--host", options->host, "On this host only, without MPI")
-      ->check(CLI::NonNegativeNumber)
-      ->excludes(ranks)
-      ->excludes(library);
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("COMMAND", options->command, "After --: the program and its arguments")
       ->required();
   verb->callback([options] { run(*options); });

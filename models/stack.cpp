@@ -130,8 +130,8 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
-                 "packet_limit_bytes", "latency_holds_ports", "shared_cores", "progress", "reduction",
-                 "host_reduction", "paths", "selection", "service"});
+                 "packet_limit_bytes", "latency_holds_ports", "shared_cores", "progress",
+                 "reduction", "host_reduction", "paths", "selection", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -154,8 +154,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))
     stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
-  if (states("shared_cores"))
-    stack.shared_cores = static_cast<int>(in.at("shared_cores").integer(0, 1 << 16));
+  if (const auto cores = in.find("shared_cores"))
+    stack.shared_cores = static_cast<int>(cores->integer(0, 1 << 16));
   if (states("progress"))
     stack.progress = in.at("progress").one_of({"hardware", "inside-calls"}) == "hardware"
                          ? Progress::kHardware

@@ -132,8 +132,7 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
     if (rule.duplex_cap.value > 0)
       for (const int end : {host_buffers ? from_host : from, host_buffers ? to_host : to})
         resources.push_back({ResourceKind::kDuplexCap, end, rule_index});
-    if (rule.fabric_cap.value > 0)
-      resources.push_back({ResourceKind::kFabricCap, 0, rule_index});
+    if (rule.fabric_cap.value > 0) resources.push_back({ResourceKind::kFabricCap, 0, rule_index});
     if (rule.connection_cap.value > 0)
       resources.push_back({ResourceKind::kConnection, from, rule_index});
   }

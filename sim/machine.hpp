@@ -17,7 +17,7 @@ namespace forescale {
 struct Bucket {
   double burst_bytes = 0;
   double rate_bytes_per_s = 0;
-  double tokens = 0;   // at `since_s`, growing from then on while no flow is under way
+  double tokens = 0;  // at `since_s`, growing from then on while no flow is under way
   double since_s = 0;
   int flows = 0;
 };
@@ -33,7 +33,7 @@ class Machine {
   // What a flow crosses, in the World; kept for the machine's life.
   struct Path {
     std::vector<SimLink> links;
-    std::vector<double*> carried;          // bytes so far, by link
+    std::vector<double*> carried;  // bytes so far, by link
     std::vector<Bucket*> buckets;  // of those that have one
     void account(double bytes) const {
       for (double* total : carried) *total += bytes;

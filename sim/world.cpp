@@ -194,8 +194,7 @@ SimLink World::add_link(const std::string& name, double bandwidth_bytes_per_s) {
 }
 
 int World::add_processor(const std::string& name, int cores) {
-  impl_->processors.push_back(
-      impl_->zone->create_host(name, {1.0})->set_core_count(cores)->seal());
+  impl_->processors.push_back(impl_->zone->create_host(name, {1.0})->set_core_count(cores)->seal());
   return static_cast<int>(impl_->processors.size()) - 1;
 }
 

@@ -35,6 +35,9 @@ struct Truth {
   std::vector<double> host_rate = std::vector<double>(8, 60e6);
   std::vector<int> switch_of = std::vector<int>(8, 0);
   double trunk_rate = 0;
+  int cores = 0;             // of one machine that is all hosts; 0: each its own
+  double core_share = 0.6;   // of alpha, that runs on them
+  double fabric_rate = 1e9;  // all together
 
   double alpha(std::int64_t bytes) const { return bytes <= eager_limit ? eager_alpha_s : alpha_s; }
   double pair_rate(int a, int b) const {
@@ -83,10 +86,18 @@ Measurement measure(const Truth& truth) {
   for (int a = 0; a < hosts; ++a)
     for (int b = a + 1; b < hosts; ++b)
       made.series.push_back(series(Pattern::kPingPong, {a, b}, {8 * 1024, 1 << 20}, one_way(a, b)));
-  made.series.push_back(series(Pattern::kShift, ordinary, all, [&](std::int64_t bytes) {
-    return truth.alpha(bytes) +
-           static_cast<double>(bytes) / std::min(truth.rate, truth.duplex_rate / 2);
-  }));
+  for (const size_t ranks : {size_t{2}, ordinary.size()}) {
+    const auto P = static_cast<double>(ranks);
+    const double turns = truth.cores > 0 ? std::max(1.0, P / truth.cores) : 1;
+    made.series.push_back(
+        series(Pattern::kShift, {ordinary.begin(), ordinary.begin() + static_cast<long>(ranks)},
+               all, [&](std::int64_t bytes) {
+                 return truth.alpha(bytes) + (turns - 1) * truth.core_share * truth.alpha(bytes) +
+                        static_cast<double>(bytes) /
+                            std::min({truth.rate, truth.duplex_rate / 2, truth.fabric_rate / P});
+               }));
+  }
+  if (truth.cores > 0) made.provenance["shared_cores"] = std::to_string(truth.cores);
   made.series.push_back(
       series(Pattern::kStream, {ordinary[0], ordinary[1]}, all, [&](std::int64_t bytes) {
         return truth.stream_share * truth.alpha(bytes) + static_cast<double>(bytes) / truth.rate;
@@ -157,6 +168,19 @@ TEST(FitCluster, GivesBackTheNumbersOfAStar) {
   EXPECT_EQ(large.connection_cap.value, 0);
   EXPECT_EQ(stack.host_reduction.place, ReductionPlace::kFixed);
   expect_within(stack.host_reduction.rate.value, 4e9, 0.01, "reduction");
+}
+
+TEST(FitCluster, TellsWhatRunsOnSharedCoresFromWhatOnlyTakesTime) {
+  const Truth truth{.duplex_rate = 120e6, .cores = 2, .fabric_rate = 400e6};
+  const Files files(fit_cluster(measure(truth), "m.json", {}));
+  const Stack stack = load_stack(files.stack());
+  EXPECT_EQ(stack.shared_cores, 2);
+  const PathRule& small = stack.path("inter-node", BufferPlace::kHost, 4096);
+  expect_within(small.o_send.value, truth.core_share * truth.eager_alpha_s, 0.03, "o_send");
+  expect_within(small.latency.value, (1 - truth.core_share) * truth.eager_alpha_s, 0.05, "latency");
+  const PathRule& large = stack.path("inter-node", BufferPlace::kHost, 1 << 20);
+  expect_within(large.fabric_cap.value, truth.fabric_rate, 0.03, "fabric");
+  EXPECT_EQ(large.duplex_cap.value, 0);
 }
 
 TEST(FitCluster, FindsASlowHost) {

@@ -191,6 +191,19 @@ TEST(SegmentedFit, NeverFallsWithSize) {
   }
 }
 
+TEST(SegmentedFit, NonsenseStaysFinite) {
+  // An empty message far slower than others, which a line through 0 would fit best.
+  const std::vector<MeasuredPoint> points = {
+      {.bytes = 0, .time_s = 61e-6}, {.bytes = 1, .time_s = 2.4e-6}, {.bytes = 4, .time_s = 10e-6}};
+  const SegmentedFit fit = fit_segments(points, "nonsense");
+  for (const double value :
+       {fit.segments[0].alpha_interval_s.high, fit.segments[0].beta_interval_s_per_byte.high,
+        fit.ratio.low, fit.ratio.high}) {
+    EXPECT_TRUE(std::isfinite(value));
+  }
+  EXPECT_GT(fit.time_s(4), 0);
+}
+
 TEST(SegmentedFit, UndeterminedBetaSaysSo) {
   // 1 .. 16 bytes: beta is at most 16 / 60e6 / 50e-6 = 0.5 % of the time, the noise 1 %.
   std::vector<MeasuredPoint> points = timed(sizes_up_to(16), line_s);

@@ -115,6 +115,7 @@ TEST(Execute, RefusesBadInput) {
   expect_refused("execute", {"needs --testbed"});
   expect_refused("execute --testbed --hosts 4 --ranks 5", {"--ranks", "5", "at most 4"});
   expect_refused("execute --testbed --rate 3", {"--rate"});
+  expect_refused("execute --testbed --execute-budget 0s", {"--execute-budget", "at least 1s"});
   expect_refused("execute --testbed --expect medain=3%", {"--expect", "did you mean \"median\""});
   expect_refused("execute --testbed --plans reduce/rink", {"--plans", "rink"});
   expect_refused("execute --testbed -o /nowhere/x.json", {"-o", "cannot be written"});

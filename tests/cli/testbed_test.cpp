@@ -15,7 +15,6 @@ TEST(TestbedCommand, SaysWhatIsWrongWithItsOptions) {
   expect_refused("testbed up --topology ring", {"--topology = ring", "one of: star"});
   expect_refused("testbed up --hosts 4 --topology slow-host=4:1mbit", {"host 4", "0 to 3"});
   expect_refused("testbed run", {"COMMAND is required"});
-  expect_refused("testbed run --host 1 --ranks 2 -- true", {"--host excludes --ranks"});
   expect_refused("testbed down --name ../etc", {"--name", "small letters and digits"});
   expect_refused("testbed show --name nosuch", {"--name = nosuch", "testbed is up"});
 }
@@ -53,6 +52,8 @@ TEST_F(TestbedCommandForReal, UpShowRunAndDown) {
   expect_answer("testbed run --host 1 " + option_ + " -- ip -4 -o addr show dev eth0", {address});
   EXPECT_EQ(run_program("testbed run --host 1 " + option_ + " -- sh -c 'exit 7'").exit_code, 7);
   expect_refused("testbed run --host 3 " + option_ + " -- true", {"--host = 3", "0 to 2"});
+  expect_refused("testbed run --host 1 --ranks 2 " + option_ + " -- true",
+                 {"--host = 1", "not together with --ranks"});
   expect_refused("testbed run " + option_ + " -- ./nothing-here", {"COMMAND = ./nothing-here"});
 
   expect_answer("testbed down " + option_, {"taken down"});

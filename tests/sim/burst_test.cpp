@@ -26,10 +26,9 @@ double shaped_s(CollectiveOp op, const std::string& algorithm, int ranks, std::i
   const Stack stack = load_stack("ideal");
   const Collective& collective = find_collective(op, algorithm, "test");
   return in_child([&] {
-    return collective_s(platform, stack, collective,
-                        {.rank_count = ranks,
-                         .bytes = bytes,
-                         .options = {.chunk_bytes = chunk_bytes}});
+    return collective_s(
+        platform, stack, collective,
+        {.rank_count = ranks, .bytes = bytes, .options = {.chunk_bytes = chunk_bytes}});
   });
 }
 
@@ -52,10 +51,9 @@ TEST(Burst, GrowsBackWhileTheLinkIsIdle) {
 // Small chunks go at the pace of alpha until the bucket is empty, and never faster than the rate.
 TEST(Burst, IsNeverMoreThanTheBucket) {
   constexpr int kChunks = 20;
-  constexpr double kChunk = 3'000;  // 1000 more than alpha gives back
+  constexpr double kChunk = 3'000;         // 1000 more than alpha gives back
   const double at_pace = kBurst - kChunk;  // tokens left after the first
-  const double time_s =
-      shaped_s(CollectiveOp::kBroadcast, "chain", 2, kChunks * 3'000, 3'000);
+  const double time_s = shaped_s(CollectiveOp::kBroadcast, "chain", 2, kChunks * 3'000, 3'000);
   expect_near(time_s, kHold_s +  // the first passes at once
                           (kChunks - 1) * kHold_s +
                           ((kChunks - 1) * (kChunk - kHold_s * kRate) - at_pace) / kRate);
