@@ -83,8 +83,8 @@ std::string testbed_obstacle() {
     try {
       run_command(attempt.command);
     } catch (const TestbedError& error) {
-      lack = fmt::format("{}; {}", attempt.lack, error.what());
-      if (geteuid() != 0) lack = "not root: " + lack;
+      lack =
+          fmt::format("{}{}; {}", geteuid() == 0 ? "" : "not root: ", attempt.lack, error.what());
       break;
     }
   }

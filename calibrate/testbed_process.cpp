@@ -113,9 +113,9 @@ TestbedError::TestbedError(const std::string& command, const std::string& said)
 
 std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
-  std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/sbin:/sbin");
+  std::istringstream folders(fmt::format("{}:/usr/sbin:/sbin", path == nullptr ? "" : path));
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + name;
+    std::string file = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && access(file.c_str(), X_OK) == 0 &&
         std::filesystem::is_regular_file(file))
       return file;

@@ -208,8 +208,7 @@ std::string free_testbed_network() {
   constexpr std::uint32_t kNetworks = 1U << 16U;
   for (std::uint32_t i = 0; i < kNetworks; ++i) {
     const std::uint32_t address = 10U << 24U | ((kFirst + (i << 8U)) & 0x00FFFF00U);
-    const std::string network =
-        fmt::format("10.{}.{}", address >> 16U & 0xFFU, address >> 8U & 0xFFU);
+    std::string network = fmt::format("10.{}.{}", address >> 16U & 0xFFU, address >> 8U & 0xFFU);
     const bool is_routed = std::any_of(routed.begin(), routed.end(), [&](const auto& range) {
       return range.first <= (address | 0xFFU) && range.second >= address;
     });

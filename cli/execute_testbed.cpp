@@ -101,8 +101,11 @@ void say(const std::string& step) {
   if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "{}\n", step);
 }
 
+using KeptFolder = std::optional<Folder>;  // nothing: nothing is kept
+
 Measurement measured(const Options& options, const Testbed& testbed,
-                     const std::vector<std::string>& command, std::int64_t bytes_max) {
+                     const std::vector<std::string>& command, std::int64_t bytes_max,
+                     const KeptFolder& kept) {
   constexpr std::int64_t kLeastBytes_max = 1 << 20;  // for a bandwidth
   MeasureOptions measure_options{.ranks = options.spec.hosts,
                                  .bytes_max = std::max(bytes_max, kLeastBytes_max),
@@ -117,11 +120,14 @@ Measurement measured(const Options& options, const Testbed& testbed,
   measure_options.budget_s = options.measure_budget_s;
   RunProgress progress("measuring", measure_options.budget_s);
   const MeasureOutcome outcome = measure(command, measure_options, progress.line());
-  if (!outcome.failure.empty()) throw SimulationStuck("measuring failed: " + outcome.failure);
+  const bool is_kept = kept && !outcome.measurement.series.empty();
+  if (is_kept) write_measurement(outcome.measurement, kept->file("measurement.json"));
+  if (!outcome.failure.empty())
+    throw SimulationStuck(fmt::format(
+        "measuring failed: {}{}", outcome.failure,
+        is_kept ? "; what was measured so far is in " + kept->file("measurement.json") : ""));
   return outcome.measurement;
 }
-
-using KeptFolder = std::optional<Folder>;  // nothing: nothing is kept
 
 MachineScenarios fitted(const Measurement& measurement, const KeptFolder& kept) {
   const ClusterFit fit = fit_cluster(measurement, "the measurement", {.name = "testbed"});
@@ -172,8 +178,7 @@ CollectiveExperiment experiment_on(const Testbed& testbed, const Options& option
   std::int64_t bytes_max = 0;
   for (const CollectiveQuestion& question : questions.asked)
     bytes_max = std::max(bytes_max, question.bytes);
-  const Measurement measurement = measured(options, testbed, command, bytes_max);
-  if (kept) write_measurement(measurement, kept->file("measurement.json"));
+  const Measurement measurement = measured(options, testbed, command, bytes_max, kept);
   const MachineScenarios machine = fitted(measurement, kept);
   const std::vector<TimeRange> predicted = predict_collectives(questions.asked, machine);
   keep_predictions(kept, questions.asked, predicted);

@@ -250,7 +250,8 @@ ExecutionRequest execution_request(const std::vector<CollectiveQuestion>& questi
   }
   result.request = {{"format", "forescale-mpi-request-1"}, {"task", "collectives"},
                     {"wait", {{"nap_s", settings.nap_s}}}, {"channels", settings.channels},
-                    {"budget_s", settings.budget_s},       {"cases", cases}};
+                    {"budget_s", settings.budget_s},       {"cases", cases},
+                    {"repetitions_min", settings.repetitions_min}};
   return result;
 }
 

@@ -1,6 +1,7 @@
 // forescale-mpi-openmpi and forescale-mpi-mpich: REQUEST.json ANSWER.json (request.hpp).
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -57,6 +58,12 @@ int main(int argc, char** argv) {
     int provided = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     const int exit_code = forescale::run(argc, argv);
+    // MPICH over TCP may hang in MPI_Finalize: UCX waits for ranks that no longer answer.
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::fflush(nullptr);
+#ifdef MPICH_NUMVERSION
+    _exit(exit_code);
+#endif
     MPI_Finalize();
     return exit_code;
   });

@@ -110,6 +110,8 @@ Outcome disturbed(const std::string& file, const std::vector<std::string>& facts
     outcome = run_program("calibrate measure --ranks 3 --budget 60s --max-bytes 64KiB -o " + file,
                           mark + " exec");
   });
+  // Past the ping-pongs of all pairs, which a launch of their own measures.
+  std::this_thread::sleep_for(std::chrono::seconds(12));
   int process = 0;
   for (int i = 0; i < 100 && process == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

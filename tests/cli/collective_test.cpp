@@ -137,9 +137,9 @@ TEST(CollectiveCommand, CarriesTheIntervalOfItsInputs) {
     "format": "forescale-platform-1", "name": "p", "source": "made up",
     "node": {"count": 2, "layout": "host"},
     "fabric": {"layout": "explicit", "switches": ["s"], "links": [
-      {"from": "node0/host", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s":
+      {"from": "host0", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s":
         {"value": 10e9, "source": "measured", "fast": 11e9, "slow": 8e9}}},
-      {"from": "node1/host", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s": 99e9}}
+      {"from": "host1", "to": "s", "class": {"latency_s": 0, "bandwidth_bytes_per_s": 99e9}}
     ]}})");
   const std::string question = "collective --platform " + platform +
                                " --stack ideal --op broadcast --algorithm flat --bytes 1GB ";

@@ -198,7 +198,7 @@ TEST_F(ExecutedSchedules, BytesScaleLeavesComputeAlone) {
 TEST_F(ExecutedSchedules, WhatCannotRunIsRefused) {
   ScheduleExperimentText asked = text();
   asked.common.data = "lmdb";
-  EXPECT_THAT(refusal(asked), HasSubstr("--data: \"lmdb\" cannot be executed"));
+  EXPECT_THAT(refusal(asked), HasSubstr("--data = lmdb: cannot be executed"));
   asked = text();
   asked.common.noise = "sigma=0.05";
   EXPECT_THAT(refusal(asked), HasSubstr("--noise"));
@@ -214,7 +214,7 @@ TEST_F(ExecutedSchedules, WhatCannotRunIsRefused) {
   asked = text();
   asked.common.model = "vgg-16";
   asked.common.batch = "4096";
-  EXPECT_THAT(refusal(asked), HasSubstr("--batch: \"4096\" needs"));
+  EXPECT_THAT(refusal(asked), HasSubstr("--batch = 4096: needs"));
   asked = text();
   asked.workers = 5;
   EXPECT_THAT(refusal(asked), HasSubstr("--gpus"));
