@@ -322,8 +322,17 @@ TEST_P(MpiOnTestbed, RanksOfAllHostsFindEachOther) {
     auto command = scoped.testbed().mpi_command(GetParam(), ranks);
     command.insert(command.begin(), {"timeout", "30"});
     command.push_back(program);
-    EXPECT_EQ(run_command(command),
-              fmt::format("{} ranks, sum {}\n", ranks, ranks * (ranks - 1) / 2));
+    // hydra 4.0.2 may take ranks that have ended without MPI_Finalize, which would hang, for dead.
+    const int attempts = GetParam() == "mpich" ? 4 : 1;
+    std::string answer;
+    for (int attempt = 1; attempt <= attempts && answer.empty(); ++attempt) {
+      try {
+        answer = run_command(command);
+      } catch (const InputError&) {
+        if (attempt == attempts) throw;
+      }
+    }
+    EXPECT_EQ(answer, fmt::format("{} ranks, sum {}\n", ranks, ranks * (ranks - 1) / 2));
   }
   std::filesystem::remove(source);
   std::filesystem::remove(program);

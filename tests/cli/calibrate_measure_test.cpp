@@ -107,11 +107,13 @@ Outcome disturbed(const std::string& file, const std::vector<std::string>& facts
   all.push_back(mark);
   Outcome outcome;
   std::thread measuring([&] {
-    outcome = run_program("calibrate measure --ranks 3 --budget 60s --max-bytes 64KiB -o " + file,
-                          mark + " exec");
+    // Without ping-pong there is one launch.
+    outcome = run_program(
+        "calibrate measure --ranks 3 --budget 60s --max-bytes 1MiB "
+        "--patterns shift,exchange,fan-in,fan-out,stream,reduction,memory-copy -o " +
+            file,
+        mark + " exec");
   });
-  // Past the ping-pongs of all pairs, which a launch of their own measures.
-  std::this_thread::sleep_for(std::chrono::seconds(12));
   int process = 0;
   for (int i = 0; i < 100 && process == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
