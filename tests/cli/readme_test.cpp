@@ -2,8 +2,10 @@
 // the program with those arguments and must answer.
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <sstream>
 
+#include "calibrate/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {
@@ -35,6 +37,10 @@ TEST(Readme, EveryCommandAnswers) {
   for (std::string command : readme_commands()) {
     // ./run without arguments is the demo, whose files later commands read.
     if (command.find_first_not_of(' ') == command.find('#')) command = "demo --out out";
+    if (command.find("--testbed") != std::string::npos && !testbed_obstacle().empty()) {
+      std::cout << "left out, as this machine has " << testbed_obstacle() << ": " << command << '\n';
+      continue;
+    }
     const Outcome result = run_program(command);
     EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.err;
     EXPECT_FALSE(result.out.empty()) << command;
