@@ -19,6 +19,10 @@ bool is_packet(const MessagePost& post, const Stack& stack) {
   return post.bytes <= (post.control ? kControlBytes : stack.packet_limit.value);
 }
 
+std::uint64_t pair_of(int source, int destination) {
+  return (static_cast<std::uint64_t>(source) << 32) | static_cast<std::uint32_t>(destination);
+}
+
 }  // namespace
 
 class Transport::Message final : public Completion {
@@ -27,7 +31,12 @@ class Transport::Message final : public Completion {
 
   void complete() override {
     transport.machine_.leave(*path);
-    eager ? arrived() : moved();
+    if (eager) {
+      transport.eager_flow_done(this);
+      arrived();
+    } else {
+      moved();
+    }
   }
   void failed() override {
     transport.on_failure_(fmt::format("a link failed under {} bytes from rank {} to rank {}",
@@ -159,8 +168,7 @@ void Transport::recycle(Message* message) { free_.push_back(message); }
 
 void Transport::post_send(const MessagePost& post) {
   Message* message = new_message(post);
-  const Key key{post.channel, (static_cast<std::uint64_t>(post.source) << 32) |
-                                  static_cast<std::uint32_t>(post.destination)};
+  const Key key{post.channel, pair_of(post.source, post.destination)};
   auto [entry, fresh] = queues_.try_emplace(key);
   Queue& queue = entry->second;
   if (message->eager) {
@@ -175,7 +183,7 @@ void Transport::post_send(const MessagePost& post) {
             static_cast<double>(message->send.bytes) / message->cost.bandwidth_bytes_per_s,
             &Message::arrived);
       else
-        start_flow(message);
+        start_eager_flow(message);
     });
   }
   if (queue.receives.empty()) {
@@ -189,8 +197,7 @@ void Transport::post_send(const MessagePost& post) {
 }
 
 void Transport::post_recv(const MessagePost& post) {
-  const Key key{post.channel, (static_cast<std::uint64_t>(post.source) << 32) |
-                                  static_cast<std::uint32_t>(post.destination)};
+  const Key key{post.channel, pair_of(post.source, post.destination)};
   auto [entry, fresh] = queues_.try_emplace(key);
   Queue& queue = entry->second;
   if (queue.sends.empty()) {
@@ -311,6 +318,21 @@ void Transport::start_flow(Message* message) {
   const auto bytes = static_cast<double>(message->send.bytes);
   const double spared = machine_.enter(*message->path, bytes);
   world_.start_flow(message->path->links, bytes - spared, message);
+}
+
+void Transport::start_eager_flow(Message* message) {
+  std::deque<Message*>& queue = eager_[pair_of(message->send.source, message->send.destination)];
+  queue.push_back(message);
+  if (queue.size() == 1) start_flow(message);
+}
+
+void Transport::eager_flow_done(Message* message) {
+  const auto entry = eager_.find(pair_of(message->send.source, message->send.destination));
+  entry->second.pop_front();
+  if (entry->second.empty())
+    eager_.erase(entry);
+  else
+    start_flow(entry->second.front());
 }
 
 // o_send (and latency, if it holds the ports), then the segments, then what delays delivery.

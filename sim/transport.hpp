@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -113,6 +114,8 @@ class Transport {
   void start(Message* message);
   void prepare(Message* message, double more_s, std::function<void()> then);
   void start_flow(Message* message);
+  void start_eager_flow(Message* message);
+  void eager_flow_done(Message* message);
   void start_explicitly(Message* message);
   void release_send_port(int rank, int channel);
   void release_receive_port(int rank);
@@ -124,6 +127,9 @@ class Transport {
   bool explicit_staging_;
   std::unordered_map<Key, Queue, KeyHash> queues_;
   std::vector<Ports> ports_;
+  // Eager messages of a pair travel one after the other, as over one connection; by pair, the first
+  // one is under way.
+  std::unordered_map<std::uint64_t, std::deque<Message*>> eager_;
   std::vector<std::unique_ptr<Message>> pool_;
   std::vector<Message*> free_;
   std::function<void(const std::string&)> on_failure_;

@@ -248,10 +248,13 @@ ExecutionRequest execution_request(const std::vector<CollectiveQuestion>& questi
                      {"chain_size", question.plan.options.chain_size},
                      {"levels", question.plan.options.levels}});
   }
-  result.request = {{"format", "forescale-mpi-request-1"}, {"task", "collectives"},
-                    {"wait", {{"nap_s", settings.nap_s}}}, {"channels", settings.channels},
-                    {"budget_s", settings.budget_s},       {"cases", cases},
-                    {"repetitions_min", settings.repetitions_min}};
+  result.request = {{"format", "forescale-mpi-request-1"},
+                    {"task", "collectives"},
+                    {"wait", {{"nap_s", settings.nap_s}}},
+                    {"channels", settings.channels},
+                    {"budget_s", settings.budget_s},
+                    {"repetitions_min", settings.repetitions_min},
+                    {"cases", cases}};
   return result;
 }
 

@@ -38,7 +38,8 @@ TEST(Readme, EveryCommandAnswers) {
     // ./run without arguments is the demo, whose files later commands read.
     if (command.find_first_not_of(' ') == command.find('#')) command = "demo --out out";
     if (command.find("--testbed") != std::string::npos && !testbed_obstacle().empty()) {
-      std::cout << "left out, as this machine has " << testbed_obstacle() << ": " << command << '\n';
+      std::cout << "left out, as this machine has " << testbed_obstacle() << ": " << command
+                << '\n';
       continue;
     }
     const Outcome result = run_program(command);
