@@ -17,7 +17,7 @@ namespace {
 constexpr double kAlike = 0.9;
 constexpr double kNarrower = 0.85;
 // Sizes below say little about rates.
-constexpr std::int64_t kLargeBytes = 128 * 1024;
+constexpr std::int64_t kLargeBytes = 131'072;
 
 struct PairRate {
   int a = 0;

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <optional>
 
 #include "calibrate/cluster_shape.hpp"
+#include "calibrate/estimate.hpp"
+#include "calibrate/shaper_burst.hpp"
 #include "models/error.hpp"
 #include "models/units.hpp"
 
@@ -19,42 +20,6 @@ using nlohmann::json;
 
 // Differences below this are within what a fit of medians can tell.
 constexpr double kTold = 0.02;
-
-struct Estimate {
-  double value = 0;
-  Interval interval;
-};
-
-Estimate inverse(const Estimate& of, double factor) {
-  return {.value = factor / of.value,
-          .interval = {.low = factor / of.interval.high, .high = factor / of.interval.low}};
-}
-
-// Widened by how far single measurements are from the line.
-Estimate widened(Estimate of, const Interval& ratio) {
-  of.interval.low = std::min(of.value, of.interval.low * std::min(ratio.low, 1.0));
-  of.interval.high = std::max(of.value, of.interval.high * std::max(ratio.high, 1.0));
-  return of;
-}
-
-// Measured over fitted of nearly all sizes: what a prediction of a median has to expect.
-Interval scatter(const std::vector<MeasuredPoint>& points, const SegmentedFit& fit) {
-  constexpr double kLeftOut = 0.025;  // at either end
-  std::vector<double> ratios;
-  for (const MeasuredPoint& point : points)
-    ratios.push_back(point.time_s / fit.time_s(static_cast<double>(point.bytes)));
-  std::sort(ratios.begin(), ratios.end());
-  const auto skipped = static_cast<size_t>(kLeftOut * static_cast<double>(ratios.size()));
-  return {.low = ratios[skipped], .high = ratios[ratios.size() - 1 - skipped]};
-}
-
-// A fit whose ratio is that of the medians: repetitions scatter more than what is predicted.
-SegmentedFit fit_medians(const std::vector<MeasuredPoint>& points, const std::string& source,
-                         const SegmentedFitOptions& options) {
-  SegmentedFit fit = fit_segments(points, source, options);
-  fit.ratio = scatter(points, fit);
-  return fit;
-}
 
 bool all_among(const Series& series, const std::vector<int>& hosts) {
   std::vector<int> members = series.members;
@@ -87,10 +52,11 @@ class Fit {
     SegmentedFitOptions known;
     if (eager_limit_ > 0) known.breakpoints = {eager_limit_};
     const SegmentedFit raw = fit_medians(ping_pong->points, source_ + ": ping-pong", known);
-    burst_ = burst_of(ping_pong->points, raw.segments.back());
-    one_way_ = burst_.value > 0 ? fit_medians(unburst(ping_pong->points, raw.segments.back(), 1),
-                                              source_ + ": ping-pong", known)
-                                : raw;
+    burst_ = shaper_burst(ping_pong->points, raw.segments.back(), eager_limit_);
+    constexpr double kIdle_s = 1;  // between ping-pongs: longer than any bucket needs
+    one_way_ =
+        fit_medians(without_burst(ping_pong->points, raw.segments.back(), burst_.value, kIdle_s),
+                    source_ + ": ping-pong", known);
     warn("ping-pong", one_way_);
     fit_.residuals = one_way_.residuals;
     shift_ = like_ping_pong(Pattern::kShift);
@@ -132,8 +98,9 @@ class Fit {
     try {
       // Many steps in a row: a link gains tokens only while the next message is prepared.
       const double idle_s = series->points.front().time_s;
-      SegmentedFit fitted = fit_medians(unburst(series->points, one_way_.segments.back(), idle_s),
-                                        source_ + ": " + name, same);
+      SegmentedFit fitted =
+          fit_medians(without_burst(series->points, one_way_.segments.back(), burst_.value, idle_s),
+                      source_ + ": " + name, same);
       if (fitted.segments.size() != one_way_.segments.size()) return std::nullopt;
       warn(name, fitted);
       if (pattern == Pattern::kShift && ranks == 0) shift_ranks_ = series->ranks;
@@ -142,45 +109,6 @@ class Fit {
       fit_.warnings.push_back(fmt::format("{}: {}", name, error.what()));
       return std::nullopt;
     }
-  }
-
-  // Eager messages, which need no answer, against the rate of large ones.
-  Estimate burst_of(const std::vector<MeasuredPoint>& points, const AlphaBeta& large) const {
-    constexpr std::int64_t kSmallBytes = 1024;
-    constexpr double kNoticed_bytes = 1500;  // one Ethernet frame
-    const double rate = 1 / large.beta_s_per_byte;
-    std::vector<double> alphas;
-    for (const MeasuredPoint& point : points)
-      if (point.bytes <= kSmallBytes) alphas.push_back(point.time_s);
-    if (alphas.empty() || large.beta_s_per_byte <= 0) return {};
-    std::sort(alphas.begin(), alphas.end());
-    const double alpha_s = alphas[alphas.size() / 2];
-    std::vector<double> missing_bytes;
-    for (const MeasuredPoint& point : points) {
-      const auto bytes = static_cast<double>(point.bytes);
-      if (point.bytes > eager_limit_ / 2 || bytes < 2 * alpha_s * rate) continue;
-      missing_bytes.push_back(bytes - (point.time_s - alpha_s) * rate);
-    }
-    if (missing_bytes.size() < 2) return {};
-    std::sort(missing_bytes.begin(), missing_bytes.end());
-    if (missing_bytes.front() < kNoticed_bytes) return {};
-    return {.value = missing_bytes[missing_bytes.size() / 2],
-            .interval = {.low = missing_bytes.front(), .high = missing_bytes.back()}};
-  }
-
-  // The times without a shaper's burst: what passed at once takes its time. The link had been idle
-  // for `idle_s` before.
-  std::vector<MeasuredPoint> unburst(std::vector<MeasuredPoint> points, const AlphaBeta& large,
-                                     double idle_s) const {
-    for (MeasuredPoint& point : points) {
-      const double spared_s = std::min(
-          large.beta_s_per_byte * std::min<double>(burst_.value, static_cast<double>(point.bytes)),
-          burst_.value > 0 ? idle_s : 0);
-      for (double* time_s :
-           {&point.time_s, &point.low_s, &point.high_s, &point.p10_s, &point.p90_s})
-        *time_s += spared_s;
-    }
-    return points;
   }
 
   std::int64_t eager_limit() {
@@ -206,7 +134,7 @@ class Fit {
 
   void warn(const std::string& what, const SegmentedFit& fitted) {
     for (const std::string& warning : fitted.warnings)
-      fit_.warnings.push_back(what + ": " + warning);
+      fit_.warnings.push_back(fmt::format("{}: {}", what, warning));
   }
 
   json number(const std::string& what, const std::string& from, const std::string& unit,
@@ -300,11 +228,6 @@ class Fit {
         {"fabric", {{"layout", "explicit"}, {"switches", switches}, {"links", links}}}};
   }
 
-  static Estimate scaled(const Estimate& of, double factor) {
-    return {.value = of.value * factor,
-            .interval = {.low = of.interval.low * factor, .high = of.interval.high * factor}};
-  }
-
   // Intercepts of ping-pong and a shift: the geometric mean, both as ends.
   Estimate alpha(size_t segment, const std::optional<SegmentedFit>& shift) const {
     const AlphaBeta& pair = one_way_.segments[segment];
@@ -354,8 +277,8 @@ class Fit {
             .from = both + ", stream"};
   }
 
-  // What k messages through one host's port move together, relative to one alone; 1 where that is
-  // all the same.
+  // What k messages through one host's port move together, bytes/s; nothing where that is what its
+  // link carries.
   std::optional<Estimate> shared_rate(Pattern pattern) {
     const Series* series = longest(pattern, &ordinary_);
     if (series == nullptr) {
@@ -364,7 +287,7 @@ class Fit {
     }
     std::vector<double> rates;
     for (const MeasuredPoint& point : series->points) {
-      if (point.bytes < 128 * 1024) continue;
+      if (point.bytes < 131'072) continue;
       const double moved =
           static_cast<double>(series->ranks - 1) * static_cast<double>(point.bytes);
       rates.push_back(moved / (point.time_s - one_way_.segments.back().alpha_s));
@@ -444,7 +367,8 @@ class Fit {
     const auto only = [](const char* algorithm) {
       return json::array({{{"algorithm", algorithm}}});
     };
-    constexpr std::int64_t kSmall = 32 * 1024;
+    // What schedules use when nobody says more: our own choice, and what is executed too.
+    constexpr std::int64_t kSmall = 32'768;
     fit_.stack = {{"format", "forescale-stack-1"},
                   {"name", options_.name},
                   {"description",

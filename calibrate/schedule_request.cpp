@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr SelectionRule kUnlimited;
+const SelectionRule kUnlimited;
 
 json rule_to_json(const SelectionRule& rule) {
   json text = {{"algorithm", rule.algorithm}};

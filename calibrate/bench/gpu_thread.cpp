@@ -14,6 +14,7 @@ namespace forescale {
 namespace {
 
 constexpr int kGemmSize = 128;  // 4.2 MFLOP: about 100 us
+constexpr std::size_t kGemmElements = std::size_t{kGemmSize} * kGemmSize;
 
 double thread_cpu_s() {
   timespec now{};
@@ -32,7 +33,7 @@ bool GemmPiece::is_available() {
 }
 
 GemmPiece::GemmPiece()
-    : a_(kGemmSize * kGemmSize, 1), b_(kGemmSize * kGemmSize, 1), c_(kGemmSize * kGemmSize) {
+    : a_(kGemmElements, 1), b_(kGemmElements, 1), c_(kGemmElements) {
 #ifdef FORESCALE_OPENBLAS
   openblas_set_num_threads(1);
 #endif

@@ -17,23 +17,13 @@
 #include "calibrate/mpi_launch.hpp"
 #include "models/error.hpp"
 #include "tests/algorithms/call_variants.hpp"
+#include "tests/calibrate/mpi_here.hpp"
 
 namespace forescale::testing {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Why this machine cannot run it, empty if it can.
-std::string obstacle(const std::string& library) {
-  try {
-    mpi_launcher(library);
-    mpi_program(library, FORESCALE_PROGRAM);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::vector<std::string> command_of(const std::string& library, int ranks) {
   std::vector<std::string> command = loopback_command(library, ranks);
@@ -95,7 +85,8 @@ class EveryPlan : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(EveryPlan, GivesTheRightSumOverRealMpi) {
   const Setting& setting = GetParam();
-  if (const std::string reason = obstacle(setting.library); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle(setting.library); !reason.empty())
+    GTEST_SKIP() << reason;
   nlohmann::json request = request_of(every_case(setting.ranks));
   request["channels"] = setting.channels;
   const MpiOutcome outcome =
@@ -126,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Loopback, EveryPlan,
 class Launch : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (const std::string reason = obstacle(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+    if (const std::string reason = mpi_obstacle(GetParam()); !reason.empty())
+      GTEST_SKIP() << reason;
   }
 };
 

@@ -8,8 +8,8 @@
 #include "algorithms/collective.hpp"
 #include "calibrate/mpi_launch.hpp"
 #include "calibrate/schedule_request.hpp"
-#include "models/error.hpp"
 #include "models/registry.hpp"
+#include "tests/calibrate/mpi_here.hpp"
 
 namespace forescale::testing {
 namespace {
@@ -102,17 +102,6 @@ std::int64_t bytes_by_definition(const Schedule& schedule, const ScheduleRequest
   return std::llround(bytes);
 }
 
-// Why this machine cannot run it, empty if it can.
-std::string obstacle(const std::string& library) {
-  try {
-    mpi_launcher(library);
-    mpi_program(library, FORESCALE_PROGRAM);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 MpiOutcome run(const std::string& library, const ScheduleRequest& request) {
   std::vector<std::string> command =
       loopback_command(library, static_cast<int>(request.jobs.size()));
@@ -156,7 +145,7 @@ void expect_trained(const json& answer, const Schedule& schedule, const Schedule
 class EverySchedule : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EverySchedule, TrainsOverRealMpi) {
-  if (const std::string reason = obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
   const Schedule& schedule = Registry<Schedule>::find(GetParam(), "test");
   const ScheduleRequest request = small_request(schedule);
   const MpiOutcome outcome = run("openmpi", request);
@@ -176,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Schedule, EverySchedule, ::testing::ValuesIn(Registry<S
 class UnderMpich : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(UnderMpich, Trains) {
-  if (const std::string reason = obstacle("mpich"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle("mpich"); !reason.empty()) GTEST_SKIP() << reason;
   const Schedule& schedule = Registry<Schedule>::find(GetParam(), "test");
   const ScheduleRequest request = small_request(schedule);
   const MpiOutcome outcome = run("mpich", request);
@@ -198,7 +187,7 @@ void PrintTo(const Setting& setting, std::ostream* out) {
 class EveryKindOfCompute : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(EveryKindOfCompute, Trains) {
-  if (const std::string reason = obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
   const Schedule& schedule = Registry<Schedule>::find("sc-obr", "test");
   ScheduleRequest request = small_request(schedule);
   request.compute = GetParam().compute;
@@ -216,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Setting, EveryKindOfCompute,
 
 // Rank 1 believes that a layer is larger: its all-reduce never meets that of the others.
 TEST(MismatchedRanks, SayWhatTheyWaitForInsteadOfHanging) {
-  if (const std::string reason = obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
   ScheduleRequest request = small_request(Registry<Schedule>::find("layer-all-reduce", "test"));
   request.jobs[1].stages[1].parameter_bytes += 1024;
   request.stuck_s = 2;
@@ -227,7 +216,7 @@ TEST(MismatchedRanks, SayWhatTheyWaitForInsteadOfHanging) {
 }
 
 TEST(MismatchedRanks, NameTheMessageThatDiffers) {
-  if (const std::string reason = obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
   ScheduleRequest request = small_request(Registry<Schedule>::find("parameter-server", "test"));
   request.jobs[1].stages[0].tensor_bytes[0] += 1024;
   request.jobs[1].stages[0].parameter_bytes += 1024;

@@ -5,22 +5,11 @@
 
 #include "calibrate/measurement.hpp"
 #include "calibrate/mpi_launch.hpp"
-#include "models/error.hpp"
+#include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
 namespace {
-
-// Why Open MPI cannot run here; empty if it can.
-std::string obstacle() {
-  try {
-    mpi_launcher("openmpi");
-    mpi_program("openmpi", FORESCALE_PROGRAM);
-    return "";
-  } catch (const InputError& error) {
-    return error.what();
-  }
-}
 
 TEST(CalibrateMeasureCommand, RefusesBadOptions) {
   expect_refused("calibrate measure", {"--ranks", "--testbed", "--hostfile"});
@@ -43,7 +32,7 @@ TEST(CalibrateMeasureCommand, RefusesBadFiles) {
                  {"--hostfile", "cannot be read"});
   const std::string empty = workshop.file("hosts", "# nobody\n\n");
   expect_refused("calibrate measure --hostfile " + empty, {"--hostfile", "at least one host"});
-  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+  if (!mpi_obstacle("openmpi").empty()) GTEST_SKIP() << mpi_obstacle("openmpi");
   expect_refused("calibrate measure --ranks 2 -o /no/such/folder/m.json",
                  {"-o", "cannot be written"});
 }
@@ -55,7 +44,7 @@ TEST(CalibrateMeasureCommand, IsToldWhereByALauncher) {
 }
 
 TEST(CalibrateMeasureCommand, PrintsATableAndWritesTheFile) {
-  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+  if (!mpi_obstacle("openmpi").empty()) GTEST_SKIP() << mpi_obstacle("openmpi");
   const Workshop workshop;
   const std::string file = workshop.path("m.json");
   expect_answer(
@@ -72,7 +61,7 @@ TEST(CalibrateMeasureCommand, PrintsATableAndWritesTheFile) {
 }
 
 TEST(CalibrateMeasureCommand, RunsInPlaceUnderMpirun) {
-  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+  if (!mpi_obstacle("openmpi").empty()) GTEST_SKIP() << mpi_obstacle("openmpi");
   const Workshop workshop;
   std::string command;
   for (const std::string& word : loopback_command("openmpi", 2)) command += word + " ";
@@ -128,7 +117,7 @@ Outcome disturbed(const std::string& file, const std::vector<std::string>& facts
 }
 
 TEST(CalibrateMeasureCommand, KeepsWhatWasMeasuredWhenARankDies) {
-  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+  if (!mpi_obstacle("openmpi").empty()) GTEST_SKIP() << mpi_obstacle("openmpi");
   const Workshop workshop;
   const std::string file = workshop.path("m.json");
   const Outcome outcome =
@@ -142,7 +131,7 @@ TEST(CalibrateMeasureCommand, KeepsWhatWasMeasuredWhenARankDies) {
 }
 
 TEST(CalibrateMeasureCommand, KeepsWhatWasMeasuredWhenInterrupted) {
-  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+  if (!mpi_obstacle("openmpi").empty()) GTEST_SKIP() << mpi_obstacle("openmpi");
   const Workshop workshop;
   const std::string file = workshop.path("m.json");
   const Outcome outcome = disturbed(file, {}, "forescale", SIGINT);

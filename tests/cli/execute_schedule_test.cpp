@@ -4,9 +4,8 @@
 #include <cmath>
 #include <memory>
 
-#include "calibrate/mpi_launch.hpp"
 #include "calibrate/testbed.hpp"
-#include "models/error.hpp"
+#include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {
@@ -123,12 +122,8 @@ TEST(ExecuteScheduleCommand, ComparesWithWhatWasExecuted) {
 TEST(ExecuteScheduleCommand, FourHostsKeepNearThePrediction) {
   const std::string obstacle = testbed_obstacle();
   if (!obstacle.empty()) GTEST_SKIP() << "no testbed here: " << obstacle;
-  try {
-    mpi_launcher("openmpi");
-    mpi_program("openmpi", FORESCALE_PROGRAM);
-  } catch (const InputError& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string reason = testing::mpi_obstacle("openmpi"); !reason.empty())
+    GTEST_SKIP() << reason;
   const Workshop workshop;
   const Files files = write_files(workshop);
   TestbedSpec spec;

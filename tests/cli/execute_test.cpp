@@ -9,7 +9,7 @@
 
 #include "calibrate/mpi_launch.hpp"
 #include "calibrate/testbed.hpp"
-#include "models/error.hpp"
+#include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -19,17 +19,6 @@ using nlohmann::json;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Why `library` cannot be used here; empty: it can.
-std::string mpi_obstacle(const std::string& library) {
-  try {
-    mpi_launcher(library);
-    mpi_program(library, FORESCALE_PROGRAM);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 void expect_complete(const json& document, bool is_predicted) {
   EXPECT_EQ(document["format"], "forescale-executed-collectives-1");
