@@ -130,7 +130,7 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
     text += (labelled ? fmt::format("{:>7.4g}", y) : std::string(7, ' ')) + " |" +
             canvas[static_cast<size_t>(row)] + "\n";
   }
-  text += std::string(8, ' ') + "+" + std::string(kColumns + 1, '-') + "\n";
+  text += fmt::format("{:8}+{:-<{}}\n", "", "", kColumns + 1);
   std::string axis(kColumns + 12, ' ');
   for (double x : xs) {
     const auto column =

@@ -44,11 +44,11 @@ ErrorSummary summary_of(const std::string& of, const std::vector<const Collectiv
 
 // Upper ends, exclusive.
 constexpr std::int64_t kSizeClasses[] = {4096,
-                                         64 * 1024,
+                                         65'536,
                                          kLargeMessage_bytes,
-                                         1024 * 1024,
-                                         4 * 1024 * 1024,
-                                         16 * 1024 * 1024,
+                                         1'048'576,
+                                         4'194'304,
+                                         16'777'216,
                                          std::numeric_limits<std::int64_t>::max()};
 
 size_t size_class(std::int64_t bytes) {

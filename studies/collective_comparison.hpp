@@ -46,7 +46,7 @@ struct AlgorithmPick {
 };
 
 // Sizes from which alpha no longer decides; the targets speak of them.
-constexpr std::int64_t kLargeMessage_bytes = 256 * 1024;
+constexpr std::int64_t kLargeMessage_bytes = 262'144;
 constexpr double kGoodRegret = 0.05;
 
 struct CollectiveSummary {
