@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "algorithms/plan_window.hpp"
 #include "models/error.hpp"
-#include "sim/plan_window.hpp"
 
 namespace forescale {
 namespace {
