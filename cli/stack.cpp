@@ -71,6 +71,7 @@ json to_json(const Stack& stack) {
       {"name", stack.name},
       {"description", stack.description},
       {"channels", stack.channels},
+      {"channels_of", stack.channels_of_collective ? "collective" : "rank"},
       {"eager_limit_bytes", stack.eager_limit.value},
       {"latency_holds_ports", stack.latency_holds_ports},
       {"progress", stack.progress == Progress::kHardware ? "hardware" : "inside-calls"},
@@ -100,8 +101,9 @@ std::string in_words(const json& reduction) {
 
 void print_text(const Stack& stack, const json& document) {
   fmt::print("{}: {}\n", stack.name, stack.description);
-  fmt::print("channels:   {} {} and as many receives at a time\n", stack.channels,
-             stack.channels == 1 ? "send" : "sends");
+  fmt::print("channels:   {} {} and as many receives at a time{}\n", stack.channels,
+             stack.channels == 1 ? "send" : "sends",
+             stack.channels_of_collective ? " in each collective" : "");
   fmt::print("eager:      {}\n",
              stack.eager_limit.value > 0 ? "up to " + to_text(stack.eager_limit) : "never");
   fmt::print("latency:    {}\n",

@@ -129,9 +129,9 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
 // A file that extends another states only what differs; an operation's selection is replaced whole.
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
-  in.allow_only({"format", "name", "description", "extends", "channels", "eager_limit_bytes",
-                 "packet_limit_bytes", "latency_holds_ports", "shared_cores", "progress",
-                 "reduction", "host_reduction", "paths", "selection", "service"});
+  in.allow_only({"format", "name", "description", "extends", "channels", "channels_of",
+                 "eager_limit_bytes", "packet_limit_bytes", "latency_holds_ports", "shared_cores",
+                 "progress", "reduction", "host_reduction", "paths", "selection", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -150,6 +150,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   stack.name = in.at("name").string();
   stack.description = in.at("description").string();
   if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
+  if (const auto of = in.find("channels_of"))
+    stack.channels_of_collective = of->one_of({"rank", "collective"}) == "collective";
   if (states("eager_limit_bytes")) stack.eager_limit = in.at("eager_limit_bytes").bytes();
   if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))

@@ -97,7 +97,10 @@ struct ServiceCosts {
 struct Stack {
   std::string name;
   std::string description;
-  int channels = 1;  // sends, and receives, in progress at a rank at once
+  int channels = 1;  // sends, and receives, in progress at once
+  // Every collective of a rank has those channels of its own, and messages outside of collectives
+  // wait for none, as in MPI; else all messages of a rank share them.
+  bool channels_of_collective = false;
   Bytes eager_limit;
   // Eager messages up to here take their time but load no link: for systems that send very many
   // small ones beside few large ones, which would be simulated ten times as long otherwise.

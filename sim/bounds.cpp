@@ -184,7 +184,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
     alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
   }
   const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
-                        stack.eager_limit.value == 0 && platform.uniform_pairs;
+                        !stack.channels_of_collective && stack.eager_limit.value == 0 &&
+                        platform.uniform_pairs;
   const double needed = rounds_min(op, call);
   const double rounds = one_port ? needed : std::min(needed, 1.0);
   if (rounds * alpha_s > bound.time_s)

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 
+#include "algorithms/plan_window.hpp"
 #include "models/error.hpp"
 #include "sim/local_work.hpp"
-#include "sim/plan_window.hpp"
 
 namespace forescale {
 namespace {
@@ -217,20 +218,25 @@ class CollectiveRun::Member final : public MessageListener {
     advance();
   }
 
-  // Reductions of a rank run one after the other, in order of arrival.
+  // Reductions of a rank run one after the other: of those whose target may be written to, the one
+  // that arrived first.
   void queue_reduction(std::int64_t index) {
     reductions_.push_back(index);
     advance();
   }
 
   void start_reductions() {
-    if (reducing_ || reductions_.empty()) return;
-    const std::int64_t index = reductions_.front();
-    const Op op = slot(index).op;
-    if (op.write_after > 0 && !done_before(sent_mark_, index - op.write_after + 1, true)) return;
-    reductions_.pop_front();
+    if (reducing_) return;
+    const auto ready =
+        std::find_if(reductions_.begin(), reductions_.end(), [this](std::int64_t index) {
+          const Op& op = slot(index).op;
+          return op.write_after == 0 || done_before(sent_mark_, index - op.write_after + 1, true);
+        });
+    if (ready == reductions_.end()) return;
+    const std::int64_t index = *ready;
+    reductions_.erase(ready);
     reducing_ = true;
-    work_.reduce(op.bytes, [this, index] { reduction_done(index); });
+    work_.reduce(slot(index).op.bytes, [this, index] { reduction_done(index); });
   }
 
   void reduction_done(std::int64_t index) {

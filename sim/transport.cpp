@@ -131,7 +131,8 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
       world_(machine.world()),
       gate_(gate),
       timeline_(options.timeline),
-      explicit_staging_(options.explicit_staging) {
+      explicit_staging_(options.explicit_staging),
+      ranks_have_ports_(!machine.lanes().stack().channels_of_collective) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
   for (Ports& ports : ports_) {
@@ -250,6 +251,7 @@ bool Transport::may_start(const Message& message) {
     watch(destination);
     return false;
   }
+  if (!ranks_have_ports_) return true;
   return !ports_[static_cast<size_t>(message.send.source)].free_sends.empty() &&
          ports_[static_cast<size_t>(destination)].free_receives > 0;
 }
@@ -280,12 +282,9 @@ bool Transport::start_one_of(const std::vector<Message*>& waiting) {
 }
 
 void Transport::start(Message* message) {
-  std::vector<int>& channels = ports_[static_cast<size_t>(message->send.source)].free_sends;
-  message->channel = channels.back();
-  channels.pop_back();
+  take_ports(*message);
   message->path = &machine_.path(*message->lane, message->channel);
   message->path->account(static_cast<double>(message->send.bytes));
-  --ports_[static_cast<size_t>(message->send.destination)].free_receives;
   message->begin_s = world_.now_s();
   if (explicit_staging_ && !message->lane->stages.empty() && message->send.bytes > 0) {
     start_explicitly(message);
@@ -353,13 +352,24 @@ void Transport::start_explicitly(Message* message) {
   });
 }
 
+void Transport::take_ports(Message& message) {
+  message.channel = 0;
+  if (!ranks_have_ports_) return;
+  std::vector<int>& channels = ports_[static_cast<size_t>(message.send.source)].free_sends;
+  message.channel = channels.back();
+  channels.pop_back();
+  --ports_[static_cast<size_t>(message.send.destination)].free_receives;
+}
+
 void Transport::release_send_port(int rank, int channel) {
+  if (!ranks_have_ports_) return;
   Ports& ports = ports_[static_cast<size_t>(rank)];
   ports.free_sends.push_back(channel);
   start_one_of(ports.waiting_sends);
 }
 
 void Transport::release_receive_port(int rank) {
+  if (!ranks_have_ports_) return;
   Ports& ports = ports_[static_cast<size_t>(rank)];
   ++ports.free_receives;
   start_one_of(ports.waiting_receives);

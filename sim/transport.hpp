@@ -117,6 +117,7 @@ class Transport {
   void start_eager_flow(Message* message);
   void eager_flow_done(Message* message);
   void start_explicitly(Message* message);
+  void take_ports(Message& message);
   void release_send_port(int rank, int channel);
   void release_receive_port(int rank);
 
@@ -125,6 +126,7 @@ class Transport {
   ProgressGate& gate_;
   Timeline* timeline_;
   bool explicit_staging_;
+  bool ranks_have_ports_;  // else collectives keep to their channels, and other messages to none
   std::unordered_map<Key, Queue, KeyHash> queues_;
   std::vector<Ports> ports_;
   // Eager messages of a pair travel one after the other, as over one connection; by pair, the first

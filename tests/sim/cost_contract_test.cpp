@@ -176,6 +176,40 @@ TEST(Ports, TwoReceivesSerialiseOnOneChannelAndOverlapOnTwo) {
   expect_near(two[0], kAlpha_s + 2 * bytes_s);
 }
 
+// Two broadcasts at once: of the rank, the second waits for the first; of each, they share the
+// wire.
+TEST(Ports, ChannelsOfTheRankSerialiseCollectivesAndChannelsOfEachDoNot) {
+  const auto ends_s = [](bool of_collective) {
+    return numbers_in_child([&] {
+      Stack stack = load_stack("ideal");
+      stack.channels_of_collective = of_collective;
+      const CollectiveStep broadcast{.op = CollectiveOp::kBroadcast,
+                                     .bytes = kMiB,
+                                     .root = 0,
+                                     .communicator = 0,
+                                     .phase = Phase::kPropagation,
+                                     .label = "weights"};
+      std::vector<double> first_and_second_s(2);
+      program_ends_s(load_platform(star_of(2)), stack, 2, {}, [&](Worker& worker) {
+        const Request first = worker.start(broadcast);
+        const Request second = worker.start(broadcast);
+        worker.wait(first);
+        if (worker.rank() == 1) first_and_second_s[0] = worker.now_s();
+        worker.wait(second);
+        if (worker.rank() == 1) first_and_second_s[1] = worker.now_s();
+      });
+      return first_and_second_s;
+    });
+  };
+  const double bytes_s = kMiB / kStarBytesPerS;
+  const auto of_the_rank = ends_s(false);
+  expect_near(of_the_rank[0], kAlpha_s + bytes_s);
+  expect_near(of_the_rank[1], 2 * (kAlpha_s + bytes_s));
+  const auto of_each = ends_s(true);
+  expect_near(of_each[0], kAlpha_s + 2 * bytes_s);
+  expect_near(of_each[1], kAlpha_s + 2 * bytes_s);
+}
+
 // A send and a receive do not hinder each other: links are full duplex, ports are apart.
 TEST(Ports, ExchangeTakesAsLongAsOneMessage) {
   const Platform star = load_platform(star_of(2));
@@ -191,6 +225,36 @@ TEST(Ports, ExchangeOnHalfDuplexLinksTakesTwice) {
   pattern[0] = {send_bytes(1, kMiB), recv_bytes(1, kMiB)};
   pattern[1] = {send_bytes(0, kMiB), recv_bytes(0, kMiB)};
   expect_near(last_end_s(star, load_stack("ideal"), pattern), kAlpha_s + 2 * kMiB / kStarBytesPerS);
+}
+
+// Rank 1 comes late: rank 0 has what rank 2 sends in the second round before what rank 1 sends in
+// the first. Its sum may not be written to yet, and must not keep rank 1's waiting.
+TEST(Reductions, AnEarlyMessageOfALaterRoundWaitsAndHoldsNobodyUp) {
+  constexpr double kLate_s = 1;
+  for (const char* overlap : {"false", "true"}) {
+    const auto ends_s = numbers_in_child([&] {
+      const Stack stack =
+          load_stack(std::string("ideal:reduce_bandwidth=1GB/s,eager=8KiB,overlap=") + overlap);
+      SessionOptions options;
+      options.choices[CollectiveOp::kAllReduce] = {.algorithm = "recursive-doubling",
+                                                   .options = {}};
+      return program_ends_s(load_platform(star_of(4)), stack, 4, options, [&](Worker& worker) {
+        if (worker.rank() == 1)
+          worker.run(Kernel{
+              .stream = 0, .duration_s = kLate_s, .phase = Phase::kForward, .label = "late"});
+        worker.run(CollectiveStep{.op = CollectiveOp::kAllReduce,
+                                  .bytes = 4096,
+                                  .root = 0,
+                                  .communicator = 0,
+                                  .phase = Phase::kAggregation,
+                                  .label = "sum"});
+      });
+    });
+    for (const double end_s : ends_s) {
+      EXPECT_GT(end_s, kLate_s) << overlap;
+      EXPECT_LT(end_s, kLate_s + 1e-3) << overlap;
+    }
+  }
 }
 
 // ---- caps ----
