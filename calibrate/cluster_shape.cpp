@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "models/median.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
@@ -66,16 +67,12 @@ std::vector<PairRate> pair_rates(const Measurement& measurement, double alpha_s)
   return rates;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-int rank_count_of(const Measurement& measurement) {
-  int ranks = 2;
+int host_count_of(const Measurement& measurement) {
+  int hosts = 2;
   for (const Series& series : measurement.series)
-    for (const int member : members_of(series)) ranks = std::max(ranks, member + 1);
-  return ranks;
+    for (const int member : members_of(series))
+      hosts = std::max(hosts, member / series.ranks_per_host + 1);
+  return hosts;
 }
 
 // Switches as the pairs show them: hosts that reach each other at the rate of the slower one share
@@ -162,7 +159,7 @@ std::vector<int> ClusterShape::ordinary() const {
 
 ClusterShape shape_of(const Measurement& measurement, const std::vector<int>& switches) {
   ClusterShape shape;
-  const auto hosts = static_cast<size_t>(rank_count_of(measurement));
+  const auto hosts = static_cast<size_t>(host_count_of(measurement));
   const double alpha_s = smallest_time_s(measurement);
   const std::vector<PairRate> rates = pair_rates(measurement, alpha_s);
   shape.host_rate.assign(hosts, 0);

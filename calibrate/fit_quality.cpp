@@ -7,17 +7,12 @@
 #include <cmath>
 
 #include "calibrate/bootstrap.hpp"
+#include "models/median.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr double kDecileGaussian = 1.2816;  // 90 % of a standard Gaussian
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);

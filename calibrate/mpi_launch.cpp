@@ -21,6 +21,7 @@
 
 #include "calibrate/mpi_failure.hpp"
 #include "models/error.hpp"
+#include "models/scratch_folder.hpp"
 
 namespace forescale {
 namespace {
@@ -50,25 +51,6 @@ void require_known(const std::string& library) {
   if (library != "openmpi" && library != "mpich")
     missing(library, unknown_name(library, {"openmpi", "mpich"}));
 }
-
-// A folder for the files of one run, removed at the end.
-class RunFolder {
- public:
-  RunFolder() : path_(std::filesystem::temp_directory_path() / "forescale-mpi-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr)
-      throw std::system_error(errno, std::generic_category(), path_);
-  }
-  ~RunFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // Notes a signal instead of ending this process, as long as it lives.
 class SignalWatch {
@@ -210,7 +192,7 @@ MpiOutcome run_watching_signals(const std::vector<std::string>& command,
                                 const std::string& request_json,
                                 const std::function<void(const std::string&)>& on_progress,
                                 double timeout_s) {
-  const RunFolder folder;
+  const ScratchFolder folder("mpi");
   std::ofstream(folder.file("request.json"), std::ios::binary) << request_json;
   std::vector<std::string> whole = command;
   whole.push_back(folder.file("request.json"));

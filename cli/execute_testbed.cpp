@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "cli/collective_experiment.hpp"
 #include "cli/execute.hpp"
 #include "models/error.hpp"
+#include "models/scratch_folder.hpp"
 #include "models/units.hpp"
 #include "sim/isolate.hpp"
 
@@ -39,39 +39,26 @@ struct Options {
   CollectiveExperimentText text;
 };
 
-// For files: where --keep says, or, where that is empty, gone with this object.
+// Where --keep says that files go: an empty folder, or one that does not exist yet.
 class Folder {
  public:
-  explicit Folder(const std::string& keep) : path_(keep), is_kept_(!keep.empty()) {
+  explicit Folder(const std::string& path) : path_(path) {
     std::error_code error;
-    if (is_kept_) {
-      std::filesystem::create_directories(path_, error);
-      if (!error && !std::filesystem::is_empty(path_, error) && !error)
-        throw InputError({.source = "--keep",
-                          .path = "",
-                          .value = path_,
-                          .constraint = "must be empty, or a folder that does not exist yet"});
-      if (error)
-        throw InputError(
-            {.source = "--keep", .path = "", .value = path_, .constraint = error.message()});
-      return;
-    }
-    path_ = std::filesystem::temp_directory_path() / "forescale-execute-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr)
-      throw std::system_error(errno, std::generic_category(), path_);
+    std::filesystem::create_directories(path_, error);
+    if (!error && !std::filesystem::is_empty(path_, error) && !error)
+      throw InputError({.source = "--keep",
+                        .path = "",
+                        .value = path_,
+                        .constraint = "must be empty, or a folder that does not exist yet"});
+    if (error)
+      throw InputError(
+          {.source = "--keep", .path = "", .value = path_, .constraint = error.message()});
   }
-  ~Folder() {
-    std::error_code ignored;
-    if (!is_kept_) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;
-  bool is_kept_;
 };
 
 std::vector<std::int64_t> ranks_of(const Options& options) {
@@ -132,11 +119,13 @@ Measurement measured(const Options& options, const Testbed& testbed,
 MachineScenarios fitted(const Measurement& measurement, const KeptFolder& kept) {
   const ClusterFit fit = fit_cluster(measurement, "the measurement", {.name = "testbed"});
   for (const std::string& warning : fit.warnings) say("note: " + warning);
-  KeptFolder scratch;
-  const Folder& folder = kept ? *kept : scratch.emplace("");
-  write_json(folder.file("platform.json"), fit.platform, "--keep");
-  write_json(folder.file("stack.json"), fit.stack, "--keep");
-  return load_machine(folder.file("platform.json"), folder.file("stack.json"));
+  const ScratchFolder scratch("fit");
+  const auto written = [&](const std::string& name, const json& content) {
+    std::string file = kept ? kept->file(name) : scratch.file(name);
+    write_json(file, content, "--keep");
+    return file;
+  };
+  return load_machine(written("platform.json", fit.platform), written("stack.json", fit.stack));
 }
 
 json testbed_json(const TestbedSpec& spec) {

@@ -11,19 +11,13 @@
 #include <tuple>
 
 #include "models/error.hpp"
+#include "models/median.hpp"
 #include "models/options_text.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 ErrorSummary summary_of(const std::string& of, const std::vector<const CollectiveRow*>& rows) {
   ErrorSummary summary{.of = of};

@@ -9,6 +9,7 @@
 #include "models/dnn/line_fit.hpp"
 #include "models/dnn/measurements.hpp"
 #include "models/error.hpp"
+#include "models/median.hpp"
 
 namespace forescale {
 namespace {
@@ -46,13 +47,6 @@ void scale(std::vector<LayerTime>& layers, const Line& wanted) {
     layer.forward_t1_s *= t1_factor;
     layer.backward_t1_s *= t1_factor;
   }
-}
-
-// Of a copy; the mean of the middle two of an even count.
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 bool same_structure(const Network& a, const Network& b) {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace forescale {
+
+// A folder for files that nobody keeps, gone with this object.
+class ScratchFolder {
+ public:
+  // In the system's folder for temporary files; std::system_error where it cannot be made.
+  explicit ScratchFolder(const std::string& purpose);  // part of its name: "mpi"
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace forescale
