@@ -184,11 +184,82 @@ class Fit {
     return best;
   }
 
+  // As many hosts as are asked for; those that were not measured are like the ordinary ones.
+  void resize_shape(double usual_rate) {
+    if (options_.hosts == 0) return;
+    const auto hosts = static_cast<size_t>(options_.hosts);
+    if (hosts > shape_.host_rate.size() && shape_.switch_count() > 1)
+      throw InputError({.source = "--hosts",
+                        .path = "",
+                        .value = std::to_string(hosts),
+                        .constraint = fmt::format("must be <= {}, the hosts measured: they are on "
+                                                  "{} switches, and nothing says where more are",
+                                                  shape_.host_rate.size(), shape_.switch_count())});
+    if (hosts > shape_.host_rate.size())
+      fit_.warnings.push_back(
+          fmt::format("hosts {} to {} were not measured: taken to be like the ordinary ones, on a "
+                      "switch that carries all of them at once",
+                      shape_.host_rate.size(), hosts - 1));
+    shape_.host_rate.resize(hosts, usual_rate);
+    shape_.switch_of.resize(hosts, 0);
+  }
+
+  // What hangs on a switch.
+  std::string port(size_t host) const {
+    return options_.ranks_per_host > 1 ? fmt::format("node{}/nic", host)
+                                       : fmt::format("host{}", host);
+  }
+
+  json node() {
+    json bare{{"count", shape_.host_rate.size()}, {"layout", "host"}};
+    if (!options_.emulated_gpu.empty()) bare["emulated_gpu"] = options_.emulated_gpu;
+    if (options_.ranks_per_host == 1) return bare;
+    if (!options_.emulated_gpu.empty())
+      throw InputError({.source = "--ranks-per-host",
+                        .path = "",
+                        .value = std::to_string(options_.ranks_per_host),
+                        .constraint = "must be 1 with --emulated-gpu"});
+    const json through_memory{{"bandwidth_bytes_per_s", memory_rate()}, {"latency_s", 0}};
+    json devices = json::array(
+        {{{"name", "memory"}, {"kind", "pcie-switch"}}, {{"name", "nic"}, {"kind", "nic"}}});
+    json links = json::array({{{"from", "memory"}, {"to", "nic"}, {"class", through_memory}}});
+    for (int rank = 0; rank < options_.ranks_per_host; ++rank) {
+      const std::string name = fmt::format("rank{}", rank);
+      devices.push_back({{"name", name}, {"kind", "host"}});
+      links.push_back({{"from", name}, {"to", "memory"}, {"class", through_memory}});
+    }
+    return {{"count", shape_.host_rate.size()},
+            {"layout", "explicit"},
+            {"devices", devices},
+            {"links", links}};
+  }
+
+  // What a rank sends to another one of its host passes.
+  json memory_rate() {
+    const Series* copies = longest(Pattern::kMemoryCopy, nullptr);
+    if (copies != nullptr) {
+      const MeasuredPoint& point = copies->points.back();
+      const auto bytes = static_cast<double>(point.bytes);
+      return number("memory", "memory copy", "bytes/s",
+                    {.value = bytes / point.time_s,
+                     .interval = {.low = bytes / point.high_s, .high = bytes / point.low_s}});
+    }
+    constexpr double kAssumed_bytes_per_s = 10e9;  // one core's copy on a server
+    fit_.warnings.push_back(
+        "no memory copy measured: between ranks of a host 10 GB/s are assumed, "
+        "and the network's latency");
+    return {{"value", kAssumed_bytes_per_s},
+            {"assumed", "one core's copy, between ranks of a host"},
+            {"fast", 40e9},
+            {"slow", 3e9}};
+  }
+
   void fit_platform() {
     link_ = link_rate();
     double usual = 0;
     for (const int host : ordinary_)
       usual = std::max(usual, shape_.host_rate[static_cast<size_t>(host)]);
+    resize_shape(usual);
     json links = json::array();
     json switches = json::array();
     for (int i = 0; i < shape_.switch_count(); ++i) switches.push_back(fmt::format("switch{}", i));
@@ -204,7 +275,7 @@ class Fit {
       const bool is_slow = usual > 0 && shape_.host_rate[host] < 0.9 * usual;
       // Scaled, so that what large messages lose counts for all hosts alike.
       const double scale = is_slow ? shape_.host_rate[host] / usual : 1;
-      links.push_back({{"from", fmt::format("host{}", host)},
+      links.push_back({{"from", port(host)},
                        {"to", fmt::format("switch{}", shape_.switch_of[host])},
                        {"class", is_slow ? link_class(fmt::format("link of host {}", host),
                                                       "ping-pongs of pairs", scaled(link_, scale))
@@ -217,14 +288,12 @@ class Fit {
         links.push_back(
             {{"from", "switch0"}, {"to", fmt::format("switch{}", i)}, {"class", trunk}});
     }
-    json node{{"count", shape_.host_rate.size()}, {"layout", "host"}};
-    if (!options_.emulated_gpu.empty()) node["emulated_gpu"] = options_.emulated_gpu;
     fit_.platform = {
         {"format", "forescale-platform-1"},
         {"name", options_.name},
         {"description", fmt::format("{}, as measured", machine())},
         {"source", provenance()},
-        {"node", node},
+        {"node", node()},
         {"fabric", {{"layout", "explicit"}, {"switches", switches}, {"links", links}}}};
   }
 
@@ -375,6 +444,7 @@ class Fit {
                    fmt::format("{} with forescale's own plans, as measured", measurement_.library)},
                   {"source", provenance()},
                   {"channels", 1},
+                  {"channels_of", "collective"},
                   {"eager_limit_bytes", eager_limit_},
                   {"latency_holds_ports", false},
                   {"shared_cores", shared_cores_},

@@ -22,6 +22,7 @@
 //                  alpha than the link's rate needs, the bytes that are missing. It is added back
 //                  before the other lines are fitted
 //   reduction      one line through a += b
+//   memory         between ranks of one host: the largest memory copy
 // No collective is looked at.
 #pragma once
 
@@ -39,6 +40,10 @@ struct ClusterFitOptions {
   std::string emulated_gpu = {};  // a GPU's name: whose compute times the hosts wait out
   // Which switch each rank hangs on, where that is known ("0,0,1,1"); empty: found from the pairs.
   std::vector<int> switches = {};
+  // How many hosts, and ranks on each, the platform has; 0 hosts: as many as were measured. Further
+  // ones are like the ordinary ones, on the same switch.
+  int hosts = 0;
+  int ranks_per_host = 1;
 };
 
 // One line of the report: a number that was fitted.

@@ -142,6 +142,13 @@ Measurement import_stream(std::istream& in, const std::string& file, const std::
     target.refuse(line, fmt::format("the log ends without a test that can be read{}{}",
                                     measurement.notes.empty() ? "" : ": ",
                                     fmt::join(measurement.notes, "; ")));
+  for (Series& series : measurement.series) {
+    if (series.pattern != Pattern::kCollective) continue;
+    if (series.ranks % options.ranks_per_host != 0)
+      target.refuse(line, fmt::format("--ranks-per-host {} must divide the {} ranks",
+                                      options.ranks_per_host, series.ranks));
+    series.ranks_per_host = options.ranks_per_host;
+  }
   measurement.provenance["logs"] =
       fmt::format("{} ({})", std::filesystem::path(file).filename().string(), format->name);
   return std::move(measurement);

@@ -16,6 +16,7 @@ namespace forescale {
 // from the log's is refused.
 struct ImportOptions {
   int ranks = 0;           // 0: not given
+  int ranks_per_host = 1;  // of collectives
   std::string op = {};     // name_of(CollectiveOp), for nccl-tests before 2.17
   std::string place = {};  // "host" or "gpu", for OSU logs of "MPI-CUDA" and the like
   bool partial = false;    // take what a log that was cut short holds, with a note

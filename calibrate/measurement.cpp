@@ -125,7 +125,8 @@ std::vector<int> read_members(const JsonInput& in, int ranks) {
 }
 
 Series read_series(const JsonInput& in) {
-  in.allow_only({"pattern", "ranks", "members", "place", "op", "algorithm", "points"});
+  in.allow_only(
+      {"pattern", "ranks", "members", "place", "op", "algorithm", "ranks_per_host", "points"});
   Series series;
   series.pattern = read_pattern(in.at("pattern"));
   series.ranks = static_cast<int>(in.at("ranks").integer(1, kRanksMax));
@@ -142,8 +143,13 @@ Series read_series(const JsonInput& in) {
       op.fail("is " + error.parts().constraint);
     }
     if (const auto algorithm = in.find("algorithm")) series.algorithm = algorithm->string();
+    if (const auto per_host = in.find("ranks_per_host")) {
+      series.ranks_per_host = static_cast<int>(per_host->integer(1, series.ranks));
+      if (series.ranks % series.ranks_per_host != 0)
+        per_host->fail(fmt::format("must divide the {} ranks", series.ranks));
+    }
   } else {
-    for (const char* key : {"op", "algorithm"})
+    for (const char* key : {"op", "algorithm", "ranks_per_host"})
       if (const auto given = in.find(key)) given->fail("is for the pattern \"collective\" only");
   }
   for (const JsonInput& element : in.at("points").elements()) {
@@ -197,6 +203,7 @@ json to_json(const Series& series) {
   if (!series.members.empty()) object["members"] = series.members;
   if (!series.op.empty()) object["op"] = series.op;
   if (!series.algorithm.empty()) object["algorithm"] = series.algorithm;
+  if (series.ranks_per_host > 1) object["ranks_per_host"] = series.ranks_per_host;
   for (const MeasuredPoint& point : series.points) object["points"].push_back(to_json(point));
   return object;
 }

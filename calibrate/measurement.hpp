@@ -5,8 +5,8 @@
 //   {"format", "machine": for people, "library": "Open MPI 4.1.4", "provenance": {"date",
 //   "command",
 //    "kernel", ...: text}, "notes": [text], "series": [{"pattern", "ranks", "members", "place",
-//    "op", "algorithm", "points": [{"bytes", "time_s", "low_s", "high_s", "p10_s", "p90_s",
-//    "samples", "flops"}]}]}
+//    "op", "algorithm", "ranks_per_host", "points": [{"bytes", "time_s", "low_s", "high_s",
+//    "p10_s", "p90_s", "samples", "flops"}]}]}
 // A time is that of the slowest rank taking part. low_s..high_s is the 95 % interval of the median
 // time_s, p10_s..p90_s the spread of single repetitions; a point that was read from a log without
 // them has all alike and samples = 1.
@@ -58,6 +58,7 @@ struct Series {
   std::string place = "host";              // of the buffers: "host" or "gpu"
   std::string op = {};                     // kCollective: name_of(CollectiveOp)
   std::string algorithm = {};              // kCollective: empty: the library's own choice
+  int ranks_per_host = 1;                  // kCollective: neighbours in rank share a host
   std::vector<MeasuredPoint> points = {};  // by growing bytes
 };
 

@@ -11,7 +11,9 @@
 #include "cli/command.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
+#include "models/median.hpp"
 #include "models/units.hpp"
+#include "studies/held_out.hpp"
 
 namespace forescale {
 namespace {
@@ -23,19 +25,24 @@ struct Options {
   std::string name = "measured";
   std::string emulated_gpu;
   std::vector<int> switches;
+  int hosts = 0;
+  int ranks_per_host = 1;
+  bool hold_out = false;
   std::string platform_file;
   std::string stack_file;
   bool force = false;
   OutputOptions output;
 };
 
-void write_file(const std::string& file, const json& content, const Options& options,
-                const std::string& option) {
-  if (!options.force && std::filesystem::exists(file))
+void refuse_to_replace(const std::string& file, const std::string& option) {
+  if (std::filesystem::exists(file))
     throw InputError({.source = option,
                       .path = "",
                       .value = file,
                       .constraint = "exists already; --force replaces it"});
+}
+
+void write_file(const std::string& file, const json& content, const std::string& option) {
   std::ofstream out(file);
   out << content.dump(2) << '\n';
   if (!out.flush())
@@ -90,18 +97,87 @@ void print(const ClusterFit& fit, const Options& options) {
   fmt::print("\nplatform: {}\nstack:    {}\n", options.platform_file, options.stack_file);
 }
 
+json to_json(const std::vector<HeldOutRow>& rows) {
+  json all = json::array();
+  for (const HeldOutRow& row : rows) {
+    json plans = json::array();
+    for (const HeldOutRow::Plan& plan : row.plans)
+      plans.push_back({{"algorithm", plan.algorithm},
+                       {"predicted_s", plan.time.time_s},
+                       {"low_s", plan.time.low_s},
+                       {"high_s", plan.time.high_s},
+                       {"error", row.error(plan)}});
+    all.push_back({{"op", name_of(row.op)},
+                   {"ranks", row.ranks},
+                   {"ranks_per_host", row.ranks_per_host},
+                   {"bytes", row.bytes},
+                   {"measured_s", row.measured_s},
+                   {"plans", plans}});
+  }
+  return all;
+}
+
+std::string cell(const HeldOutRow& row, const HeldOutRow::Plan& plan) {
+  return fmt::format("{} {} ({:+.0f} %)", plan.algorithm, to_text(Seconds{plan.time.time_s}),
+                     100 * row.error(plan));
+}
+
+double median_error(const std::vector<HeldOutRow>& rows,
+                    const HeldOutRow::Plan& (HeldOutRow::*plan)() const) {
+  std::vector<double> errors;
+  for (const HeldOutRow& row : rows) errors.push_back(std::abs(row.error((row.*plan)())));
+  return median(std::move(errors));
+}
+
+void print(const std::vector<HeldOutRow>& rows) {
+  fmt::print(
+      "\ncollectives in the measurement, predicted from its point-to-point patterns alone\n");
+  Table table({"<operation", "ranks", "on hosts", "size", "measured", "<the nearest plan",
+               "<the fastest plan"});
+  bool all_stated = true;
+  for (const HeldOutRow& row : rows) {
+    all_stated = all_stated && row.plans.size() == 1;
+    table.add({name_of(row.op), std::to_string(row.ranks),
+               std::to_string(row.ranks / row.ranks_per_host), to_text(Bytes{row.bytes}),
+               to_text(Seconds{row.measured_s}), cell(row, row.nearest()),
+               row.plans.size() == 1 ? "" : cell(row, row.fastest())});
+  }
+  fmt::print("{}median |error|: {:.1f} %", table.text(),
+             100 * median_error(rows, &HeldOutRow::nearest));
+  if (!all_stated)
+    fmt::print(
+        " of the nearest plan, {:.1f} % of the fastest; which plan the library took is not "
+        "stated",
+        100 * median_error(rows, &HeldOutRow::fastest));
+  fmt::print("\n");
+}
+
 void run(Options options) {
   if (options.platform_file.empty()) options.platform_file = options.name + "-platform.json";
   if (options.stack_file.empty()) options.stack_file = options.name + "-stack.json";
-  const ClusterFit fit = fit_cluster(
-      read_measurement(options.measurement), options.measurement,
-      {.name = options.name, .emulated_gpu = options.emulated_gpu, .switches = options.switches});
-  write_file(options.platform_file, fit.platform, options, "--platform-file");
-  write_file(options.stack_file, fit.stack, options, "--stack-file");
-  if (options.output.json)
-    fmt::print("{}\n", to_json(fit, options).dump(2));
-  else
-    print(fit, options);
+  if (!options.force) {
+    refuse_to_replace(options.platform_file, "--platform-file");
+    refuse_to_replace(options.stack_file, "--stack-file");
+  }
+  const Measurement measurement = read_measurement(options.measurement);
+  const ClusterFitOptions fit_options{.name = options.name,
+                                      .emulated_gpu = options.emulated_gpu,
+                                      .switches = options.switches,
+                                      .hosts = options.hosts,
+                                      .ranks_per_host = options.ranks_per_host};
+  const ClusterFit fit = fit_cluster(measurement, options.measurement, fit_options);
+  write_file(options.platform_file, fit.platform, "--platform-file");
+  write_file(options.stack_file, fit.stack, "--stack-file");
+  std::vector<HeldOutRow> held_out;
+  if (options.hold_out) held_out = predict_held_out(measurement, options.measurement, fit_options);
+  if (options.output.json) {
+    json document = to_json(fit, options);
+    if (options.hold_out) document["held_out"] = to_json(held_out);
+    fmt::print("{}\n", document.dump(2));
+    return;
+  }
+  print(fit, options);
+  if (options.hold_out) print(held_out);
 }
 
 void add(CLI::App& calibrate) {
@@ -114,7 +190,10 @@ void add(CLI::App& calibrate) {
       "  forescale calibrate measure --testbed demo -o demo.json\n"
       "  forescale calibrate fit demo.json --name demo\n"
       "  forescale collective --platform demo-platform.json --stack demo-stack.json \\\n"
-      "    --op all-reduce --algorithm ring --bytes 1MiB --interval");
+      "    --op all-reduce --algorithm ring --bytes 1MiB --interval\n"
+      "  forescale calibrate fit two-hosts.json --name rack --hosts 64    # before they are "
+      "bought\n"
+      "  forescale calibrate fit measurement.json --hold-out");
   command->add_option("measurement", options->measurement, "What `calibrate measure` wrote")
       ->required();
   command->add_option("--name", options->name, "Name of platform and stack (default: measured)");
@@ -125,6 +204,17 @@ void add(CLI::App& calibrate) {
                    "Switch of each host where that is known: 0,0,1,1 (default: found from pairs)")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--hosts", options->hosts,
+                   "Hosts of the platform; further ones are like those measured (default: as "
+                   "measured)")
+      ->check(CLI::Range(1, 1 << 16));
+  command
+      ->add_option("--ranks-per-host", options->ranks_per_host,
+                   "Ranks that share a host and its link (default: 1)")
+      ->check(CLI::Range(1, 1000));
+  command->add_flag("--hold-out", options->hold_out,
+                    "Predict the collectives that the measurement holds too, and print the error");
   command->add_option("--platform-file", options->platform_file,
                       "Platform to write (default: NAME-platform.json)");
   command->add_option("--stack-file", options->stack_file,

@@ -62,6 +62,9 @@ void add(CLI::App& calibrate) {
   verb->add_option("--ranks", options->log.ranks,
                    "Ranks that took part, where a log does not say it (OSU's collectives)")
       ->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--ranks-per-host", options->log.ranks_per_host,
+                   "Ranks of a collective that share a host (default 1); no log says it")
+      ->check(CLI::Range(1, 1 << 16));
   verb->add_option("--op", options->log.op,
                    "Operation, where a log does not say it (older nccl-tests): all-reduce, ...");
   verb->add_option("--place", options->log.place,

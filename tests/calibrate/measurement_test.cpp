@@ -197,6 +197,27 @@ TEST(Measurement, RefusesTimesAndSizesThatCannotBe) {
   EXPECT_THAT(refusal(changed), HasSubstr(point + "/low_s = 4e-06: must be <= time_s"));
 }
 
+TEST(Measurement, RanksOfAHostAreThoseOfACollectiveAndDivideIt) {
+  json changed = document();
+  changed["series"].push_back({{"pattern", "collective"},
+                               {"op", "all-reduce"},
+                               {"ranks", 32},
+                               {"ranks_per_host", 8},
+                               {"points", {point(4, 1e-5)}}});
+  const Measurement read = read_measurement_text(changed.dump(), "m.json");
+  EXPECT_EQ(read.series.front().ranks_per_host, 1);
+  EXPECT_EQ(read.series.back().ranks_per_host, 8);
+  EXPECT_EQ(to_json(read)["series"][1]["ranks_per_host"], 8);
+  EXPECT_FALSE(to_json(read)["series"][0].contains("ranks_per_host"));
+  changed["series"][1]["ranks_per_host"] = 5;
+  EXPECT_THAT(refusal(changed),
+              HasSubstr("/series/1/ranks_per_host = 5: must divide the 32 ranks"));
+  changed["series"][1]["ranks_per_host"] = 33;
+  EXPECT_THAT(refusal(changed), HasSubstr("must be <= 32"));
+  EXPECT_THAT(refusal_with("/series/0/ranks_per_host", 2),
+              HasSubstr("is for the pattern \"collective\" only"));
+}
+
 TEST(Measurement, RefusesWhatAPatternDoesNotHave) {
   json changed = document();
   json& series = changed["series"][0];

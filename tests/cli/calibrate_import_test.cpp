@@ -35,6 +35,13 @@ TEST(CalibrateImport, PrintsJsonWithoutAnOutput) {
   EXPECT_EQ(document["series"].size(), 3U);
 }
 
+TEST(CalibrateImport, CollectivesKnowTheirRanksPerHost) {
+  const std::string of = "calibrate import " + log("osu_collectives_v7.5.txt") + " --ranks 4";
+  for (const nlohmann::json& series : expect_answer(of + " --ranks-per-host 2").json()["series"])
+    EXPECT_EQ(series["ranks_per_host"], 2);
+  expect_refused(of + " --ranks-per-host 3", {"--ranks-per-host 3 must divide the 4 ranks"});
+}
+
 TEST(CalibrateImport, RefusesWithLineAndReason) {
   const Workshop workshop;
   const std::string foreign = workshop.file("foreign.txt", "Linpack\n1 2 3\n");
