@@ -1,5 +1,6 @@
 #pragma once
-// nlohmann::json is instantiated in json_once.cpp alone. Precompiled into every file: CMakeLists.txt.
+// nlohmann::json is instantiated in json_once.cpp alone. Precompiled into every file:
+// CMakeLists.txt.
 
 #include <nlohmann/json.hpp>
 

@@ -32,8 +32,7 @@ bool GemmPiece::is_available() {
 #endif
 }
 
-GemmPiece::GemmPiece()
-    : a_(kGemmElements, 1), b_(kGemmElements, 1), c_(kGemmElements) {
+GemmPiece::GemmPiece() : a_(kGemmElements, 1), b_(kGemmElements, 1), c_(kGemmElements) {
 #ifdef FORESCALE_OPENBLAS
   openblas_set_num_threads(1);
 #endif

@@ -6,7 +6,8 @@ namespace {
 constexpr int kTag = 1;
 
 std::byte byte_of(std::int64_t position, std::int64_t bytes, int sender) {
-  return static_cast<std::byte>(position * 31 + (position >> 8) * 7 + std::int64_t{sender} * 101 + bytes * 3);
+  return static_cast<std::byte>(position * 31 + (position >> 8) * 7 + std::int64_t{sender} * 101 +
+                                bytes * 3);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string fit(const Workshop& workshop, const std::string& more,
 
 TEST(CalibrateFit, WritesFilesThatPredictionsTake) {
   const Workshop workshop;
-  expect_answer(fit(workshop, ""), {"alpha up to", "ping-pong", "link", "median |residual|",
+  expect_answer(fit(workshop, ""), {"latency up to", "ping-pong", "link", "median |residual|",
                                     "platform: " + workshop.path("p.json")});
   const std::string machine =
       " --platform " + workshop.path("p.json") + " --stack " + workshop.path("s.json");
@@ -63,7 +63,7 @@ TEST(CalibrateFit, FitsEveryPublishedMeasurement) {
   for (const auto& entry :
        std::filesystem::directory_iterator(source_file("calibrate/published"))) {
     const Workshop workshop;
-    expect_answer(fit(workshop, "", entry.path()), {"latency", "bandwidth"});
+    expect_answer(fit(workshop, "", entry.path()), {"latency", "link  "});
     expect_answer("calibrate show " + entry.path().string(), {"commit:", "all-reduce"});
     ++files;
   }
