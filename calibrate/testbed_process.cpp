@@ -28,7 +28,7 @@
 namespace forescale {
 namespace {
 
-constexpr auto kKillDeadline = std::chrono::seconds(10);
+constexpr auto kKillDeadline = std::chrono::seconds(60);
 
 // A file in memory, so that neither side of a command ever waits for the other.
 class MemoryFile {

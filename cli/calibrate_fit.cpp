@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit_cluster.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/command.hpp"
+#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
 #include "models/median.hpp"
@@ -40,14 +40,6 @@ void refuse_to_replace(const std::string& file, const std::string& option) {
                       .path = "",
                       .value = file,
                       .constraint = "exists already; --force replaces it"});
-}
-
-void write_file(const std::string& file, const json& content, const std::string& option) {
-  std::ofstream out(file);
-  out << content.dump(2) << '\n';
-  if (!out.flush())
-    throw InputError(
-        {.source = option, .path = "", .value = file, .constraint = "cannot be written"});
 }
 
 std::string value_text(const FittedNumber& number, double value) {
@@ -166,8 +158,8 @@ void run(Options options) {
                                       .hosts = options.hosts,
                                       .ranks_per_host = options.ranks_per_host};
   const ClusterFit fit = fit_cluster(measurement, options.measurement, fit_options);
-  write_file(options.platform_file, fit.platform, "--platform-file");
-  write_file(options.stack_file, fit.stack, "--stack-file");
+  write_json(options.platform_file, fit.platform, "--platform-file");
+  write_json(options.stack_file, fit.stack, "--stack-file");
   std::vector<HeldOutRow> held_out;
   if (options.hold_out) held_out = predict_held_out(measurement, options.measurement, fit_options);
   if (options.output.json) {

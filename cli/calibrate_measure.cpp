@@ -16,6 +16,7 @@
 #include "cli/calibrate_table.hpp"
 #include "cli/calibrate_where.hpp"
 #include "cli/catalogue.hpp"
+#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "models/units.hpp"
 #include "sim/isolate.hpp"
@@ -101,17 +102,6 @@ void complete(Options& options) {
     measure.provenance["shared_cores"] = std::to_string(available_cores());
 }
 
-void check_writable(const std::string& file) {
-  if (file.empty()) return;
-  const bool existed = access(file.c_str(), F_OK) == 0;
-  FILE* stream = std::fopen(file.c_str(), "a");
-  if (stream == nullptr)
-    throw InputError(
-        {.source = "-o", .path = "", .value = file, .constraint = "cannot be written"});
-  std::fclose(stream);
-  if (!existed) std::remove(file.c_str());
-}
-
 std::string cell(const MeasuredPoint& point) {
   const double around = 50 * (point.high_s - point.low_s) / point.time_s;
   return fmt::format("{}: {} +-{:.1f} %", to_text(Bytes{point.bytes}),
@@ -171,7 +161,7 @@ void run(Options& options) {
     become_mpi_program(options.place, default_request(options.measure), options.file);
   }
   const std::vector<std::string> command = mpi_command(options.place, options.measure.ranks);
-  check_writable(options.file);
+  check_writable(options.file, "-o");
   Interruption interruption;
   const MeasureOutcome outcome = measure(command, options.measure, show_progress);
   show_progress("");

@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/collective_inputs.hpp"
 #include "cli/command.hpp"
+#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
@@ -110,13 +111,9 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
     row["busiest"] = outcome.busiest.name;
     row["busiest_share"] = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
     if (!options.trace.empty()) {
-      std::ofstream file(options.trace);
-      write_chrome_trace(timeline, rank_places(inputs.platform, question.ranks), file);
-      if (!file)
-        throw InputError({.source = "--trace",
-                          .path = "",
-                          .value = options.trace,
-                          .constraint = "cannot be written"});
+      std::ostringstream trace;
+      write_chrome_trace(timeline, rank_places(inputs.platform, question.ranks), trace);
+      write_file(options.trace, trace.str(), "--trace");
     }
   }
   enforce(bound, row["time_s"].get<double>(),

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "cli/svg.hpp"
+
 namespace forescale {
 namespace {
 
@@ -62,23 +64,10 @@ struct Panel {
   }
 };
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char letter : text) {
-    if (letter == '&')
-      result += "&amp;";
-    else if (letter == '<')
-      result += "&lt;";
-    else
-      result += letter;
-  }
-  return result;
-}
-
 std::string label(double x, double y, const char* anchor, const std::string& text,
                   const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
+                     anchor, more, escaped_for_svg(text));
 }
 
 std::string grid(const Panel& panel, const std::set<std::int64_t>& sizes, const std::string& name) {

@@ -1,16 +1,14 @@
 #include "cli/collective_experiment.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "calibrate/measure.hpp"
 #include "cli/collective_chart.hpp"
+#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
 
@@ -89,24 +87,6 @@ void print_picks(const CollectiveSummary& summary) {
       fmt::print("  {} on {} ranks, {}: {} is {} slower than {}\n", name_of(pick.op), pick.ranks,
                  to_text(Bytes{pick.bytes}), pick.predicted_best, percent(pick.regret),
                  pick.measured_best);
-}
-
-void write_text(const std::string& file, const std::string& content, const std::string& option) {
-  std::ofstream out(file, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out)
-    throw InputError(
-        {.source = option, .path = "", .value = file, .constraint = "cannot be written"});
-}
-
-void check_writable(const std::string& file, const std::string& option) {
-  if (file.empty()) return;
-  const std::filesystem::path parent = std::filesystem::absolute(file).parent_path();
-  std::error_code ignored;
-  if (access(parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file, ignored))
-    throw InputError(
-        {.source = option, .path = "", .value = file, .constraint = "cannot be written"});
 }
 
 // What was not executed, by reason.
@@ -190,7 +170,7 @@ void report(const CollectiveExperiment& experiment, const CollectiveExperimentTe
   const json document = to_json(experiment);
   if (!text.file.empty()) write_json(text.file, document, "-o");
   if (!text.chart.empty())
-    write_text(text.chart,
+    write_file(text.chart,
                collective_chart(experiment.rows, "Collectives on real MPI, " + experiment.library),
                "--chart");
   const CollectiveSummary summary = summarise_collectives(experiment.rows);
@@ -207,10 +187,6 @@ void report(const CollectiveExperiment& experiment, const CollectiveExperimentTe
   const std::vector<std::string> broken =
       broken_expectations(parse_expectations(text.expect, "--expect"), summary);
   if (!broken.empty()) throw CheckFailed(fmt::format("{}", fmt::join(broken, "; ")));
-}
-
-void write_json(const std::string& file, const json& content, const std::string& option) {
-  write_text(file, content.dump(2) + "\n", option);
 }
 
 }  // namespace forescale

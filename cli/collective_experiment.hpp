@@ -62,7 +62,4 @@ nlohmann::json to_json(const CollectiveExperiment& experiment);
 // --expect says.
 void report(const CollectiveExperiment& experiment, const CollectiveExperimentText& text);
 
-// InputError naming `option`.
-void write_json(const std::string& file, const nlohmann::json& content, const std::string& option);
-
 }  // namespace forescale

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/output_file.hpp"
 #include "cli/prediction_output.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
@@ -20,15 +20,6 @@ struct DemoSystem {
   char letter;
 };
 constexpr DemoSystem kSystems[] = {{"s-caffe-b-hr", 'B'}, {"s-caffe-obr-hr", 'O'}};
-
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file);
-  stream << text;
-  stream.flush();
-  if (!stream)
-    throw InputError(
-        {.source = "--out", .path = "", .value = file.string(), .constraint = "cannot be written"});
-}
 
 void run(const std::string& folder) {
   const std::filesystem::path out(folder);
@@ -52,7 +43,7 @@ void run(const std::string& folder) {
     text.trace = trace.string();
     const Prediction prediction = run_prediction(text);
     const std::filesystem::path answer = out / fmt::format("googlenet-{}.json", name);
-    write_file(answer, to_json(prediction).dump(2) + "\n");
+    write_json(answer.string(), to_json(prediction), "--out");
     written += fmt::format("  {}\n  {} (open in https://ui.perfetto.dev)\n", answer.string(),
                            trace.string());
     fmt::print("{}\n", to_table(prediction));

@@ -1,7 +1,6 @@
 // `forescale execute schedule`: training schedules on real MPI beside their prediction.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/testbed.hpp"
@@ -9,6 +8,7 @@
 #include "cli/catalogue.hpp"
 #include "cli/command.hpp"
 #include "cli/execute.hpp"
+#include "cli/output_file.hpp"
 #include "cli/schedule_table.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
@@ -31,14 +31,6 @@ struct Options {
 };
 
 constexpr double kNap_s = 20e-6;
-
-void write_file(const std::string& file, const std::string& content) {
-  std::ofstream out(file);
-  out << content << '\n';
-  if (!out.flush())
-    throw InputError(
-        {.source = "-o", .path = "", .value = file, .constraint = "cannot be written"});
-}
 
 json read_answer(const std::string& file) { return JsonInput::from_file(file).raw(); }
 
@@ -91,7 +83,7 @@ void run(Options& options) {
       compare_schedules(options.text, engine_of(options),
                         [](const std::string& step) { fmt::print(stderr, "{}\n", step); });
   const std::string text = to_json(comparison).dump(2);
-  if (!options.file.empty()) write_file(options.file, text);
+  if (!options.file.empty()) write_file(options.file, text + "\n", "-o");
   if (options.json)
     fmt::print("{}\n", text);
   else

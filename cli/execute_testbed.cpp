@@ -16,6 +16,7 @@
 #include "cli/calibrate_where.hpp"
 #include "cli/collective_experiment.hpp"
 #include "cli/execute.hpp"
+#include "cli/output_file.hpp"
 #include "models/error.hpp"
 #include "models/scratch_folder.hpp"
 #include "models/units.hpp"

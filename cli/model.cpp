@@ -3,10 +3,10 @@
 
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 
 #include "cli/catalogue.hpp"
 #include "cli/model_compute.hpp"
+#include "cli/output_file.hpp"
 #include "models/data_files.hpp"
 #include "models/dnn/import_caffe.hpp"
 #include "models/dnn/network.hpp"
@@ -171,12 +171,7 @@ void import(const Options& options) {
     fmt::print("{}\n", text);
     return;
   }
-  std::ofstream file(options.out);
-  file << text << "\n";
-  file.close();
-  if (!file)
-    throw InputError(
-        {.source = "--out", .path = "", .value = options.out, .constraint = "cannot be written"});
+  write_file(options.out, text + "\n", "--out");
   fmt::print("{}: {} layers, {}\n", options.out, network.layers.size(),
              totals(network, Heads::kAll));
 }

@@ -1,10 +1,10 @@
 // `forescale platform`: presets, generators and platform files.
+#include "cli/output_file.hpp"
 #include "topologies/platform.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "cli/catalogue.hpp"
 #include "models/data_files.hpp"
@@ -91,12 +91,7 @@ std::string without_numbers(const std::string& description) {
 }
 
 void write_dot(const Platform& platform, const std::string& file) {
-  std::ofstream out(file);
-  out << graphviz(platform);
-  out.close();
-  if (!out)
-    throw InputError(
-        {.source = "--dot", .path = "", .value = file, .constraint = "cannot be written"});
+  write_file(file, graphviz(platform), "--dot");
 }
 
 void show(const Options& options) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/command.hpp"
+#include "cli/version.hpp"
 #include "models/error.hpp"
 
 namespace forescale {
@@ -50,7 +51,7 @@ int run(int count, char** arguments) {
       "                    --bytes 4MiB..256MiB\n"
       "  forescale platform show kesch\n"
       "Exit codes: 0 answer, 2 bad input, 3 the simulation could not finish, 4 a check failed.");
-  app.set_version_flag("--version", "forescale 0.1.0");
+  app.set_version_flag("--version", fmt::format("forescale {}", kVersion));
   app.require_subcommand(1);
   for (const auto& [name, command] : Registry<Command>::all()) command.add(app);
   try {

@@ -1,17 +1,15 @@
 // `forescale report`: results as one page to look at, print and send.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/output_file.hpp"
 #include "cli/report/inputs.hpp"
 #include "cli/report/page.hpp"
+#include "cli/version.hpp"
 #include "models/error.hpp"
 
 namespace forescale {
@@ -38,24 +36,6 @@ void check_output(const Options& options) {
   for (const std::string& file : options.files)
     if (fs::equivalent(file, options.output, error))
       refuse_output(options.output, "is an input of this report");
-}
-
-// A report that was there stays until the new one is complete.
-void write_page(const std::string& file, const std::string& page) {
-  // A link stays a link: what it points to is replaced.
-  std::error_code error;
-  const fs::path target =
-      fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
-  const fs::path draft = fmt::format("{}.{}.part", target.string(), getpid());
-  std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-  stream << page;
-  stream.close();
-  if (stream) fs::rename(draft, target, error);
-  if (!stream || error) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    fs::remove(draft, error);
-    refuse_output(file, "cannot be written: " + reason);
-  }
 }
 
 std::string count_of(size_t count, const std::string& what) {
@@ -85,12 +65,12 @@ void run(const Options& options) {
   nlohmann::json document = read_report_inputs(options.files);
   document["title"] = options.title;
   document["command"] = command_line(options);
-  document["generator"] = "forescale 0.1.0";
+  document["generator"] = fmt::format("forescale {}", kVersion);
   for (const std::string note : document["notes"]) fmt::print(stderr, "forescale: {}\n", note);
   const std::string page = report_page(document);
-  write_page(options.output, page);
+  write_file(options.output, page, "--output");
   std::vector<std::string> parts;
-  for (const char* what : {"prediction", "validation", "timeline"})
+  for (const char* what : {"prediction", "validation", "tuning", "timeline"})
     if (const size_t count = document[std::string(what) + "s"].size(); count > 0)
       parts.push_back(count_of(count, what));
   fmt::print("written: {} ({:.1f} MB: {}); open it in a browser\n", options.output,
@@ -107,9 +87,10 @@ void add(CLI::App& app) {
       "    --system s-caffe-obr-hr --trace timeline.json --json > obr.json\n"
       "  forescale report obr.json timeline.json -o report.html\n"
       "  forescale report b.json ob.json obr.json --title \"Three designs of S-Caffe\"\n"
-      "A RESULT is what `predict --json` or `validate --json` printed, or a Chrome trace. Several\n"
-      "predictions are drawn over each other. The page needs nothing but a browser; what it says\n"
-      "of inputs is text, whatever they contain.");
+      "A RESULT is what `predict`, `validate`, `compare` or `tune collective` printed with "
+      "--json,\n"
+      "or a Chrome trace. Several predictions are drawn over each other. The page needs nothing\n"
+      "but a browser; what it says of inputs is text, whatever they contain.");
   command->add_option("RESULT", options->files, "JSON files of results and timelines")->required();
   command->add_option("-o,--output", options->output, "File to write (default: report.html)");
   command->add_option("--title", options->title, "Heading of the page (default: the result's)");

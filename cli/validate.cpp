@@ -1,10 +1,10 @@
 // `forescale validate`: published claims beside what is predicted for them.
+#include "cli/output_file.hpp"
 #include "studies/validate.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -151,14 +151,7 @@ void print_text(const Validation& validation) {
 void run(const Options& options) {
   const Validation validation = validate(load_all_claims(), options.choice);
   const nlohmann::json document = to_json(validation);
-  if (!options.file.empty()) {
-    std::ofstream file(options.file);
-    file << document.dump(2) << '\n';
-    file.flush();
-    if (!file)
-      throw InputError(
-          {.source = "-o", .path = "", .value = options.file, .constraint = "cannot be written"});
-  }
+  if (!options.file.empty()) write_json(options.file, document, "-o");
   if (options.json)
     fmt::print("{}\n", document.dump(2));
   else

@@ -140,7 +140,7 @@ PlanChoice parse_plan(const std::string& text, const std::string& option) {
 std::string plan_text(const PlanChoice& plan) {
   std::vector<std::string> parts;
   const CollectiveOptions& options = plan.options;
-  if (reads(*plan.collective, CollectiveOption::kChainSize))
+  if (reads(*plan.collective, CollectiveOption::kChainSize) && options.levels.empty())
     parts.push_back(fmt::format("chain_size={}", options.chain_size));
   if (reads(*plan.collective, CollectiveOption::kChunkBytes) && options.chunk_bytes > 0)
     parts.push_back("chunk_bytes=" + exact_bytes(options.chunk_bytes));

@@ -23,7 +23,8 @@ struct PlanChoice {
 // Keys: chunk_bytes, chain_size, levels ("chain:4+binomial", '+' where --levels has a comma).
 // InputError naming `option` for unknown plans and keys, and keys that the plan does not read.
 PlanChoice parse_plan(const std::string& text, const std::string& option);
-// The text again; options that the plan does not read, and chunk_bytes of 0, are left out.
+// The text again; options that the plan does not read, chunk_bytes of 0, and the chain size that
+// levels replace are left out.
 std::string plan_text(const PlanChoice& plan);
 // Ring, recursive halving-doubling, binomial trees, a chunked chain and CB-4.
 std::vector<std::string> default_plans();

@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrediction = "forescale-prediction-1";
 constexpr const char* kValidation = "forescale-validation-1";
+constexpr const char* kTuning = "forescale-tuned-1";
+constexpr const char* kComparison = "forescale-comparison-1";
 constexpr int kDepthMax = 64;  // of JSON; results need 6
 constexpr double kAny = std::numeric_limits<double>::lowest();
 
@@ -104,6 +106,36 @@ void check_validation(const JsonInput& result) {
   }
 }
 
+void check_plan(const JsonInput& plan) {
+  plan.at("plan").string();
+  plan.at("time_s").number(0);
+}
+
+void check_tuning(const JsonInput& result) {
+  check_text(result, "title");
+  const auto points = result.at("points").elements();
+  if (points.empty()) result.at("points").fail("must have at least one point");
+  for (const JsonInput& point : points) {
+    point.at("op").string();
+    point.at("ranks").integer(1);
+    point.at("bytes").integer(0);
+    check_plan(point.at("known").at("best"));
+    if (const auto next = point.at("known").find("next")) {
+      check_plan(*next);
+      next->at("margin").number(kAny);
+      next->at("tie").boolean();
+    }
+    if (const auto plan = point.find("default")) {
+      check_plan(*plan);
+      plan->at("margin").number(kAny);
+    }
+    if (const auto offered = point.find("offered")) {
+      check_plan(offered->at("best"));
+      offered->at("loss").number(kAny);
+    }
+  }
+}
+
 class Document {
  public:
   // Once each: a timeline may be named by a result and on the command line.
@@ -125,17 +157,19 @@ class Document {
     } else if (kind == "prediction") {
       predictions_.push_back({{"file", index}, {"result", content}});
       add_named_timeline(content, file);
-    } else {
+    } else if (kind == "validation") {
       validations_.push_back({{"file", index}, {"result", content}});
+    } else if (kind == "comparison") {
+      for (const json& contender : content["contenders"])
+        predictions_.push_back({{"file", index}, {"result", contender["prediction"]}});
+    } else {
+      tunings_.push_back({{"file", index}, {"result", content}});
     }
   }
 
   json finish() const {
-    return {{"files", files_},
-            {"predictions", predictions_},
-            {"validations", validations_},
-            {"timelines", timelines_},
-            {"notes", notes_}};
+    return {{"files", files_},     {"predictions", predictions_}, {"validations", validations_},
+            {"tunings", tunings_}, {"timelines", timelines_},     {"notes", notes_}};
   }
 
  private:
@@ -143,15 +177,26 @@ class Document {
     const JsonInput result = JsonInput::from_text(text, file);
     const auto format = result.find("format");
     if (!format)
-      refuse(file, fmt::format("must have \"format\": \"{}\" or \"{}\" (predict --json, validate "
-                               "--json), or \"traceEvents\" (a Chrome trace)",
-                               kPrediction, kValidation));
-    const bool is_prediction = format->one_of({kPrediction, kValidation}) == kPrediction;
-    if (is_prediction)
+      refuse(file, fmt::format(
+                       "must have \"format\": \"{}\", \"{}\", \"{}\" or \"{}\" (predict, validate, "
+                       "compare, tune collective with --json), or \"traceEvents\" (a Chrome trace)",
+                       kPrediction, kValidation, kComparison, kTuning));
+    const std::string name = format->one_of({kPrediction, kValidation, kComparison, kTuning});
+    if (name == kPrediction) {
       check_prediction(result);
-    else
+      return "prediction";
+    }
+    if (name == kValidation) {
       check_validation(result);
-    return is_prediction ? "prediction" : "validation";
+      return "validation";
+    }
+    if (name == kComparison) {
+      for (const JsonInput& contender : result.at("contenders").elements())
+        check_prediction(contender.at("prediction"));
+      return "comparison";
+    }
+    check_tuning(result);
+    return "tuning";
   }
 
   // A timeline that a result names but that is gone is no reason to show nothing.
@@ -172,6 +217,7 @@ class Document {
   json files_ = json::array();
   json predictions_ = json::array();
   json validations_ = json::array();
+  json tunings_ = json::array();
   json timelines_ = json::array();
   json notes_ = json::array();
 };

@@ -25,6 +25,7 @@ constexpr const char* kScripts[] = {"text.js",
                                     "timeline.js",
                                     "tables.js",
                                     "validation.js",
+                                    "tuning.js",
                                     "main.js"};
 constexpr const char* kLibraries[] = {"vendor/d3.min.js", "vendor/plot.umd.min.js"};
 

@@ -6,7 +6,7 @@ function writeHeader() {
   document.getElementById("title").textContent = title;
   const count = (list, what) => list.length ? `${list.length} ${what}${list.length === 1 ? "" : "s"}` : null;
   document.getElementById("subtitle").textContent = joined([count(predictions, "prediction"), count(report.validations, "validation"),
-    count(report.timelines, "timeline")].filter(Boolean));
+    count(report.tunings, "tuning"), count(report.timelines, "timeline")].filter(Boolean));
   document.getElementById("made-by").textContent = `Made by ${report.generator}. Charts: Observable Plot and D3. This page opens no connection.`;
 }
 
@@ -14,6 +14,7 @@ writeHeader();
 scalingSection();
 breakdownSection();
 validationSection();
+tuningSection();
 timelineSection();
 pointsSection();
 warningsSection();
