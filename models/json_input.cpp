@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "models/error.hpp"
+#include "models/what_if.hpp"
 
 namespace forescale {
 namespace {
@@ -223,6 +224,8 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
     note.source = "given in " + file_;
   }
   if (provenance_ == nullptr) return note.value;
+  if (const double factor = number_factor(file_, path_); factor != 1)
+    for (double* number : {&note.value, &note.fast, &note.slow}) *number *= factor;
   provenance_->numbers.push_back(note);
   if (provenance_->scenario == Scenario::kFast) return note.fast;
   if (provenance_->scenario == Scenario::kSlow) return note.slow;
