@@ -25,6 +25,7 @@ void run_task(const std::string& request_file, const std::string& answer_file) {
                            .channels = common.channels,
                            .answer = AnswerFile(answer_file)};
   if (common.task == "collectives") run_collectives(request, settings);
+  if (common.task == "counts") run_counts(request, settings);
   if (common.task == "patterns") run_patterns(request, settings);
   if (common.task == "schedule") run_schedule(request, settings);
   // Ranks that have finished wait here, and not in MPI_Finalize, which would spin.

@@ -1,7 +1,7 @@
 // What the MPI library itself offers: a barrier, and its collectives, for comparison only. The
 // collectives block, as applications call them; a barrier that spins would take the cores from
 // those it waits for, so that one is polled.
-#include "algorithms/collective.hpp"
+#include "calibrate/bench/library_collective.hpp"
 #include "calibrate/bench/pattern.hpp"
 
 namespace forescale {
@@ -17,20 +17,8 @@ double barrier(const PatternCall& call) {
 }
 
 double collective(const PatternCall& call) {
-  const int elements = static_cast<int>(call.bytes / static_cast<std::int64_t>(sizeof(float)));
-  switch (parse_collective_op(call.op, "op")) {
-    case CollectiveOp::kReduce:
-      MPI_Reduce(call.sent, call.received, elements, MPI_FLOAT, MPI_SUM, 0, call.members);
-      break;
-    case CollectiveOp::kBroadcast:
-      MPI_Bcast(call.received, elements, MPI_FLOAT, 0, call.members);
-      break;
-    case CollectiveOp::kAllReduce:
-      MPI_Allreduce(call.sent, call.received, elements, MPI_FLOAT, MPI_SUM, call.members);
-      break;
-    default:
-      FORESCALE_CHECK(false, "not one of the library's collectives: " + call.op);
-  }
+  library_collective(parse_collective_op(call.op, "op"), call.bytes, call.sent, call.received,
+                     call.members);
   return clock_s() - call.start_s;
 }
 

@@ -42,7 +42,7 @@ CollectiveCase read_case(const JsonInput& input, int ranks_max) {
 CommonRequest read_common(const JsonInput& request) {
   request.at("format").one_of({"forescale-mpi-request-1"});
   CommonRequest common;
-  common.task = request.at("task").one_of({"patterns", "collectives", "schedule"});
+  common.task = request.at("task").one_of({"patterns", "collectives", "counts", "schedule"});
   if (const auto wait = request.find("wait")) {
     wait->allow_only({"nap_s"});
     common.nap_s = wait->at("nap_s").number(0, 1);

@@ -4,7 +4,8 @@
 // Rank 0 writes ANSWER.json as it goes (rewritten whole, by rename, after every series), so that
 // what was measured is kept when a rank dies. Progress lines go to rank 0's stderr.
 //
-// Common: {"format": "forescale-mpi-request-1", "task": "patterns" | "collectives" | "schedule",
+// Common: {"format": "forescale-mpi-request-1", "task": "patterns" | "collectives" | "counts" |
+//   "schedule",
 //   "wait": {"nap_s": seconds between polls; 0: spin}, "channels": sends and receives in progress}
 // patterns: {"budget_s": for all of it, "relative_interval": wanted half width of the median's 95 %
 //   interval, "repetitions_max", "series": [{"pattern", "ranks", "members", "op", "bytes":
@@ -15,6 +16,10 @@
 //   "levels"}]}
 //   -> {"format": "forescale-executed-1", "library", "cases": [the case with "time_s", "low_s",
 //   "high_s", "p10_s", "p90_s", "samples", "is_correct", "error"}]}
+// counts: {"cases": [{"op", "bytes"}]} of the library's own collectives, on all ranks
+//   -> {"format": "forescale-message-counts-1", "library", "counted_by": "" where it counts nothing
+//   (message_counter.hpp), "cases": [{"op", "bytes", "messages": [by sender: [by receiver]],
+//   "sent_bytes": the same}]}
 // schedule: calibrate/schedule_request.hpp: {"schedule", "workers", "jobs": [TrainingJob by rank],
 //   "nodes": [by rank], "choices" and "control_choices": {op: rule or [rules by size] with
 //   "algorithm", "chunk_bytes", "chain_size", "levels", "up_to_ranks", "up_to_bytes"},

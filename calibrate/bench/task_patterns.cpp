@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "algorithms/collective.hpp"
+#include "calibrate/bench/library_collective.hpp"
 #include "calibrate/bench/pattern_rank.hpp"
 #include "calibrate/bench/polled.hpp"
 #include "calibrate/bench/provenance.hpp"
@@ -73,11 +74,16 @@ PatternSeries read_series(const JsonInput& in) {
   check_ranks(in.at("ranks"), series.pattern, ranks);
   series.members = read_members(in, ranks);
   if (series.pattern == "collective")
-    series.op = in.at("op").one_of({"reduce", "broadcast", "all-reduce"});
+    series.op = in.at("op").one_of(
+        {"reduce", "broadcast", "all-reduce", "allgather", "reduce-scatter", "all-to-all"});
   for (const JsonInput& size : in.at("bytes").elements()) {
     series.bytes.push_back(size.integer(0, kBytesMax));
     if (series.bytes.size() > 1 && series.bytes.back() <= series.bytes[series.bytes.size() - 2])
       size.fail("must be larger than the size before");
+    if (series.op.empty()) continue;
+    const std::string refusal = library_collective_refusal(
+        parse_collective_op(series.op, in.file()), series.bytes.back(), ranks);
+    if (!refusal.empty()) size.fail(refusal);
   }
   if (series.bytes.empty()) in.at("bytes").fail("must have at least one size");
   return series;
@@ -125,6 +131,25 @@ std::string name_of(const PatternSeries& series, std::int64_t bytes) {
   return fmt::format("{} of {} ranks at {}", series.pattern, series.members.size(),
                      to_text(Bytes{bytes}));
 }
+
+// Points in few words: "shift of 4 ranks at 1 KiB, 2 KiB; ...".
+class NamedPoints {
+ public:
+  void add(const PatternSeries& series, std::int64_t bytes) {
+    if (last_ == &series) {
+      text_ += ", " + to_text(Bytes{bytes});
+      return;
+    }
+    text_ += (last_ == nullptr ? "" : "; ") + name_of(series, bytes);
+    last_ = &series;
+  }
+  bool empty() const { return last_ == nullptr; }
+  const std::string& text() const { return text_; }
+
+ private:
+  const PatternSeries* last_ = nullptr;
+  std::string text_;
+};
 
 // Waits as in a pattern at first, then with long naps: whoever takes part needs the cores.
 void wait_politely(MPI_Request& request, const Patience& patience) {
@@ -259,23 +284,23 @@ class Conductor {
 
   // What the budget was too small for.
   void add_shortcomings(std::vector<std::string>& notes) const {
-    std::string missing;
-    std::string few;
+    NamedPoints missing;
+    NamedPoints few;
     std::size_t wide = 0;
     for (const PointSamples& point : order_.points()) {
-      const std::string name = name_of(request_.series[point.series], point.bytes);
+      const PatternSeries& series = request_.series[point.series];
       const std::size_t samples = point.samples_s.size();
       if (samples == 0)
-        missing += (missing.empty() ? "" : "; ") + name;
+        missing.add(series, point.bytes);
       else if (samples < static_cast<std::size_t>(VisitOrder::kLeast))
-        few += fmt::format("{}{} ({})", few.empty() ? "" : "; ", name, samples);
+        few.add(series, point.bytes);
       if (!order_.is_enough(point)) ++wide;
     }
     const std::string budget = fmt::format("the budget of {} s", request_.rule.budget_s);
-    if (!missing.empty()) notes.push_back(budget + " ended before: " + missing);
+    if (!missing.empty()) notes.push_back(budget + " ended before: " + missing.text());
     if (!few.empty())
-      notes.push_back(
-          fmt::format("{} allowed fewer than {} repetitions: {}", budget, VisitOrder::kLeast, few));
+      notes.push_back(fmt::format("{} allowed fewer than {} repetitions: {}", budget,
+                                  VisitOrder::kLeast, few.text()));
     if (wide > 0)
       notes.push_back(
           fmt::format("{} of {} medians have a 95 % interval wider than +-{:.2g} % after {}", wide,

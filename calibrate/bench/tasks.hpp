@@ -15,6 +15,7 @@ struct TaskSettings {
 };
 
 void run_collectives(const JsonInput& request, TaskSettings& settings);
+void run_counts(const JsonInput& request, TaskSettings& settings);
 void run_patterns(const JsonInput& request, TaskSettings& settings);
 void run_schedule(const JsonInput& request, TaskSettings& settings);
 
