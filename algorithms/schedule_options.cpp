@@ -96,6 +96,12 @@ double ScheduleOptions::number(const std::string& name) const {
   return value->second;
 }
 
+std::vector<double> doublings(double first, double last) {
+  std::vector<double> values;
+  for (double value = first; value <= last; value *= 2) values.push_back(value);
+  return values;
+}
+
 std::string to_text(const ScheduleOption& option, double value) {
   switch (option.unit) {
     case OptionUnit::kBytes:

@@ -21,7 +21,13 @@ struct ScheduleOption {
   double max = 1e18;
   std::vector<std::string> choices;  // kChoice
   std::string source;                // of the default; empty: assumed
+  // Values that `tune schedule` tries beside the default; empty: no setting, or none to choose for
+  // speed alone.
+  std::vector<double> tried = {};
 };
+
+// first, 2 first, ... up to last.
+std::vector<double> doublings(double first, double last);
 
 // Values by name; every option of the schedule is there.
 class ScheduleOptions {

@@ -89,7 +89,8 @@ ScheduleOption servers_option(int fallback, const std::string& source) {
           .min = 0,
           .max = kServersMax,
           .choices = {},
-          .source = source};
+          .source = source,
+          .tried = doublings(1, 64)};
 }
 
 ScheduleOption own_hosts_option() {

@@ -249,7 +249,8 @@ const bool kRegistered = Registry<Schedule>::add(
                   .max = 1,
                   .choices = {"fewest-hops", "binomial"},
                   .source = "cc-hpc-itwm/CaffeGPI, gpi_communicator_model.cpp at 2c0be768; the "
-                            "paper says another tree than that of the gradients"}},
+                            "paper says another tree than that of the gradients",
+                  .tried = {0, 1}}},
      .run = run,
      .servers = nullptr,
      .traffic = traffic,

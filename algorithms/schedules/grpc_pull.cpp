@@ -335,13 +335,15 @@ const bool kRegistered = Registry<Schedule>::add(
                   .fallback = 1,
                   .choices = {"round-robin", "greedy"},
                   .source = "tensorflow/benchmarks, variable_mgr.py: "
-                            "GreedyLoadBalancingStrategy by byte_size_load_fn"},
+                            "GreedyLoadBalancingStrategy by byte_size_load_fn",
+                  .tried = {0, 1}},
                  {.name = "order",
                   .summary = "in which parameters come: drawn for every worker, or by layers",
                   .unit = OptionUnit::kChoice,
                   .choices = {"random", "layers"},
                   .source = "Hashemi, Jyothi and Campbell, TicTac, MLSys 2019: TensorFlow's "
-                            "transfers come in another order in every step"}},
+                            "transfers come in another order in every step",
+                  .tried = {0, 1}}},
      .run = run,
      .servers = chosen_servers,
      .traffic =

@@ -25,13 +25,15 @@ std::vector<ScheduleOption> options() {
                      .unit = OptionUnit::kChoice,
                      .fallback = 2,
                      .choices = {"layer", "arrival", "magnitude"},
-                     .source = "Wei et al., SoCC 2015: by the relative magnitude of the updates"});
+                     .source = "Wei et al., SoCC 2015: by the relative magnitude of the updates",
+                     .tried = {0, 1, 2}});
   options.push_back({.name = "join",
                      .summary = "a forward pass waits for all layers, or each layer for its own",
                      .unit = OptionUnit::kChoice,
                      .fallback = 0,
                      .choices = {"all", "layer"},
-                     .source = "sailing-pmls/pmls-caffe, src/caffe/solver.cpp: joins all threads"});
+                     .source = "sailing-pmls/pmls-caffe, src/caffe/solver.cpp: joins all threads",
+                     .tried = {0, 1}});
   return options;
 }
 

@@ -17,7 +17,8 @@ std::vector<ScheduleOption> options() {
                      .fallback = 1,
                      .max = 1000,
                      .choices = {},
-                     .source = ""});
+                     .source = "",
+                     .tried = {0, 1, 2, 3, 5, 10}});
   return options;
 }
 

@@ -199,6 +199,22 @@ test("100,000 spans stay fluid", async () => {
   });
 });
 
+test("tuning: a field a point, ties, table", async () => {
+  const plan = (name, time) => ({plan: `reduce/${name}`, time_s: time, low_s: time, high_s: time});
+  const point = (ranks, bytes, best, next, tie) => ({op: "reduce", ranks, bytes, known: {best: plan(best, 1e-3),
+    next: {...plan(next, 1.25e-3), margin: 0.25, tie}}, default: {...plan("", 2e-3), margin: 1}});
+  const points = [point(4, 1024, "binomial", "chain", false), point(4, 4096, "chain:chunk_bytes=1KiB", "cb", true),
+    point(8, 1024, "<b>evil</b>", "chain", false), point(8, 4096, "cb:chain_size=4", "binomial", false)];
+  const tuning = {format: "forescale-tuned-1", title: "reduce on a star", points};
+  await withReport([write("tuned.json", tuning)], async (page) => {
+    assert.equal(await page.locator("#tuning-1 .winner > *").count(), 4);
+    assert.equal(await page.locator("#tuning-1 tbody tr").count(), 4);
+    assert.match(await page.locator("#tuning-1 tbody tr").nth(0).innerText(), /\+25 %\s+\+100 %/);
+    assert.match(await page.locator("#tuning-1 svg").textContent(), /k 4/);
+    assert.equal(await page.locator("#tuning-1 b").count(), 0);
+  });
+});
+
 test("validation: scatter with its bands, table, filters", async () => {
   const rows = [claim("a", "one", "prediction", 10, 11), claim("b", "one", "calibration", 2, 2), claim("c", "two", "prediction", 100, 150),
     claim("d", "two", "not predictable", "A < B", null)];

@@ -3,7 +3,7 @@
 // "reduce/cb:chain_size=8,chunk_bytes=1MiB" in its parts.
 function planParts(plan) {
   const [, op, algorithm, options] = /^([^/]*)\/([^:]*):?(.*)$/.exec(plan) ?? [null, "", plan, ""];
-  return {op, algorithm, options: options.split(",").map((option) => option.replace(/^(chunk_bytes|levels)=/, "").replace(/^chain_size=/, "k ")).join(", ")};
+  return {op, algorithm, options: options.split(",").map((option) => option.replace(/^(chunk_bytes|levels)=/, "").replace(/^chain_size=/, "k ").replaceAll("binomial", "bin").replaceAll("chain", "ch")).join(", ")};
 }
 
 function tuningSection() {

@@ -1,0 +1,484 @@
+// `forescale tune collective`: the best plan by rank count and size, as a table, a map and a file
+// that a library loads.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "cli/catalogue.hpp"
+#include "cli/command.hpp"
+#include "cli/crossover_map.hpp"
+#include "cli/output_file.hpp"
+#include "cli/report/sha256.hpp"
+#include "cli/text.hpp"
+#include "cli/tune.hpp"
+#include "cli/version.hpp"
+#include "models/error.hpp"
+#include "models/options_text.hpp"
+#include "models/units.hpp"
+#include "studies/inputs.hpp"
+#include "studies/settings.hpp"
+#include "studies/tune_collective.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string platform;
+  std::string stack;
+  std::string op = "all-reduce";
+  std::string ranks;
+  std::string bytes = "4KiB..256MiB";
+  std::string resume;
+  std::string map;
+  std::string out;
+  std::vector<std::string> among;
+  std::string emit;
+  std::string library_version;
+  std::string settings_file;
+  double tolerance_percent = 1;
+  OutputOptions output;
+};
+
+std::vector<TuneQuestion> questions_of(const Options& options, const MachineScenarios& machine) {
+  const CollectiveOp op = parse_collective_op(options.op, "--op");
+  const int slots = machine.front().platform.slot_count();
+  const std::vector<std::int64_t> ranks = parse_integers(
+      options.ranks.empty() ? fmt::format("{}..{}", std::min(2, slots), slots) : options.ranks,
+      "--ranks");
+  check_ranks(machine.front().platform, ranks, "--ranks");
+  std::vector<TuneQuestion> questions;
+  for (const std::int64_t count : ranks) {
+    if (count < 2)
+      throw InputError({.source = "--ranks",
+                        .path = "",
+                        .value = std::to_string(count),
+                        .constraint = "must be >= 2: one rank has nobody to talk to"});
+    for (const Bytes size : parse_byte_list(options.bytes, "--bytes")) {
+      if (size.value < 4 || size.value % 4 != 0)
+        throw InputError({.source = "--bytes",
+                          .path = "",
+                          .value = std::to_string(size.value),
+                          .constraint = "must be whole FP32 elements of 4 bytes, at least one"});
+      questions.push_back({.op = op, .ranks = static_cast<int>(count), .bytes = size.value});
+    }
+  }
+  return questions;
+}
+
+std::string digest(const std::string& text) {
+  std::ostringstream content;
+  if (const std::ifstream file(text); file) content << file.rdbuf();
+  return content.str().empty() ? text : text + " sha256 " + sha256_hex(content.str());
+}
+
+// What an answer depends on beside its question: the first line of a --resume file.
+json circumstances(const Options& options) {
+  std::string offered_by = options.emit;
+  for (const std::string& name : options.among) offered_by += " " + name;
+  return {{"format", "forescale-tuned-1"},
+          {"forescale", kVersion},
+          {"platform", digest(options.platform)},
+          {"stack", digest(options.stack)},
+          {"offered_by", offered_by}};
+}
+
+std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
+  std::vector<TunedPoint> answered;
+  std::ifstream in(file);
+  if (!in) return answered;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const json text = json::parse(line, nullptr, false);
+    if (number == 1 && text != expected)
+      throw InputError({.source = file,
+                        .path = "line 1",
+                        .value = line,
+                        .constraint = "must be " + expected.dump() + ": choose another --resume"});
+    if (number == 1 || !text.is_object()) continue;  // a last line that was cut short
+    try {
+      answered.push_back(tuned_point(text));
+    } catch (const json::exception& error) {
+      throw InputError({.source = file,
+                        .path = fmt::format("line {}", number),
+                        .value = line.substr(0, 80),
+                        .constraint = error.what()});
+    }
+  }
+  return answered;
+}
+
+// Appends a line for each answer as it comes. Children write through the same open file.
+class KeptAnswers {
+ public:
+  KeptAnswers(const std::string& file, const json& about) : file_(file) {
+    if (file_.empty()) return;
+    const bool is_new = !std::filesystem::exists(file_);
+    append(is_new ? about.dump() + "\n" : "\n");  // ends a line that was cut short
+  }
+  void keep(const TunedPoint& point) const {
+    if (!file_.empty()) append(to_json(point).dump() + "\n");
+  }
+
+ private:
+  void append(const std::string& text) const {
+    std::ofstream out(file_, std::ios::app);
+    out << text;
+    if (!out.flush())
+      throw InputError({.source = "--resume",
+                        .path = "",
+                        .value = file_,
+                        .constraint = fmt::format("cannot be written: {}", std::strerror(errno))});
+  }
+  std::string file_;
+};
+
+// The library that settings are made for.
+struct Library {
+  const SettingsFormat* format = nullptr;  // null: none
+
+  explicit operator bool() const { return format != nullptr; }
+  // Of formats that take any plan every plan is offered.
+  OfferedPlans offered() const {
+    if (format == nullptr || format->algorithms == nullptr) return nullptr;
+    return [this](const TuneQuestion& question) {
+      std::vector<PlanChoice> plans;
+      std::set<std::string> texts;
+      for (const LibraryAlgorithm& algorithm : algorithms(question))
+        if (texts.insert(plan_text(algorithm.plan)).second) plans.push_back(algorithm.plan);
+      return plans;
+    };
+  }
+  TunedOf tuned_of() const {
+    return format->algorithms == nullptr ? TunedOf::kKnown : TunedOf::kOffered;
+  }
+  LibraryAlgorithm algorithm(const TuneQuestion& question, const std::string& plan) const {
+    if (format->algorithms == nullptr) return own_algorithm(parse_plan(plan, "--emit"));
+    for (const LibraryAlgorithm& one : algorithms(question))
+      if (plan_text(one.plan) == plan) return one;
+    FORESCALE_CHECK(false, "a plan that was offered is one of the library's: " + plan);
+  }
+
+ private:
+  std::vector<LibraryAlgorithm> algorithms(const TuneQuestion& question) const {
+    std::vector<LibraryAlgorithm> some;
+    for (const LibraryAlgorithm& one : format->algorithms(question.op)) {
+      const CollectiveQuestion asked{
+          .plan = one.plan, .ranks = question.ranks, .bytes = question.bytes};
+      if (one.refuse(question.ranks, question.bytes).empty() &&
+          (one.plan.collective->refuse == nullptr ||
+           one.plan.collective->refuse(asked.call()).empty()))
+        some.push_back(one);
+    }
+    return some;
+  }
+};
+
+bool is_among(const PlanChoice& plan, const OptionsText& wanted) {
+  if (plan.collective->algorithm != wanted.name()) return false;
+  const std::map<std::string, std::string> has =
+      OptionsText::parse(plan_text(plan), "--among").values();
+  return std::all_of(wanted.values().begin(), wanted.values().end(), [&](const auto& option) {
+    const auto found = has.find(option.first);
+    return found != has.end() && found->second == option.second;
+  });
+}
+
+// The candidates that --among names.
+OfferedPlans among(const std::vector<OptionsText>& wanted) {
+  return [wanted](const TuneQuestion& question) {
+    std::vector<PlanChoice> plans = tune_candidates(question);
+    std::erase_if(plans, [&](const PlanChoice& plan) {
+      return std::none_of(wanted.begin(), wanted.end(),
+                          [&](const OptionsText& one) { return is_among(plan, one); });
+    });
+    return plans;
+  };
+}
+
+std::vector<OptionsText> read_among(const Options& options) {
+  std::vector<OptionsText> wanted;
+  const CollectiveOp op = parse_collective_op(options.op, "--op");
+  for (const std::string& text : options.among) {
+    wanted.push_back(OptionsText::parse(text, "--among"));
+    find_collective(op, wanted.back().name(), "--among");
+    wanted.back().allow_only({"chunk_bytes", "chain_size", "levels"});
+  }
+  return wanted;
+}
+
+Library library_of(const Options& options) {
+  if (options.emit.empty()) {
+    for (const auto& [option, value] : {std::pair("--settings", options.settings_file),
+                                        std::pair("--library-version", options.library_version)})
+      if (!value.empty())
+        throw InputError({.source = option,
+                          .path = "",
+                          .value = value,
+                          .constraint = "says how to --emit: give that too"});
+    return {};
+  }
+  return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit")};
+}
+
+int nodes_of(const Platform& platform, int ranks) {
+  std::set<int> nodes;
+  for (int rank = 0; rank < ranks; ++rank)
+    nodes.insert(
+        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
+  return static_cast<int>(nodes.size());
+}
+
+TunedSettings settings_of(const Options& options, const Library& library,
+                          const std::vector<TunedPoint>& points, const Platform& platform) {
+  TunedSettings settings;
+  for (const TunedRegion& region :
+       tuned_regions(points, library.tuned_of(), options.tolerance_percent / 100))
+    settings.regions.push_back(
+        {.op = region.op,
+         .ranks = region.ranks,
+         .nodes = nodes_of(platform, region.ranks),
+         .from_bytes = region.from_bytes,
+         .to_bytes = region.to_bytes,
+         .chosen = library.algorithm(
+             {.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes}, region.plan)});
+  settings.provenance = {{"forescale", kVersion},
+                         {"platform", digest(options.platform)},
+                         {"stack", options.stack.empty() ? "default" : digest(options.stack)}};
+  return settings;
+}
+
+// Before the search: what the file cannot say, and a version that is not known.
+void check_library(const Options& options, const Library& library,
+                   const std::vector<TuneQuestion>& questions) {
+  TunedSettings settings;
+  for (const TuneQuestion& question : questions) {
+    if (!settings.regions.empty()) break;
+    const OfferedPlans offered = library.offered();
+    const std::vector<PlanChoice> plans = offered ? offered(question) : tune_candidates(question);
+    if (!plans.empty())
+      settings.regions.push_back({.op = question.op,
+                                  .ranks = question.ranks,
+                                  .chosen = library.algorithm(question, plan_text(plans.front()))});
+  }
+  emit_settings(*library.format, settings, options.library_version);
+}
+
+json to_json(const std::vector<TunedRegion>& regions) {
+  json rows = json::array();
+  for (const TunedRegion& region : regions) {
+    rows.push_back({{"op", name_of(region.op)},
+                    {"ranks", region.ranks},
+                    {"from_bytes", region.from_bytes},
+                    {"plan", region.plan},
+                    {"loss_max", region.loss_max}});
+    if (region.to_bytes != std::numeric_limits<std::int64_t>::max())
+      rows.back()["to_bytes"] = region.to_bytes;
+  }
+  return rows;
+}
+
+json to_json(const Options& options, const std::vector<TunedPoint>& points) {
+  json document = circumstances(options);
+  document["title"] = fmt::format("{} on {}", options.op, options.platform);
+  document["tolerance"] = options.tolerance_percent / 100;
+  document["points"] = json::array();
+  for (const TunedPoint& point : points) document["points"].push_back(to_json(point));
+  const double tolerance = options.tolerance_percent / 100;
+  document["regions"] = to_json(tuned_regions(points, TunedOf::kKnown, tolerance));
+  document["offered_regions"] = to_json(tuned_regions(points, TunedOf::kOffered, tolerance));
+  return document;
+}
+
+std::string over(const TunedChoice& choice, const TunedPlan& other) {
+  return fmt::format("+{:.1f} %{}", 100 * choice.margin(other), choice.is_tie(other) ? " tie" : "");
+}
+
+std::string range_text(const TimeRange& time) {
+  return time.low_s == time.high_s
+             ? ""
+             : fmt::format("{} .. {}", to_text(Seconds{time.low_s}), to_text(Seconds{time.high_s}));
+}
+
+void print_points(const std::vector<TunedPoint>& points, bool is_offered) {
+  std::vector<std::string> heads{"ranks", "size",    "<best",           "time",   "range",
+                                 "<next", "over it", "stack's default", "over it"};
+  if (is_offered) heads.insert(heads.end(), {"<best offered", "lost"});
+  Table table(heads);
+  for (const TunedPoint& point : points) {
+    const TunedChoice& known = point.known;
+    std::vector<std::string> cells{
+        std::to_string(point.question.ranks),
+        to_text(Bytes{point.question.bytes}),
+        known.best.plan,
+        to_text(Seconds{known.best.time.time_s}),
+        range_text(known.best.time),
+        known.next ? known.next->plan : "-",
+        known.next ? over(known, *known.next) : "-",
+        point.stack_default ? to_text(Seconds{point.stack_default->time.time_s}) : "-",
+        point.stack_default ? over(known, *point.stack_default) : "-"};
+    if (is_offered) {
+      cells.push_back(point.offered ? point.offered->best.plan : "-");
+      cells.push_back(point.offered ? over(known, point.offered->best) : "-");
+    }
+    table.add(cells);
+  }
+  fmt::print("{}", table.text());
+}
+
+void print_regions(const std::vector<TunedRegion>& regions, const std::string& title) {
+  Table table({"ranks", "from", "up to", fmt::format("<{}", title), "lost at most"});
+  for (const TunedRegion& region : regions)
+    table.add({std::to_string(region.ranks), to_text(Bytes{region.from_bytes}),
+               region.to_bytes == std::numeric_limits<std::int64_t>::max()
+                   ? "any"
+                   : to_text(Bytes{region.to_bytes}),
+               region.plan, fmt::format("{:.1f} %", 100 * region.loss_max)});
+  fmt::print("\n{}", table.text());
+}
+
+void print(const Options& options, const Library& library, const std::vector<TunedPoint>& points) {
+  const bool is_offered = std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
+    return point.offered.has_value();
+  });
+  const double tolerance = options.tolerance_percent / 100;
+  int candidates = 0;
+  int simulated = 0;
+  for (const TunedPoint& point : points) {
+    candidates += point.candidates;
+    simulated += point.simulated;
+  }
+  print_points(points, is_offered);
+  print_regions(tuned_regions(points, TunedOf::kKnown, tolerance), "plan");
+  if (is_offered)
+    print_regions(
+        tuned_regions(points, TunedOf::kOffered, tolerance),
+        library ? "plan that " + library.format->library + " has" : "plan among those named");
+  fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
+             simulated);
+}
+
+void print_csv(const std::vector<TunedPoint>& points) {
+  fmt::print(
+      "{}", csv_line({"op", "ranks", "bytes", "best", "time_s", "low_s", "high_s", "next", "next_s",
+                      "default_s", "offered", "offered_s", "candidates", "simulated"}));
+  for (const TunedPoint& point : points) {
+    const auto seconds = [](const std::optional<TunedPlan>& plan) {
+      return plan ? fmt::format("{}", plan->time.time_s) : std::string();
+    };
+    const TunedPlan& best = point.known.best;
+    const std::optional<TunedPlan> offered =
+        point.offered ? std::optional(point.offered->best) : std::nullopt;
+    fmt::print(
+        "{}",
+        csv_line({name_of(point.question.op), std::to_string(point.question.ranks),
+                  std::to_string(point.question.bytes), best.plan,
+                  fmt::format("{}", best.time.time_s), fmt::format("{}", best.time.low_s),
+                  fmt::format("{}", best.time.high_s),
+                  point.known.next ? point.known.next->plan : "", seconds(point.known.next),
+                  seconds(point.stack_default), offered ? offered->plan : "", seconds(offered),
+                  std::to_string(point.candidates), std::to_string(point.simulated)}));
+  }
+}
+
+std::string settings_file(const Options& options, const Library& library) {
+  return options.settings_file.empty() ? library.format->file_name : options.settings_file;
+}
+
+void run(const Options& options) {
+  const Library library = library_of(options);
+  const std::vector<OptionsText> wanted = read_among(options);
+  const MachineScenarios machine = load_machine(options.platform, options.stack);
+  const Platform& platform = machine.front().platform;
+  const std::vector<TuneQuestion> questions = questions_of(options, machine);
+  if (library) {
+    check_library(options, library, questions);
+    check_writable(settings_file(options, library), "--settings");
+  }
+  check_writable(options.map, "--map");
+  check_writable(options.out, "--out");
+  check_writable(options.resume, "--resume");
+  const json about = circumstances(options);
+  const std::vector<TunedPoint> answered =
+      options.resume.empty() ? std::vector<TunedPoint>() : read_answered(options.resume, about);
+  const KeptAnswers kept(options.resume, about);
+  const std::vector<TunedPoint> points =
+      tune_collective(questions, machine, wanted.empty() ? library.offered() : among(wanted),
+                      answered, [&](const TunedPoint& point) { kept.keep(point); });
+  json document = to_json(options, points);
+  if (library) {
+    const std::string file = settings_file(options, library);
+    const TunedSettings settings = settings_of(options, library, points, platform);
+    write_file(file, emit_settings(*library.format, settings, options.library_version),
+               "--settings");
+    document["settings"] = {{"file", file}, {"how_to_load", library.format->how_to_load(file)}};
+  }
+  if (!options.out.empty()) write_json(options.out, document, "--out");
+  if (!options.map.empty())
+    write_file(options.map, crossover_map(points, document["title"]), "--map");
+  if (options.output.json) {
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_csv(points);
+  } else {
+    print(options, library, points);
+    if (library)
+      fmt::print("\nwritten: {}; to load it:\n{}", document["settings"]["file"].get<std::string>(),
+                 document["settings"]["how_to_load"].get<std::string>());
+  }
+}
+
+void add(CLI::App& tune) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_verb(
+      tune,
+      {.name = "collective",
+       .summary = "The best plan by rank count and size, simulated; settings for real libraries",
+       .examples = {
+           "tune collective --platform kesch --op reduce --ranks 160 --map map.svg",
+           "tune collective --platform mine-platform.json --stack mine-stack.json --ranks 2..8 \\\n"
+           "    --bytes 64KiB..16MiB --resume tuned.jsonl --emit openmpi-rules",
+           "tune collective --platform dgx-h100:nodes=4 --emit nccl-tuner --settings tuner.csv"}});
+  command->add_option("--platform", options->platform, "Preset, file or generator")->required();
+  command->add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
+  command->add_option("--op", options->op, "Operation (default all-reduce)");
+  command->add_option("--ranks", options->ranks,
+                      "Rank counts: 2,4,8 or 2..160, doubling (default: all slots)");
+  command->add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
+  command
+      ->add_option("--tolerance", options->tolerance_percent,
+                   "A region goes on where its plan is within so many percent (default 1)")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--resume", options->resume,
+                      "Keep answers here as they come, and go on from what is there");
+  command->add_option("--map", options->map, "Draw the crossover map to this SVG file");
+  command->add_option("-o,--out", options->out, "Write points and regions as JSON");
+  CLI::Option* among =
+      command
+          ->add_option("--among", options->among,
+                       "Also the best of these alone, and what that loses: chain,cb:chain_size=8")
+          ->delimiter(',');
+  command
+      ->add_option("--emit", options->emit,
+                   fmt::format("Settings for a library, with algorithms that it has: {}",
+                               fmt::join(Registry<SettingsFormat>::names(), ", ")))
+      ->excludes(among);
+  command->add_option("--settings", options->settings_file,
+                      "File of --emit (default: the format's usual name, here)");
+  command->add_option("--library-version", options->library_version,
+                      "Version of the library that loads it (default: the format's first)");
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<TuneCommand>::add({.name = "collective", .add = add});
+
+}  // namespace
+}  // namespace forescale

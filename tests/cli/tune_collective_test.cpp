@@ -1,0 +1,127 @@
+// `forescale tune collective` as a person runs it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kStar =
+    "tune collective --platform star:hosts=4,bandwidth=1GB/s,latency=5us ";
+
+TEST(TuneCollective, SaysTheBestTheNextAndTheRegions) {
+  const std::string out =
+      expect_answer(std::string(kStar) + "--ranks 2..4 --bytes 4KiB,4MiB",
+                    {"best", "next", "over it", "all-reduce/", "up to", "any", "simulated"})
+          .out;
+  EXPECT_EQ(out.find("best offered"), std::string::npos);
+}
+
+TEST(TuneCollective, IsTheSameEveryTime) {
+  const std::string command = std::string(kStar) + "--ranks 3,4 --bytes 64KiB --op reduce --json";
+  EXPECT_EQ(expect_answer(command).out, expect_answer(command).out);
+}
+
+TEST(TuneCollective, MapAndReportShowEveryPoint) {
+  const Workshop workshop;
+  const std::string tuned = workshop.path("tuned.json");
+  const std::string map = workshop.path("map.svg");
+  const std::string page = workshop.path("report.html");
+  expect_answer(std::string(kStar) + "--ranks 2,4 --bytes 4KiB..64KiB --map " + map + " --out " +
+                tuned);
+  const std::string svg = text_of(map);
+  size_t cells = 0;
+  for (size_t at = svg.find("<title>"); at != std::string::npos; at = svg.find("<title>", at + 1))
+    ++cells;
+  EXPECT_EQ(cells, 2U * 5);
+  expect_answer("report " + tuned + " -o " + page, {"1 tuning"});
+  EXPECT_NE(text_of(page).find("forescale-tuned-1"), std::string::npos);
+}
+
+TEST(TuneCollective, ReportRefusesATuningThatIsNone) {
+  const Workshop workshop;
+  const std::string file = workshop.file(
+      "t.json", R"({"format": "forescale-tuned-1", "points": [{"op": "reduce", "ranks": 4}]})");
+  expect_refused("report " + file + " -o " + workshop.path("r.html"),
+                 {"t.json", "/points/0", "bytes"});
+}
+
+// As if killed while a line was written: what is whole is kept, the rest asked again.
+TEST(TuneCollective, GoesOnFromWhatItKept) {
+  const Workshop workshop;
+  const std::string kept = workshop.path("kept.jsonl");
+  const std::string command =
+      std::string(kStar) + "--ranks 2..4 --bytes 4KiB,1MiB --json --resume " + kept;
+  const json whole = expect_answer(command).json();
+  std::string text = text_of(kept);
+  ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4);
+  const size_t third = text.find('\n', text.find('\n') + 1) + 1;
+  workshop.file("kept.jsonl", text.substr(0, third + 40));
+  EXPECT_EQ(expect_answer(command).json(), whole);
+  // What it keeps is taken: a point with a time of its own is not simulated.
+  std::string changed = text_of(kept);
+  const size_t at = changed.find("\"time_s\":") + 9;
+  changed.replace(at, changed.find_first_of(",}", at) - at, "123.0");
+  workshop.file("kept.jsonl", changed);
+  EXPECT_NE(expect_answer(command).out.find("123.0"), std::string::npos);
+}
+
+TEST(TuneCollective, KeptAnswersOfAnotherPlatformAreRefused) {
+  const Workshop workshop;
+  const std::string kept = workshop.path("kept.jsonl");
+  expect_answer(std::string(kStar) + "--ranks 2 --bytes 4KiB --resume " + kept);
+  const std::string before = text_of(kept);
+  expect_refused(
+      "tune collective --platform star:hosts=4,bandwidth=2GB/s,latency=5us --ranks 2 --bytes 4KiB "
+      "--resume " +
+          kept,
+      {"kept.jsonl", "line 1", "choose another --resume"});
+  EXPECT_EQ(text_of(kept), before);
+}
+
+TEST(TuneCollective, OffersALibraryOnlyWhatItHas) {
+  const Workshop workshop;
+  const std::string rules = workshop.path("rules.conf");
+  const Outcome answer = expect_answer(std::string(kStar) + "--ranks 4 --bytes 4KiB..1MiB --json " +
+                                       "--emit openmpi-rules --settings " + rules);
+  for (const json& point : answer.json()["points"]) {
+    const std::string plan = point["offered"]["best"]["plan"];
+    EXPECT_EQ(plan.rfind("all-reduce/", 0), 0U);
+    EXPECT_GE(point["offered"]["loss"].get<double>(), 0);
+  }
+  const std::string text = text_of(rules);
+  EXPECT_NE(text.find("star:hosts=4"), std::string::npos);
+  EXPECT_EQ(answer.json()["settings"]["file"], rules);
+}
+
+TEST(TuneCollective, ATableForPeopleTakesAnyPlan) {
+  const Workshop workshop;
+  const std::string table = workshop.path("t.csv");
+  const json points = expect_answer(std::string(kStar) +
+                                    "--op reduce --ranks 4 --bytes 1MiB --json --emit csv "
+                                    "--settings " +
+                                    table)
+                          .json()["points"];
+  EXPECT_NE(text_of(table).find(points[0]["known"]["best"]["plan"]), std::string::npos);
+}
+
+TEST(TuneCollective, BadInputIsRefusedBeforeTheSearch) {
+  const std::string star(kStar);
+  expect_refused(star + "--ranks 1", {"--ranks", "must be >= 2"});
+  expect_refused(star + "--ranks 5", {"--ranks", "5"});
+  expect_refused(star + "--bytes 6B", {"--bytes", "whole FP32 elements"});
+  expect_refused(star + "--op all-reduces", {"--op", "did you mean \"all-reduce\""});
+  expect_refused(star + "--emit openmp-rules", {"--emit", "did you mean \"openmpi-rules\""});
+  expect_refused(star + "--emit openmpi-rules --library-version 9.9",
+                 {"--library-version", "9.9", "4.1"});
+  expect_refused(star + "--settings x.conf", {"--settings", "--emit"});
+  expect_refused(star + "--map /nowhere/map.svg", {"--map", "cannot be written"});
+  expect_refused(star + "--op gather --emit openmpi-rules", {"--emit", "openmpi-rules"});
+}
+
+}  // namespace
+}  // namespace forescale::testing

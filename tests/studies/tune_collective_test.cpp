@@ -1,0 +1,212 @@
+// The search for the best plan against an exhaustive one, and the regions that are made of answers.
+#include "studies/tune_collective.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::Le;
+using ::testing::SizeIs;
+
+constexpr double kMs = 1e-3;
+
+const std::vector<CollectiveOp>& all_ops() {
+  static const std::vector<CollectiveOp> ops = [] {
+    std::vector<CollectiveOp> found;
+    for (const Collective* collective : all_collectives())
+      if (std::find(found.begin(), found.end(), collective->op) == found.end())
+        found.push_back(collective->op);
+    return found;
+  }();
+  return ops;
+}
+
+class Tuned : public ::testing::TestWithParam<CollectiveOp> {};
+INSTANTIATE_TEST_SUITE_P(EveryOperation, Tuned, ::testing::ValuesIn(all_ops()),
+                         [](const auto& one) {
+                           std::string name = name_of(one.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// What serves 6 or 8 ranks is tried on one of them.
+TEST_P(Tuned, EveryRegisteredAlgorithmIsACandidate) {
+  std::set<std::string> tried;
+  for (const int ranks : {6, 8})
+    for (const PlanChoice& plan :
+         tune_candidates({.op = GetParam(), .ranks = ranks, .bytes = 1 << 20}))
+      tried.insert(plan.collective->algorithm);
+  for (const Collective* collective : all_collectives())
+    if (collective->op == GetParam()) {
+      EXPECT_EQ(tried.count(collective->algorithm), 1U) << collective->algorithm;
+    }
+}
+
+TEST_P(Tuned, CandidatesDifferAndHaveFewChunks) {
+  const std::int64_t bytes = std::int64_t{256} << 20;
+  std::set<std::string> seen;
+  for (const PlanChoice& plan : tune_candidates({.op = GetParam(), .ranks = 8, .bytes = bytes})) {
+    EXPECT_TRUE(seen.insert(plan_text(plan)).second) << plan_text(plan);
+    if (plan.options.chunk_bytes > 0) {
+      EXPECT_THAT(bytes / plan.options.chunk_bytes, Le(kChunks_max)) << plan_text(plan);
+    }
+  }
+}
+
+// Nodes of 8 GPUs that share a NIC mis-rank without contention; slow hosts and bursts have no
+// closed form.
+TEST_P(Tuned, IsTheBestOfAllCandidatesSimulated) {
+  for (const auto& [platform, stack] : {std::pair("star:hosts=6,bandwidth=1GB/s,latency=5us", ""),
+                                        std::pair("kesch", "mvapich2-gdr")})
+    for (const std::int64_t bytes : {4096L, 1L << 20}) {
+      const MachineScenarios machine = {load_machine(platform, stack).front()};
+      const TuneQuestion question{.op = GetParam(), .ranks = 6, .bytes = bytes};
+      SCOPED_TRACE(std::string(platform) + ", " + std::to_string(bytes));
+      const std::vector<TunedPoint> tuned =
+          tune_collective({question}, machine, nullptr, {}, [](const TunedPoint&) {});
+      ASSERT_THAT(tuned, SizeIs(1));
+      const TunedChoice& known = tuned.front().known;
+
+      std::vector<CollectiveQuestion> asked;
+      for (const PlanChoice& plan : tune_candidates(question))
+        asked.push_back({.plan = plan, .ranks = question.ranks, .bytes = bytes});
+      const std::vector<TimeRange> times = predict_collectives(asked, machine);
+      const std::string best_algorithm = parse_plan(known.best.plan, "plan").collective->algorithm;
+      double best_s = INFINITY;
+      double next_s = INFINITY;
+      for (size_t i = 0; i < asked.size(); ++i) {
+        best_s = std::min(best_s, times[i].time_s);
+        if (asked[i].plan.collective->algorithm != best_algorithm)
+          next_s = std::min(next_s, times[i].time_s);
+      }
+      EXPECT_EQ(known.best.time.time_s, best_s) << known.best.plan;
+      if (known.next)
+        EXPECT_EQ(known.next->time.time_s, next_s) << known.next->plan;
+      else
+        EXPECT_EQ(next_s, INFINITY);
+      EXPECT_EQ(tuned.front().candidates, static_cast<int>(asked.size()));
+      EXPECT_THAT(tuned.front().simulated, Le(tuned.front().candidates));
+    }
+}
+
+const TuneQuestion kQuestion{.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = 65536};
+
+TEST(TuneCollective, WhatALibraryLacksIsNotOfferedForIt) {
+  const MachineScenarios machine = load_machine("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
+  const OfferedPlans offered = [](const TuneQuestion&) {
+    return std::vector{parse_plan("all-reduce/ring", "plan"),
+                       parse_plan("all-reduce/recursive-doubling", "plan")};
+  };
+  const std::vector<TunedPoint> points =
+      tune_collective({kQuestion}, machine, offered, {}, [](const TunedPoint&) {});
+  ASSERT_TRUE(points.front().offered);
+  EXPECT_THAT(points.front().offered->best.plan,
+              ::testing::AnyOf("all-reduce/ring", "all-reduce/recursive-doubling"));
+  EXPECT_GE(points.front().known.margin(points.front().offered->best), 0);
+}
+
+TEST(TuneCollective, WhatIsAnsweredIsNotAskedAgain) {
+  const MachineScenarios machine = load_machine("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
+  TunedPoint answered{.question = kQuestion};
+  answered.known.best = {.plan = "all-reduce/ring", .time = {1, 1, 1}};
+  const TuneQuestion other{.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = 4096};
+  const std::vector<TunedPoint> points =
+      tune_collective({kQuestion, other}, machine, nullptr, {answered}, [](const TunedPoint&) {});
+  EXPECT_EQ(points.at(0).known.best.time.time_s, 1);
+  EXPECT_EQ(points.at(1).question, other);
+  EXPECT_LT(points.at(1).known.best.time.time_s, 1);
+}
+
+TEST(TunedPoint, ReadsWhatItWrites) {
+  TunedPoint point{.question = kQuestion, .candidates = 9, .simulated = 4};
+  point.known.best = {.plan = "all-reduce/ring", .time = {2, 1, 3}};
+  point.known.next = {.plan = "all-reduce/reduce-broadcast", .time = {4, 3.5, 5}};
+  point.known.near = {{"all-reduce/ring", 2}, {"all-reduce/x", 2.1}};
+  point.offered = point.known;
+  point.stack_default = {.plan = "", .time = {3, 3, 3}};
+  const nlohmann::json text = to_json(point);
+  EXPECT_EQ(to_json(tuned_point(text)), text);
+  EXPECT_EQ(text["known"]["next"]["margin"], 1.0);
+  EXPECT_EQ(text["default"]["margin"], 0.5);
+  EXPECT_EQ(text["offered"]["loss"], 0.0);
+}
+
+TEST(TunedChoice, ATieIsWhatUncertainNumbersCanTurnRound) {
+  const TunedChoice choice{.best = {.plan = "a", .time = {10, 9, 12}}};
+  EXPECT_FALSE(choice.is_tie({.plan = "b", .time = {13, 12.5, 14}}));
+  EXPECT_TRUE(choice.is_tie({.plan = "b", .time = {10, 9, 12}}));     // as fast
+  EXPECT_TRUE(choice.is_tie({.plan = "b", .time = {13, 8.5, 14}}));   // faster at its fast end
+  EXPECT_TRUE(choice.is_tie({.plan = "b", .time = {10.5, 10, 11}}));  // faster at the slow ends
+}
+
+TunedPoint point_of(int ranks, std::int64_t bytes, const std::map<std::string, double>& times_ms) {
+  TunedPoint point{.question = {.op = CollectiveOp::kAllReduce, .ranks = ranks, .bytes = bytes}};
+  const auto best =
+      std::min_element(times_ms.begin(), times_ms.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const double time_s = best->second * kMs;
+  point.known.best = {.plan = best->first, .time = {time_s, time_s, time_s}};
+  for (const auto& [plan, time_ms] : times_ms) point.known.near[plan] = time_ms * kMs;
+  return point;
+}
+
+TEST(TunedRegions, EndHalfwayByRatioBetweenTwoSizes) {
+  const std::vector<TunedRegion> regions = tuned_regions(
+      {point_of(4, 1 << 10, {{"a", 1}}), point_of(4, 1 << 14, {{"b", 1}})}, TunedOf::kKnown, 0);
+  ASSERT_THAT(regions, SizeIs(2));
+  EXPECT_EQ(regions[0].from_bytes, 0);
+  EXPECT_EQ(regions[0].to_bytes, 1 << 12);
+  EXPECT_EQ(regions[1].from_bytes, (1 << 12) + 1);
+  EXPECT_EQ(regions[1].to_bytes, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(regions[1].asked_bytes, 1 << 14);
+}
+
+TEST(TunedRegions, GoOnWhereTheirPlanLosesLittle) {
+  const std::vector<TunedPoint> points{point_of(4, 1024, {{"a", 1}, {"b", 2}}),
+                                       point_of(4, 2048, {{"a", 1.02}, {"b", 1}}),
+                                       point_of(4, 4096, {{"a", 1.5}, {"b", 1}})};
+  const std::vector<TunedRegion> strict = tuned_regions(points, TunedOf::kKnown, 0.01);
+  ASSERT_THAT(strict, SizeIs(2));
+  EXPECT_EQ(strict[0].to_bytes, 1448);  // sqrt(1024 * 2048)
+  const std::vector<TunedRegion> lenient = tuned_regions(points, TunedOf::kKnown, 0.03);
+  ASSERT_THAT(lenient, SizeIs(2));
+  EXPECT_EQ(lenient[0].to_bytes, 2896);  // sqrt(2048 * 4096)
+  EXPECT_NEAR(lenient[0].loss_max, 0.02, 1e-9);
+  EXPECT_EQ(lenient[1].plan, "b");
+}
+
+TEST(TunedRegions, AreThoseOfEachRankCount) {
+  const std::vector<TunedRegion> regions = tuned_regions(
+      {point_of(8, 1024, {{"a", 1}}), point_of(4, 2048, {{"a", 1}}), point_of(4, 1024, {{"a", 1}})},
+      TunedOf::kKnown, 0);
+  ASSERT_THAT(regions, SizeIs(2));
+  EXPECT_EQ(regions[0].ranks, 4);
+  EXPECT_EQ(regions[1].ranks, 8);
+  for (const TunedRegion& region : regions) {
+    EXPECT_EQ(region.from_bytes, 0);
+    EXPECT_EQ(region.to_bytes, std::numeric_limits<std::int64_t>::max());
+  }
+}
+
+// A library that has nothing for a size is left to itself there.
+TEST(TunedRegions, LeaveOutWhatALibraryDoesNotOffer) {
+  std::vector<TunedPoint> points{point_of(4, 1 << 10, {{"a", 1}}), point_of(4, 1 << 12, {{"a", 1}}),
+                                 point_of(4, 1 << 14, {{"a", 1}})};
+  points[0].offered = points[0].known;
+  points[2].offered = points[2].known;
+  const std::vector<TunedRegion> regions = tuned_regions(points, TunedOf::kOffered, 0);
+  ASSERT_THAT(regions, SizeIs(2));
+  EXPECT_EQ(regions[0].to_bytes, 1 << 11);
+  EXPECT_EQ(regions[1].from_bytes, (1 << 13) + 1);
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,112 @@
+// Settings of schedules: the search against all that there is, and what it may not do.
+#include "studies/tune_schedule.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/error.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+ScheduleTuneText text_of(const std::string& schedule, const std::string& gpus) {
+  ScheduleTuneText text;
+  text.prediction.platform = "kesch";
+  text.prediction.stack = "mvapich2-gdr";
+  text.prediction.schedule = schedule;
+  text.prediction.model = "alexnet";
+  text.prediction.batch = "64";
+  text.prediction.gpus = gpus;
+  text.prediction.range = false;
+  return text;
+}
+
+double predicted_s(PredictionText text, const std::map<std::string, std::string>& options) {
+  text.options = options;
+  return run_prediction(text).rows.front().point.iteration_s;
+}
+
+TEST(TuneSchedule, FindsTheBestOfAGridOfTwoSettings) {
+  ScheduleTuneText text = text_of("ddp", "4");
+  text.only = {"bucket_bytes", "gradient_as_bucket_view"};
+  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  double best_s = INFINITY;
+  for (const char* bucket :
+       {"1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "25MiB", "32MiB", "64MiB", "128MiB", "256MiB"})
+    for (const char* view : {"true", "false"})
+      best_s = std::min(best_s, predicted_s(text.prediction, {{"bucket_bytes", bucket},
+                                                              {"gradient_as_bucket_view", view}}));
+  EXPECT_DOUBLE_EQ(row.after.time_s, best_s);
+  EXPECT_DOUBLE_EQ(row.before.time_s, predicted_s(text.prediction, {}));
+  EXPECT_EQ(row.begun.at("bucket_bytes"), "25 MiB");
+}
+
+TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
+  for (const char* schedule : {"horovod", "mxnet-concum", "sc-obr"}) {
+    const ScheduleTuning tuning = tune_schedule(text_of(schedule, "4"));
+    ASSERT_THAT(tuning.rows, SizeIs(1));
+    const TunedSchedule& row = tuning.rows.front();
+    EXPECT_GE(row.speedup(), 1);
+    for (const SettingEffect& effect : row.effects) {
+      if (effect.failure.empty()) {
+        EXPECT_GE(effect.iteration_s, row.after.time_s) << effect.setting << " " << effect.value;
+      }
+      if (effect.is_chosen) {
+        EXPECT_EQ(effect.iteration_s, row.after.time_s);
+      }
+    }
+  }
+}
+
+// A schedule's plan is what the simulator runs: sc-obr waits for its reduces.
+TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
+  ScheduleTuneText text = text_of("sc-obr", "8");
+  text.only = {"reduce-plan"};
+  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  EXPECT_EQ(row.begun.at("reduce-plan"), "the stack's rules");
+  EXPECT_GT(std::count_if(
+                row.effects.begin(), row.effects.end(),
+                [](const SettingEffect& effect) { return effect.value.starts_with("reduce/"); }),
+            1);
+}
+
+TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
+  ScheduleTuneText text = text_of("parameter-server", "160");
+  text.prediction.options = {{"own_hosts", "true"}};
+  text.prediction.batch = "320";
+  text.prediction.gpus = "144";  // of 160: one node is left
+  text.only = {"servers"};
+  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  const auto failed =
+      std::find_if(row.effects.begin(), row.effects.end(),
+                   [](const SettingEffect& effect) { return !effect.failure.empty(); });
+  ASSERT_NE(failed, row.effects.end());
+  EXPECT_FALSE(failed->is_chosen);
+}
+
+std::string refusal(const ScheduleTuneText& text) {
+  try {
+    tune_schedule(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(TuneSchedule, RefusesWhatIsNoSetting) {
+  ScheduleTuneText text = text_of("ddp", "2");
+  text.only = {"bucket_byte"};
+  EXPECT_THAT(refusal(text), HasSubstr("did you mean \"bucket_bytes\""));
+  text.only = {"bucket_bytes"};
+  text.prediction.batch = "100000";
+  EXPECT_THAT(refusal(text), HasSubstr("does not fit"));
+}
+
+}  // namespace
+}  // namespace forescale
