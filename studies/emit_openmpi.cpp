@@ -1,4 +1,4 @@
-// Open MPI: a file of dynamic rules (settings_openmpi.hpp). Rank counts and sizes that were not
+// Open MPI: a file of dynamic rules (openmpi_rules.hpp). Rank counts and sizes that were not
 // tuned are left to the library: algorithm 0.
 #include <fmt/format.h>
 

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "models/data_files.hpp"
 #include "models/error.hpp"
+#include "studies/mpich_condition.hpp"
 
 namespace forescale {
 namespace {
@@ -96,82 +95,17 @@ std::string text_of_file(const std::string& file) {
   return text.str();
 }
 
-// A call, as conditions ask about it: FP32, a built-in sum, ranks that have a node each.
-struct Call {
-  CollectiveOp op;
-  int ranks;
-  std::int64_t bytes;
-};
-
-bool is_power_of_two(int ranks) { return std::has_single_bit(static_cast<unsigned>(ranks)); }
-
-std::optional<std::int64_t> number_in(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// "comm_size<=8" of "comm_size" and 8; nothing when the condition is about something else.
-std::optional<bool> compared(const std::string& condition, const std::string& name,
-                             std::int64_t value) {
-  if (!condition.starts_with(name)) return std::nullopt;
-  const std::string rest = condition.substr(name.size());
-  const bool is_inclusive = rest.starts_with("<=");
-  if (!is_inclusive && !rest.starts_with("<")) return std::nullopt;
-  const auto limit = number_in(rest.substr(is_inclusive ? 2 : 1));
-  if (!limit) return std::nullopt;
-  return is_inclusive ? value <= *limit : value < *limit;
-}
-
-std::int64_t count_of(const Call& call) {
-  const bool is_block =
-      call.op == CollectiveOp::kAllGather || call.op == CollectiveOp::kReduceScatter;
-  return call.bytes / 4 / (is_block ? call.ranks : 1);
-}
-
-std::int64_t total_size(const Call& call) {
-  const bool has_vector_each = call.op == CollectiveOp::kAllReduce ||
-                               call.op == CollectiveOp::kBroadcast ||
-                               call.op == CollectiveOp::kReduce;
-  return has_vector_each ? call.bytes * call.ranks : call.bytes;
-}
-
-// Whether a condition is met; nothing when MPICH does not know it.
-std::optional<bool> is_met(const std::string& condition, const Call& call) {
-  if (condition.ends_with("=any")) return true;
-  if (condition.starts_with("collective="))
-    return mpich_name(call.op) && condition == "collective=" + *mpich_name(call.op);
-  if (condition == "comm_type=intra") return true;
-  if (condition == "comm_type=inter") return false;
-  if (condition == "comm_size=pow2") return is_power_of_two(call.ranks);
-  if (condition == "comm_size=node_comm_size") return false;
-  if (condition == "comm_hierarchy=flat") return true;
-  if (condition.starts_with("comm_hierarchy=")) return false;
-  if (condition == "count<pow2")
-    return count_of(call) <
-           static_cast<std::int64_t>(std::bit_floor(static_cast<unsigned>(call.ranks)));
-  for (const char* yes :
-       {"is_commutative", "is_op_built_in", "is_block_regular", "is_node_consecutive"}) {
-    if (condition == std::string(yes) + "=yes") return true;
-    if (condition == std::string(yes) + "=no") return false;
-  }
-  for (const char* no : {"is_sendbuf_inplace", "is_multi_threaded"}) {
-    if (condition == std::string(no) + "=yes") return false;
-    if (condition == std::string(no) + "=no") return true;
-  }
-  for (const auto& [name, value] : {std::pair<const char*, std::int64_t>{"comm_size", call.ranks},
-                                    {"avg_msg_size", call.bytes},
-                                    {"total_msg_size", total_size(call)},
-                                    {"count", count_of(call)},
-                                    {"comm_avg_ppn", 1}})
-    if (const auto met = compared(condition, name, value)) return met;
-  return std::nullopt;
-}
-
 [[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& value,
                        const std::string& constraint) {
   throw InputError({.source = file, .path = path, .value = value, .constraint = constraint});
+}
+
+SelectionTree parsed(const std::string& text, const std::string& file) {
+  try {
+    return SelectionTree::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    fail(file, "", "", fmt::format("is no JSON: {}", error.what()));
+  }
 }
 
 std::string joined(const std::string& path, const std::string& key) { return path + "/" + key; }
@@ -182,14 +116,6 @@ std::string without_blanks(std::string key) {
   return key;
 }
 
-// Of these MPICH asks for another one behind them, to be tried where they are not met.
-bool is_threshold(const std::string& condition) {
-  return !condition.ends_with("=any") &&
-         (condition.starts_with("comm_size") || condition.starts_with("comm_avg_ppn") ||
-          condition.starts_with("avg_msg_size") || condition.starts_with("total_msg_size") ||
-          condition.starts_with("count"));
-}
-
 void check_tree(const SelectionTree& tree, const std::string& file, const std::string& path) {
   if (!tree.is_object() || tree.empty())
     fail(file, path, tree.dump(), "must be an object with conditions or an algorithm");
@@ -197,9 +123,9 @@ void check_tree(const SelectionTree& tree, const std::string& file, const std::s
   for (const auto& [key, subtree] : tree.items()) {
     const std::string condition = without_blanks(key);
     if (condition.starts_with(kAlgorithm)) return;
-    if (!is_met(condition, {.op = CollectiveOp::kAllReduce, .ranks = 2, .bytes = 8}))
+    if (!is_met_in_mpich(condition, {.op = CollectiveOp::kAllReduce, .ranks = 2, .bytes = 8}))
       fail(file, path, key, "is no condition that MPICH 4.0 knows");
-    if (key == last && is_threshold(condition))
+    if (key == last && is_mpich_threshold(condition))
       fail(file, path, key, "must be followed by another: MPICH would end the program");
     if (key != last && condition.ends_with("=any"))
       fail(file, path, key, "must be the last one: MPICH would end the program");
@@ -236,8 +162,10 @@ const SelectionTree* member(const SelectionTree& tree, const std::string& name) 
 }  // namespace
 
 const SelectionTree& mpich_default_tree() {
-  static const SelectionTree tree =
-      SelectionTree::parse(text_of_file(data_path("studies/settings/mpich-4.0-selection.json")));
+  static const SelectionTree tree = [] {
+    const std::string file = data_path("studies/settings/mpich-4.0-selection.json");
+    return parsed(text_of_file(file), file);
+  }();
   return tree;
 }
 
@@ -264,12 +192,7 @@ std::string mpich_size_key(CollectiveOp op) {
 }
 
 SelectionTree read_mpich_tree(const std::string& text, const std::string& file) {
-  SelectionTree tree;
-  try {
-    tree = SelectionTree::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    fail(file, "", "", fmt::format("is no JSON: {}", error.what()));
-  }
+  SelectionTree tree = parsed(text, file);
   check_tree(tree, file, "");
   for (const auto& [operation, subtree] : mpich_default_tree().items())
     if (member(tree, operation) == nullptr)
@@ -293,7 +216,7 @@ bool is_default_in_mpich(const SelectionTree& tree, CollectiveOp op) {
 
 std::string mpich_selected(const SelectionTree& tree, const std::string& file, CollectiveOp op,
                            int ranks, std::int64_t bytes) {
-  const Call call{.op = op, .ranks = ranks, .bytes = bytes};
+  const MpichCall call{.op = op, .ranks = ranks, .bytes = bytes};
   const SelectionTree* at = &tree;
   std::string path;
   for (;;) {
@@ -301,7 +224,7 @@ std::string mpich_selected(const SelectionTree& tree, const std::string& file, C
     for (const auto& [key, subtree] : at->items()) {
       const std::string condition = without_blanks(key);
       if (condition.starts_with(kAlgorithm)) return condition.substr(kAlgorithm.size());
-      if (!is_met(condition, call).value_or(false)) continue;
+      if (!is_met_in_mpich(condition, call).value_or(false)) continue;
       path = joined(path, key);
       next = &subtree;
       break;

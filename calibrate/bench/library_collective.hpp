@@ -11,8 +11,8 @@
 
 namespace forescale {
 
-// Why it cannot be called ("needs a multiple of 12 B on 3 ranks"), empty if it can: MPI's blocks are
-// of equal size.
+// Why it cannot be called ("needs a multiple of 12 B on 3 ranks"), empty if it can: MPI's blocks
+// are of equal size.
 std::string library_collective_refusal(CollectiveOp op, std::int64_t bytes, int ranks);
 
 // Both buffers have `bytes`, which mean what they mean in algorithms/collective.hpp;
