@@ -9,7 +9,7 @@ namespace forescale {
 namespace {
 
 // Ways to show or keep an answer, which is the sweep's business.
-constexpr const char* kOutputOptions[] = {"help", "json", "csv", "sources", "trace"};
+constexpr const char* kOutputOptions[] = {"help", "json", "csv", "sources", "trace", "record"};
 
 // Thrown when a line has been found good, before the command does its work: its callback, which
 // owns the variables behind its options, cannot be taken away.

@@ -25,6 +25,7 @@ std::vector<std::string> main_numbers(const std::string& command) {
             "simulator.bytes"};
   if (command == "predict")
     return {"gpus",
+            "fits",
             "iteration_s",
             "iteration_fast_s",
             "iteration_slow_s",

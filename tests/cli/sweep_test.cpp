@@ -162,7 +162,7 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   constexpr int kPoints = 2000;
-  constexpr int kMoreRows_max = 300;  // between two signals: five of them end before the points do
+  constexpr int kMoreRows_max = 200;  // between two signals: five of them end before the points do
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));

@@ -1,6 +1,8 @@
 #include "studies/sweep_run.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "sim/isolate.hpp"
 #include "studies/sweep_crew.hpp"
 #include "studies/sweep_worker.hpp"
 #include "tests/studies/sweep_studies.hpp"
@@ -138,10 +141,37 @@ TEST_F(SweepRunning, APointKilledFromOutsideRunsAgainNextTime) {
 
 TEST_F(SweepRunning, ASimulationHasOneCore) {
   const std::vector<SweepRow> rows = run([](const std::vector<std::string>&) {
-    fmt::print("{}", std::getenv("FORESCALE_CORES"));
+    fmt::print("{}", available_cores());
     return 0;
   });
   EXPECT_EQ(rows.at(0).answer, "1");
+}
+
+// Whatever a simulation has started goes with the sweep: its lock is free before it would have
+// ended.
+TEST_F(SweepRunning, NothingRunsOnWhenItIsKilled) {
+  const std::function<std::string()> long_task = [&] {
+    flock(open(folder_.file("lock").c_str(), O_CREAT | O_RDWR, 0600), LOCK_EX);
+    written(folder_, "running", "");
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    written(folder_, "survived", "");
+    return std::string();
+  };
+  const pid_t sweep = fork();
+  if (sweep == 0) {
+    run([&](const std::vector<std::string>&) {
+      run_isolated({long_task}, 1, [](std::size_t) {});
+      return 0;
+    });
+    _exit(0);
+  }
+  wait_for_files({"running"});
+  kill(sweep, SIGKILL);
+  EXPECT_EQ(exit_code_of(sweep), 128 + SIGKILL);
+  const int lock = open(folder_.file("lock").c_str(), O_RDWR);
+  EXPECT_EQ(flock(lock, LOCK_EX), 0);
+  close(lock);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("survived")));
 }
 
 // The master's own simulations wait until both workers have had a point.
