@@ -57,6 +57,8 @@ void add(CLI::App& app) {
   command->add_flag("--sources", options->sources, "List every number with its source");
   command->add_option("--trace", text.trace,
                       "Write a Chrome/Perfetto timeline of the largest count to this file");
+  command->add_option("--record", text.record,
+                      "Write what every rank of the largest count does, for `forescale replay`");
   add_output_options(*command, options->output);
   command->callback([options] { run(*options); });
 }

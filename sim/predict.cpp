@@ -174,7 +174,8 @@ TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
   return run;
 }
 
-PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline) {
+PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline,
+                              Program* record) {
   PredictionPoint point;
   point.gpus = gpus;
   const std::vector<std::int64_t> shares = batch_shares(inputs.batch, inputs.scaling, gpus);
@@ -202,7 +203,8 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
                          .noise = inputs.noise,
                          .data = &inputs.data,
                          .images_per_rank = images,
-                         .batches = inputs.iterations});
+                         .batches = inputs.iterations},
+                        record);
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
   point.root_s = by_name(outcome.attributions.front());

@@ -14,6 +14,7 @@
 #include "models/storage.hpp"
 #include "sim/session.hpp"
 #include "topologies/platform.hpp"
+#include "traces/program.hpp"
 
 namespace forescale {
 
@@ -83,9 +84,10 @@ struct TrainingRun {
 };
 TrainingRun training_run(const PredictionInputs& inputs, int gpus);
 
-// Simulates one GPU count (one call a process); `timeline`, if any, gets the last iteration.
-// Throws InputError, SimulationStuck, CheckFailed.
-PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline);
+// Simulates one GPU count (one call a process); `timeline`, if any, gets the last iteration, and
+// `record`, if any, what every rank does. Throws InputError, SimulationStuck, CheckFailed.
+PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline* timeline,
+                              Program* record = nullptr);
 
 // Nodes and names of the ranks, for a trace.
 std::vector<RankPlace> rank_places(const Platform& platform, int rank_count);

@@ -31,7 +31,7 @@ Session::~Session() = default;
 void Session::start_rank(int rank, std::function<void(Worker&)> main_thread) {
   world_.spawn(fmt::format("rank {}", rank), [this, rank, body = std::move(main_thread)] {
     Thread thread(*this, rank, "main thread", Track::kMainThread);
-    body(thread);
+    thread.run_body(body);
     finished_s_ = std::max(finished_s_, world_.now_s());
   });
 }

@@ -186,6 +186,9 @@ class Session::Thread : public Worker {
   void set(const Request& signal) override { static_cast<Done&>(*signal).gate.open(); }
   void end_iteration() override;
 
+  // A thread from beginning to end; an InputError or SimulationStuck ends the simulation with it.
+  void run_body(const std::function<void(Worker&)>& body);
+
  private:
   void run_until_now();
   void wait_at(const Request& request, Gate& gate);

@@ -31,6 +31,13 @@ Request Session::Thread::launch(const Kernel& kernel) {
   return request;
 }
 
+void Session::Thread::run_body(const std::function<void(Worker&)>& body) {
+  or_abort([&] {
+    body(*this);
+    return nullptr;
+  });
+}
+
 Request Session::Thread::or_abort(const std::function<Request()>& action) {
   try {
     return action();
@@ -166,7 +173,7 @@ Request Session::Thread::spawn(std::function<void(Worker&)> body) {
       fmt::format("rank {} {}", rank_, name),
       [&session = session_, rank_number = rank_, name, body = std::move(body), request] {
         Thread thread(session, rank_number, name, Track::kHelperThread);
-        body(thread);
+        thread.run_body(body);
         session.finished_s_ = std::max(session.finished_s_, session.world_.now_s());
         request->gate.open();
       });

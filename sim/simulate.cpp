@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "models/error.hpp"
+#include "sim/recording_worker.hpp"
+#include "sim/replay_worker.hpp"
 #include "sim/steady_state.hpp"
 
 namespace forescale {
@@ -39,31 +41,19 @@ Attribution mean(const std::vector<Attribution>& attributions, size_t begin) {
   return sum;
 }
 
-}  // namespace
-
-TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
-                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
-                                  SessionOptions options) {
-  const int rank_count = static_cast<int>(jobs.size());
-  const int workers = options.workers == 0 ? rank_count : options.workers;
-  const auto iterations = static_cast<size_t>(jobs.front().iterations);
-  FORESCALE_CHECK(rank_count > 0 && iterations >= 2, "a steady state needs two iterations");
-  Session session(platform, stack, rank_count, std::move(options));
-  for (int rank = 0; rank < rank_count; ++rank)
-    session.start_rank(rank, [&schedule, &job = jobs[static_cast<size_t>(rank)]](Worker& worker) {
-      schedule.run(worker, job);
-    });
+// Runs `session`, whose workers train `images` an iteration.
+TrainingOutcome outcome_of(Session& session, int iteration_count,
+                           const std::vector<std::int64_t>& images, bool is_asynchronous) {
+  const auto iterations = static_cast<size_t>(iteration_count);
+  FORESCALE_CHECK(!images.empty() && iterations >= 2, "a steady state needs two iterations");
   session.run();
   TrainingOutcome outcome;
   const auto& ends = session.iteration_ends();
-  std::vector<std::int64_t> images;
-  for (int rank = 0; rank < workers; ++rank) {
-    images.push_back(jobs[static_cast<size_t>(rank)].batch);
-    outcome.simulated_s =
-        std::max(outcome.simulated_s, ends[static_cast<size_t>(rank)].at(iterations - 1));
-  }
+  for (size_t rank = 0; rank < images.size(); ++rank)
+    outcome.simulated_s = std::max(outcome.simulated_s, ends[rank].at(iterations - 1));
   const SteadyState steady =
-      steady_state({ends.begin(), ends.begin() + workers}, images, schedule.is_asynchronous);
+      steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
+                   images, is_asynchronous);
   outcome.iteration_s = steady.period_s;
   outcome.is_steady = steady.is_steady;
   outcome.periods_s = steady.periods_s;
@@ -75,6 +65,48 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   outcome.control_bytes = session.transport().control_bytes();
   outcome.busiest = session.machine().busiest();
   return outcome;
+}
+
+}  // namespace
+
+TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
+                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                  SessionOptions options, Program* record) {
+  const int rank_count = static_cast<int>(jobs.size());
+  const int workers = options.workers == 0 ? rank_count : options.workers;
+  const int iterations = jobs.front().iterations;
+  std::vector<std::int64_t> images;
+  for (int rank = 0; rank < workers; ++rank)
+    images.push_back(jobs[static_cast<size_t>(rank)].batch);
+  if (record != nullptr) {
+    record->workers = workers;
+    record->iterations = iterations;
+    record->is_asynchronous = schedule.is_asynchronous;
+    record->images = images;
+    record->ranks.assign(jobs.size(), {});
+  }
+  Session session(platform, stack, rank_count, std::move(options));
+  for (int rank = 0; rank < rank_count; ++rank)
+    session.start_rank(
+        rank, [&schedule, &job = jobs[static_cast<size_t>(rank)], record, rank](Worker& worker) {
+          if (record == nullptr)
+            schedule.run(worker, job);
+          else
+            record_thread(worker, record->ranks[static_cast<size_t>(rank)],
+                          [&](Worker& recorder) { schedule.run(recorder, job); });
+        });
+  return outcome_of(session, iterations, images, schedule.is_asynchronous);
+}
+
+TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
+                                 const Program& program, SessionOptions options) {
+  options.workers = program.workers;
+  Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
+  for (size_t rank = 0; rank < program.ranks.size(); ++rank)
+    session.start_rank(static_cast<int>(rank), [&todo = program.ranks[rank]](Worker& worker) {
+      replay_rank(worker, todo);
+    });
+  return outcome_of(session, program.iterations, program.images, program.is_asynchronous);
 }
 
 }  // namespace forescale

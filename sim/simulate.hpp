@@ -10,6 +10,7 @@
 #include "algorithms/schedule.hpp"
 #include "sim/bounds.hpp"
 #include "sim/session.hpp"
+#include "traces/program.hpp"
 
 namespace forescale {
 
@@ -41,8 +42,13 @@ struct TrainingOutcome {
 };
 
 // `jobs[rank]` for every rank, servers last; all with the same number of iterations, at least 2.
+// What every thread does goes into `record`, if there is one.
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
-                                  SessionOptions options);
+                                  SessionOptions options, Program* record = nullptr);
+
+// A program that was recorded or read, on a platform whose first slots are its ranks.
+TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
+                                 const Program& program, SessionOptions options);
 
 }  // namespace forescale

@@ -10,6 +10,7 @@
 #include "models/error.hpp"
 #include "models/options_text.hpp"
 #include "sim/isolate.hpp"
+#include "studies/executed_collectives.hpp"
 #include "studies/inputs.hpp"
 #include "studies/progress.hpp"
 #include "topologies/placement.hpp"
@@ -65,9 +66,44 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
   inputs.stack = stack_for(inputs.platform, stack, scenario);
 }
 
-std::string point_task(const PredictionInputs& inputs, int gpus, const std::string& trace) {
+// What `forescale replay` has to know beside what the ranks do.
+void describe(Program& program, const PredictionText& text, const PredictionInputs& inputs,
+              int gpus) {
+  program.title = fmt::format("{}: {} on {} GPUs of {}",
+                              text.system.empty() ? inputs.schedule->name : text.system,
+                              inputs.network.name, gpus, inputs.platform.name);
+  const System system = text.system.empty() ? System() : load_system(text.system, "--system");
+  program.platform = text.platform;
+  program.stack = text.stack.empty() ? system.stack : text.stack;
+  program.placement = text.placement;
+  program.data = text.data.empty() ? system.data : text.data;
+  program.noise = text.noise;
+  program.stragglers = text.stragglers;
+  for (const auto& [op, choice] : inputs.choices)
+    program.plans[op] =
+        plan_text({.collective = &find_collective(op, choice.algorithm, "system " + system.name),
+                   .options = choice.options});
+  if (inputs.schedule->servers != nullptr)
+    program.servers_have_nodes = inputs.schedule->servers(training_job(inputs, 1), gpus).own_hosts;
+}
+
+std::string point_task(const PredictionText& text, const PredictionInputs& inputs, int gpus,
+                       bool is_shown) {
   Timeline timeline;
-  const PredictionPoint point = predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline);
+  Program program;
+  const std::string trace = is_shown ? text.trace : "";
+  const std::string record = is_shown ? text.record : "";
+  const PredictionPoint point = predict_point(inputs, gpus, trace.empty() ? nullptr : &timeline,
+                                              record.empty() ? nullptr : &program);
+  if (!record.empty()) {
+    describe(program, text, inputs, gpus);
+    std::ofstream file(record);
+    write_program(program, file);
+    file.flush();
+    if (!file)
+      throw InputError(
+          {.source = "--record", .path = "", .value = record, .constraint = "cannot be written"});
+  }
   if (!trace.empty()) {
     std::ofstream file(trace);
     const TrainingRun run = training_run(inputs, gpus);
@@ -83,12 +119,15 @@ std::string point_task(const PredictionInputs& inputs, int gpus, const std::stri
 
 void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
   std::string unsteady;
+  std::string tight;
   std::string outside;
   const ComputeTable& compute = inputs.compute;
   for (const Row& row : prediction.rows) {
     const PredictionPoint& point = row.point;
     if (!point.fits) continue;
     if (!point.is_steady) unsteady += fmt::format(" {}", point.gpus);
+    if (row.iteration_fast_s <= 0 || row.iteration_slow_s <= 0)
+      tight += fmt::format(" {}", point.gpus);
     if (compute.measured_batch_min > 0 && (point.batch_per_gpu < compute.measured_batch_min ||
                                            point.batch_per_gpu > compute.measured_batch_max))
       outside += fmt::format(" {} (batch {})", point.gpus, point.batch_per_gpu);
@@ -104,6 +143,11 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
   if (!unsteady.empty())
     prediction.warnings.push_back(
         "no steady state after the iterations simulated (--iterations) at GPU counts:" + unsteady);
+  if (!tight.empty())
+    prediction.warnings.push_back(
+        "no range, as a GPU's share fits in its memory only while uncertain numbers are not at "
+        "their ends, at GPU counts:" +
+        tight);
   if (inputs.stack.name == "ideal")
     prediction.warnings.push_back("the stack `ideal` has no overheads and free reductions");
   if (inputs.data.is_synthetic())
@@ -129,7 +173,7 @@ std::vector<std::string> simulate(const PredictionText& text,
                                   const std::vector<PredictionInputs>& scenarios,
                                   const std::vector<int>& gpus, const std::string& title) {
   int traced = 0;
-  if (!text.trace.empty())
+  if (!text.trace.empty() || !text.record.empty())
     for (const int count : gpus) {
       const auto shares = batch_shares(scenarios.front().batch, scenarios.front().scaling, count);
       const bool fits = scenarios.front().memory_at(std::max<std::int64_t>(1, shares.front())) <=
@@ -141,8 +185,8 @@ std::vector<std::string> simulate(const PredictionText& text,
   for (size_t i = gpus.size(); i-- > 0;)
     for (const PredictionInputs& inputs : scenarios) {
       const bool trace = gpus[i] == traced && &inputs == scenarios.data();
-      tasks.push_back([&inputs, count = gpus[i], file = trace ? text.trace : std::string()] {
-        return point_task(inputs, count, file);
+      tasks.push_back([&text, &inputs, count = gpus[i], trace] {
+        return point_task(text, inputs, count, trace);
       });
     }
   ProgressLine progress("simulating " + title, tasks.size());
@@ -279,8 +323,9 @@ json to_json(const Prediction& prediction) {
     point["speedup"] = row.speedup;
     point["efficiency"] = row.efficiency;
     point["epoch_s"] = row.epoch_s;
-    point["iteration_fast_s"] = row.iteration_fast_s;
-    point["iteration_slow_s"] = row.iteration_slow_s;
+    const auto end = [](double time_s) { return time_s > 0 ? json(time_s) : json(nullptr); };
+    point["iteration_fast_s"] = end(row.iteration_fast_s);
+    point["iteration_slow_s"] = end(row.iteration_slow_s);
     points.push_back(std::move(point));
   }
   json numbers = json::array();

@@ -34,6 +34,7 @@ struct PredictionText {
   double compute_scale = 1;  // of the compute times by layer: a framework's own single-GPU speed
   bool range = true;         // also with every assumed number at its fast and its slow end
   std::string trace;         // Chrome trace of the largest GPU count that fits
+  std::string record;        // its program, for `forescale replay`
 };
 
 // All inputs for one scenario. InputError for anything wrong.
@@ -42,8 +43,8 @@ std::vector<int> gpu_counts(const PredictionText& text, const PredictionInputs& 
 
 struct Row {
   PredictionPoint point;
-  double iteration_fast_s =
-      0;  // assumed numbers at their fast ends; equal to point's when not asked
+  // Assumed numbers at their ends; equal to point's when not asked, 0 where it does not fit then.
+  double iteration_fast_s = 0;
   double iteration_slow_s = 0;
   double speedup = 0;  // over the first row that fits, by images/s
   double efficiency = 0;

@@ -1,0 +1,13 @@
+// Does what a program says, as a schedule would.
+#pragma once
+
+#include "algorithms/worker.hpp"
+#include "traces/program.hpp"
+
+namespace forescale {
+
+// The main thread of a rank, with the threads that it starts. `rank` has to live as long as the
+// simulation. InputError when a thread waits for what another one has not started yet.
+void replay_rank(Worker& worker, const ProgramRank& rank);
+
+}  // namespace forescale

@@ -1,0 +1,43 @@
+// `predict --record` and `replay` as a person runs them.
+#include <gtest/gtest.h>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+constexpr const char* kPredict =
+    "predict --platform cluster-b --gpus 2,4 --model alexnet --batch 32 --system s-caffe-obr-hr ";
+
+TEST(Replay, TakesTheTimeThatWasPredicted) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  const double predicted_s =
+      expect_answer(std::string(kPredict) + "--no-range --json --record " + file)
+          .json()["points"][1]["iteration_s"];
+  const nlohmann::json replayed = expect_answer("replay " + file + " --json").json();
+  EXPECT_NEAR(replayed["iteration_s"], predicted_s, 1e-9 * predicted_s);
+  EXPECT_LT(replayed["iteration_fast_s"], replayed["iteration_s"]);
+  EXPECT_EQ(replayed["ranks"], 4);
+  expect_answer("replay " + file + " --platform kesch --trace " + workshop.path("t.json"),
+                {"replayed on kesch", "iteration", "busiest"});
+  EXPECT_NE(text_of(workshop.path("t.json")).find("traceEvents"), std::string::npos);
+}
+
+TEST(Replay, BadInputIsRefused) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  expect_answer(std::string(kPredict) + "--no-range --record " + file);
+  const std::string cut =
+      workshop.file("cut.jsonl", text_of(file).substr(0, text_of(file).size() / 2));
+  expect_refused("replay " + cut, {"cut.jsonl"});
+  expect_refused("replay /nowhere.jsonl", {"/nowhere.jsonl", "cannot be opened"});
+  expect_refused("replay " + workshop.file("empty.jsonl", ""), {"empty.jsonl", "is empty"});
+  expect_refused("replay " + file + " --platform star:hosts=2,bandwidth=1GB/s,latency=1us",
+                 {"the program's workers"});
+  expect_refused(std::string(kPredict) + "--record /nowhere/p.jsonl",
+                 {"--record", "cannot be written"});
+}
+
+}  // namespace
+}  // namespace forescale::testing

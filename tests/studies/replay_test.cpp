@@ -1,0 +1,166 @@
+// Recorded predictions replayed: on their own platform, on another, with another plan.
+#include "studies/replay.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "models/data_files.hpp"
+#include "models/error.hpp"
+#include "models/scratch_folder.hpp"
+#include "studies/prediction.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kExact = 1e-9;  // relative
+
+PredictionText prediction_of(const std::string& schedule, const std::string& platform) {
+  PredictionText text;
+  text.platform = platform;
+  text.stack = "mvapich2-gdr";
+  text.schedule = schedule;
+  text.model = "alexnet";
+  text.batch = "30";  // shares of 8 and 7 images
+  text.gpus = "4";
+  text.range = false;
+  return text;
+}
+
+double predicted_s(const PredictionText& text) {
+  return run_prediction(text).rows.front().point.iteration_s;
+}
+
+std::string content_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+class EverySchedule : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Replay, EverySchedule, ::testing::ValuesIn(Registry<Schedule>::names()),
+                         [](const auto& one) {
+                           std::string name = one.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(EverySchedule, TakesTheSameTimeWhereItWasRecorded) {
+  const ScratchFolder folder("replay");
+  PredictionText text = prediction_of(GetParam(), "kesch");
+  text.record = folder.file("program.jsonl");
+  const Row row = run_prediction(text).rows.front();
+  const Replay again = replay({.file = text.record, .range = false});
+  EXPECT_NEAR(again.iteration.time_s, row.point.iteration_s, kExact * row.point.iteration_s);
+  EXPECT_EQ(again.messages, row.point.messages);
+  EXPECT_EQ(again.bytes_sent, row.point.bytes_sent);
+  EXPECT_EQ(again.root_s.size(), row.point.root_s.size());
+  for (const auto& [phase, time_s] : row.point.root_s)
+    EXPECT_NEAR(again.root_s.at(phase), time_s, kExact * row.point.iteration_s) << phase;
+}
+
+// What these do next depends on when something comes: servers that take what comes first, and a
+// loop that looks whether something has come.
+const std::set<std::string> kTiedToTimes = {"caffe-gpi", "grpc-pull", "parameter-server-async",
+                                            "poseidon", "poseidon-ssp"};
+
+// The same nodes, one GPU each in use, on a slower fabric. A timer's length was measured on a clock
+// that runs otherwise there.
+TEST_P(EverySchedule, TakesTheTimeOfAFreshPredictionElsewhere) {
+  if (kTiedToTimes.contains(GetParam())) GTEST_SKIP() << GetParam() << " is tied to times";
+  const ScratchFolder folder("replay");
+  std::string slower = content_of(data_path("topologies/presets/kesch.json"));
+  const std::string fabric = "connect-ib-dual-fdr";
+  slower.replace(slower.find(fabric), fabric.size(), "ethernet-10g");
+  const std::string elsewhere = folder.file("slower.json");
+  std::ofstream(elsewhere) << slower;
+  PredictionText text = prediction_of(GetParam(), "kesch");
+  text.placement = "linear:per_node=1";
+  text.record = folder.file("program.jsonl");
+  run_prediction(text);
+  if (content_of(text.record).find("\"do\":\"timer\"") != std::string::npos)
+    GTEST_SKIP() << GetParam() << " waits for timers";
+  PredictionText fresh = prediction_of(GetParam(), elsewhere);
+  fresh.placement = text.placement;
+  const double fresh_s = predicted_s(fresh);
+  const Replay there = replay(
+      {.file = text.record, .platform = elsewhere, .placement = text.placement, .range = false});
+  EXPECT_NEAR(there.iteration.time_s, fresh_s, kExact * fresh_s);
+  EXPECT_NE(there.iteration.time_s, replay({.file = text.record, .range = false}).iteration.time_s);
+}
+
+class Recorded : public ::testing::Test {
+ protected:
+  Recorded() : folder_("replay"), text_(prediction_of("sc-obr", "kesch")) {
+    text_.record = folder_.file("program.jsonl");
+  }
+  ScratchFolder folder_;
+  PredictionText text_;
+};
+
+TEST_F(Recorded, KeepsTheConditionsOfItsRun) {
+  text_.data = "lmdb";
+  text_.noise = "sigma=0.1,seed=3";
+  text_.stragglers = "1:1.5";
+  text_.placement = "random:seed=5";
+  const double recorded_s = predicted_s(text_);
+  const Replay again = replay({.file = text_.record, .range = false});
+  EXPECT_NEAR(again.iteration.time_s, recorded_s, kExact * recorded_s);
+}
+
+TEST_F(Recorded, TakesAnotherPlan) {
+  const double recorded_s = predicted_s(text_);
+  const Replay chain =
+      replay({.file = text_.record, .plans = {"reduce/chain:chunk_bytes=1MiB"}, .range = false});
+  EXPECT_NE(chain.messages, replay({.file = text_.record, .range = false}).messages);
+  EXPECT_NE(chain.iteration.time_s, recorded_s);
+}
+
+// A number that the recorded order may have spoilt says so; the others say nothing.
+TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
+  run_prediction(text_);
+  EXPECT_TRUE(
+      replay({.file = text_.record, .platform = "cluster-b", .range = false}).notes.empty());
+  text_.schedule = "horovod";
+  run_prediction(text_);
+  EXPECT_TRUE(replay({.file = text_.record, .range = false}).notes.empty());
+  const Replay there = replay({.file = text_.record, .platform = "cluster-b", .range = false});
+  ASSERT_EQ(there.notes.size(), 1U);
+  EXPECT_THAT(there.notes.front(), HasSubstr("timer"));
+}
+
+TEST_F(Recorded, SlowerKernelsTakeLonger) {
+  const double recorded_s = predicted_s(text_);
+  const Replay slow = replay({.file = text_.record, .compute_scale = 2, .range = false});
+  EXPECT_GT(slow.iteration.time_s, recorded_s);
+  EXPECT_LE(slow.iteration.time_s, 2 * recorded_s);
+}
+
+std::string refusal(const ReplayText& text) {
+  try {
+    replay(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_F(Recorded, RefusesWhatDoesNotFit) {
+  run_prediction(text_);
+  EXPECT_THAT(refusal({.file = "/nowhere.jsonl"}), HasSubstr("cannot be opened"));
+  EXPECT_THAT(refusal({.file = text_.record, .platform = "kesh"}),
+              HasSubstr("did you mean \"kesch\""));
+  EXPECT_THAT(refusal({.file = text_.record, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
+  EXPECT_THAT(refusal({.file = text_.record, .compute_scale = 0}), HasSubstr("--compute-scale"));
+  EXPECT_THAT(
+      refusal({.file = text_.record, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
+      HasSubstr("the program's workers"));
+}
+
+}  // namespace
+}  // namespace forescale
