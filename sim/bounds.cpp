@@ -96,13 +96,14 @@ Width& operator+=(Width& sum, const Width& other) {
 
 struct Cuts {
   std::vector<Width> ranks_out;  // by slot
-  Width node_out;                // one node's links to the fabric
+  std::vector<Width> node_out;   // a node's links to the fabric
   std::vector<int> ranks_of_node;
   int root_node = 0;
 };
 
 Cuts find_cuts(const Platform& platform, int rank_count, int root) {
   Cuts cuts;
+  cuts.node_out.resize(static_cast<size_t>(platform.node_count));
   std::map<int, Width> by_device;
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
@@ -113,7 +114,9 @@ Cuts find_cuts(const Platform& platform, int rank_count, int root) {
     by_device[link.to] += width;
     const int from_node = platform.devices[static_cast<size_t>(link.from)].node;
     const int to_node = platform.devices[static_cast<size_t>(link.to)].node;
-    if ((from_node == 0) != (to_node == 0)) cuts.node_out += width;
+    if (from_node == to_node) continue;
+    for (const int node : {from_node, to_node})
+      if (node >= 0) cuts.node_out[static_cast<size_t>(node)] += width;
   }
   cuts.ranks_of_node.resize(static_cast<size_t>(platform.node_count));
   for (int rank = 0; rank < rank_count; ++rank) {
@@ -134,6 +137,49 @@ void raise(Bound& bound, double bytes, const Width& width, const std::string& wh
                                what, to_text(BytesPerSecond{width.bandwidth}))};
 }
 
+// Sizes at which another rule of the stack begins to hold, none above `bytes`.
+std::vector<std::int64_t> rule_sizes(const Stack& stack, std::int64_t bytes) {
+  std::vector<std::int64_t> sizes{1};
+  for (const PathRule& rule : stack.paths)
+    if (rule.up_to_bytes < bytes) sizes.push_back(rule.up_to_bytes + 1);
+  return sizes;
+}
+
+// One message at least, of the smallest alpha that any rule and any pair with the root has; where
+// one port and its latency are all that there is, as many as knowledge needs to double, each but
+// the last of which costs its sender no more than the hold.
+void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
+                   BufferPlace place) {
+  const Stack& stack = lanes.stack();
+  double hold_s = std::numeric_limits<double>::infinity();
+  double alpha_s = hold_s;
+  for (int rank = 0; rank < call.rank_count; ++rank) {
+    if (rank == call.root) continue;
+    for (const std::int64_t size : rule_sizes(stack, call.bytes))
+      for (const auto& [from, to] : {std::pair(rank, call.root), std::pair(call.root, rank)}) {
+        const LaneCost cost = lanes.cost(lanes.lane(from, to, place, size), 1);
+        hold_s = std::min(hold_s, cost.hold_s);
+        alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
+      }
+  }
+  const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
+                        !stack.channels_of_collective && stack.eager_limit.value == 0 &&
+                        lanes.platform().uniform_pairs;
+  const double needed = rounds_min(op, call);
+  if (needed < 1) return;
+  const double time_s = alpha_s + (one_port ? (needed - 1) * hold_s : 0);
+  if (time_s > bound.time_s)
+    bound = {time_s, fmt::format("{:.0f} message latencies of {}", one_port ? needed : 1,
+                                 to_text(Seconds{alpha_s}))};
+}
+
+// The smallest message that a plan for this call cuts its data into.
+std::int64_t least_piece(const CollectiveCall& call) {
+  std::int64_t least = std::max<std::int64_t>(1, call.bytes / call.rank_count);
+  if (call.options.chunk_bytes > 0) least = std::min(least, call.options.chunk_bytes);
+  return least;
+}
+
 }  // namespace
 
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
@@ -142,6 +188,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   const int ranks = call.rank_count;
   if (ranks < 2 || call.bytes == 0) return bound;
   const Platform& platform = lanes.platform();
+  raise_latency(bound, op, call, lanes, place);
+  if (least_piece(call) <= lanes.stack().packet_limit.value) return bound;  // they load no link
   const Cuts cuts = find_cuts(platform, ranks, call.root);
   Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
@@ -159,44 +207,29 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   }
   raise(bound, total_traffic(op, call, ranks), sum, "between all ranks together");
   int nodes = 0;
+  Width all_nodes;
   for (size_t node = 0; node < cuts.ranks_of_node.size(); ++node) {
     const int inside = cuts.ranks_of_node[node];
     if (inside == 0) continue;
     ++nodes;
+    all_nodes += cuts.node_out[node];
     if (inside == ranks) continue;
     const Traffic t = traffic(op, call,
                               {.ranks = static_cast<double>(inside),
                                .has_root = static_cast<int>(node) == cuts.root_node,
                                .block_bytes = blocks_of_node[node]});
-    raise(bound, t.out, cuts.node_out, fmt::format("out of node {}", node));
-    raise(bound, t.in, cuts.node_out, fmt::format("into node {}", node));
+    raise(bound, t.out, cuts.node_out[node], fmt::format("out of node {}", node));
+    raise(bound, t.in, cuts.node_out[node], fmt::format("into node {}", node));
   }
   if (nodes > 1)
-    raise(bound, total_traffic(op, call, nodes),
-          {.bandwidth = nodes * cuts.node_out.bandwidth, .burst = nodes * cuts.node_out.burst},
-          "between all nodes together");
-  // One message at least, of the smallest alpha that any pair of neighbours has.
-  const Stack& stack = lanes.stack();
-  double alpha_s = std::numeric_limits<double>::infinity();
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == call.root) continue;
-    const LaneCost cost = lanes.cost(lanes.lane(rank, call.root, place, 1), 1);
-    alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
-  }
-  const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
-                        !stack.channels_of_collective && stack.eager_limit.value == 0 &&
-                        platform.uniform_pairs;
-  const double needed = rounds_min(op, call);
-  const double rounds = one_port ? needed : std::min(needed, 1.0);
-  if (rounds * alpha_s > bound.time_s)
-    bound = {rounds * alpha_s,
-             fmt::format("{:.0f} message latencies of {}", rounds, to_text(Seconds{alpha_s}))};
+    raise(bound, total_traffic(op, call, nodes), all_nodes, "between all nodes together");
   return bound;
 }
 
 Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const Lanes& lanes) {
   Bound bound;
-  if (bytes.empty()) return bound;
+  // Small messages load no link on some stacks, and sizes are not known here.
+  if (bytes.empty() || lanes.stack().packet_limit.value > 0) return bound;
   const Platform& platform = lanes.platform();
   const Cuts cuts = find_cuts(platform, platform.slot_count(), 0);
   const auto device = [&](int rank) { return platform.endpoints[static_cast<size_t>(rank)]; };
@@ -224,9 +257,11 @@ Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const La
     raise(bound, amount, cuts.ranks_out[static_cast<size_t>(rank)],
           fmt::format("into rank {}", rank));
   for (const auto& [number, amount] : out_of_node)
-    raise(bound, amount, cuts.node_out, fmt::format("out of node {}", number));
+    raise(bound, amount, cuts.node_out[static_cast<size_t>(number)],
+          fmt::format("out of node {}", number));
   for (const auto& [number, amount] : into_node)
-    raise(bound, amount, cuts.node_out, fmt::format("into node {}", number));
+    raise(bound, amount, cuts.node_out[static_cast<size_t>(number)],
+          fmt::format("into node {}", number));
   return bound;
 }
 

@@ -210,7 +210,9 @@ class Engine {
     const Step& step = state.send.next();
     if (times_.is_eager(step.bytes)) return send_eagerly(rank, ready_s);
     Rank& peer = at(step.peer);
-    if (peer.arrived || !has_next(peer, peer.receive) || peer.receive.next().peer != rank)
+    // A receive of an eager message is not this one's, which comes after it.
+    if (peer.arrived || !has_next(peer, peer.receive) || peer.receive.next().peer != rank ||
+        times_.is_eager(peer.receive.next().bytes))
       return false;
     const double peer_ready_s = receive_ready_s(peer);
     return peer_ready_s >= 0 && meet(rank, step.peer, std::max(ready_s, peer_ready_s));
@@ -228,7 +230,9 @@ class Engine {
     }
     if (times_.is_eager(step.bytes)) return receive_eagerly(rank, ready_s);
     Rank& peer = at(step.peer);
-    if (!has_next(peer, peer.send) || peer.send.next().peer != rank) return false;
+    if (!has_next(peer, peer.send) || peer.send.next().peer != rank ||
+        times_.is_eager(peer.send.next().bytes))
+      return false;
     const double peer_ready_s = send_ready_s(peer);
     return peer_ready_s >= 0 && meet(step.peer, rank, std::max(ready_s, peer_ready_s));
   }

@@ -18,7 +18,8 @@ std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferP
                   .beta_s_per_byte = 1 / cost.bandwidth_bytes_per_s,
                   .reduce_alpha_s = reduce_alpha_s,
                   .gamma_s_per_byte = (lanes.reduce_s(kProbe, place) - reduce_alpha_s) / kProbe,
-                  .reduction_overlaps = reduction.overlaps_transfer};
+                  .reduction_overlaps =
+                      reduction.overlaps_transfer || reduction.place == ReductionPlace::kFree};
 }
 
 }  // namespace forescale

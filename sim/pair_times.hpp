@@ -57,7 +57,10 @@ struct LaneTimes {
     return last.times;
   }
   double reduce_s(std::int64_t bytes) const { return lanes.reduce_s(bytes, place); }
-  bool overlaps() const { return lanes.reduction(place).overlaps_transfer; }
+  bool overlaps() const {
+    const ReductionRule& rule = lanes.reduction(place);
+    return rule.overlaps_transfer || rule.place == ReductionPlace::kFree;
+  }
   bool is_eager(std::int64_t bytes) const { return lanes.is_eager(bytes); }
   double eager_copy_s(std::int64_t bytes) const { return lanes.eager_copy_s(bytes); }
 };

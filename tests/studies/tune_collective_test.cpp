@@ -64,14 +64,15 @@ TEST_P(Tuned, CandidatesDifferAndHaveFewChunks) {
 // Nodes of 8 GPUs that share a NIC mis-rank without contention; slow hosts and bursts have no
 // closed form.
 TEST_P(Tuned, IsTheBestOfAllCandidatesSimulated) {
-  for (const auto& [platform, stack] : {std::pair("star:hosts=6,bandwidth=1GB/s,latency=5us", ""),
-                                        std::pair("kesch", "mvapich2-gdr")})
+  for (const auto& [platform, stack] :
+       {std::pair("star:hosts=6,bandwidth=1GB/s,latency=5us", ""),
+        std::pair("kesch", "mvapich2-gdr"), std::pair("minsky", "nccl-2.3")})
     for (const std::int64_t bytes : {4096L, 1L << 20}) {
       const MachineScenarios machine = {load_machine(platform, stack).front()};
       const TuneQuestion question{.op = GetParam(), .ranks = 6, .bytes = bytes};
       SCOPED_TRACE(std::string(platform) + ", " + std::to_string(bytes));
       const std::vector<TunedPoint> tuned =
-          tune_collective({question}, machine, nullptr, {}, [](const TunedPoint&) {});
+          tune_collective({question}, machine, nullptr, 0.01, {}, [](const TunedPoint&) {});
       ASSERT_THAT(tuned, SizeIs(1));
       const TunedChoice& known = tuned.front().known;
 
@@ -106,7 +107,7 @@ TEST(TuneCollective, WhatALibraryLacksIsNotOfferedForIt) {
                        parse_plan("all-reduce/recursive-doubling", "plan")};
   };
   const std::vector<TunedPoint> points =
-      tune_collective({kQuestion}, machine, offered, {}, [](const TunedPoint&) {});
+      tune_collective({kQuestion}, machine, offered, 0.01, {}, [](const TunedPoint&) {});
   ASSERT_TRUE(points.front().offered);
   EXPECT_THAT(points.front().offered->best.plan,
               ::testing::AnyOf("all-reduce/ring", "all-reduce/recursive-doubling"));
@@ -118,8 +119,8 @@ TEST(TuneCollective, WhatIsAnsweredIsNotAskedAgain) {
   TunedPoint answered{.question = kQuestion};
   answered.known.best = {.plan = "all-reduce/ring", .time = {1, 1, 1}};
   const TuneQuestion other{.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = 4096};
-  const std::vector<TunedPoint> points =
-      tune_collective({kQuestion, other}, machine, nullptr, {answered}, [](const TunedPoint&) {});
+  const std::vector<TunedPoint> points = tune_collective({kQuestion, other}, machine, nullptr, 0.01,
+                                                         {answered}, [](const TunedPoint&) {});
   EXPECT_EQ(points.at(0).known.best.time.time_s, 1);
   EXPECT_EQ(points.at(1).question, other);
   EXPECT_LT(points.at(1).known.best.time.time_s, 1);
@@ -158,14 +159,14 @@ TunedPoint point_of(int ranks, std::int64_t bytes, const std::map<std::string, d
   return point;
 }
 
-TEST(TunedRegions, EndHalfwayByRatioBetweenTwoSizes) {
+TEST(TunedRegions, EndHalfwayByRatioBetweenTwoSizesAndWithThoseAsked) {
   const std::vector<TunedRegion> regions = tuned_regions(
       {point_of(4, 1 << 10, {{"a", 1}}), point_of(4, 1 << 14, {{"b", 1}})}, TunedOf::kKnown, 0);
   ASSERT_THAT(regions, SizeIs(2));
-  EXPECT_EQ(regions[0].from_bytes, 0);
+  EXPECT_EQ(regions[0].from_bytes, 1 << 10);
   EXPECT_EQ(regions[0].to_bytes, 1 << 12);
   EXPECT_EQ(regions[1].from_bytes, (1 << 12) + 1);
-  EXPECT_EQ(regions[1].to_bytes, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(regions[1].to_bytes, 1 << 14);
   EXPECT_EQ(regions[1].asked_bytes, 1 << 14);
 }
 
@@ -190,10 +191,8 @@ TEST(TunedRegions, AreThoseOfEachRankCount) {
   ASSERT_THAT(regions, SizeIs(2));
   EXPECT_EQ(regions[0].ranks, 4);
   EXPECT_EQ(regions[1].ranks, 8);
-  for (const TunedRegion& region : regions) {
-    EXPECT_EQ(region.from_bytes, 0);
-    EXPECT_EQ(region.to_bytes, std::numeric_limits<std::int64_t>::max());
-  }
+  for (const TunedRegion& region : regions) EXPECT_EQ(region.from_bytes, 1024);
+  EXPECT_EQ(regions[0].to_bytes, 2048);
 }
 
 // A library that has nothing for a size is left to itself there.
