@@ -195,11 +195,14 @@ class Fit {
                         .constraint = fmt::format("must be <= {}, the hosts measured: they are on "
                                                   "{} switches, and nothing says where more are",
                                                   shape_.host_rate.size(), shape_.switch_count())});
-    if (hosts > shape_.host_rate.size())
+    if (hosts > shape_.host_rate.size()) {
       fit_.warnings.push_back(
           fmt::format("hosts {} to {} were not measured: taken to be like the ordinary ones, on a "
-                      "switch that carries all of them at once",
+                      "switch where each keeps the share that it had when all measured ones sent",
                       shape_.host_rate.size(), hosts - 1));
+      unmeasured_growth_ =
+          static_cast<double>(hosts) / static_cast<double>(shape_.host_rate.size());
+    }
     shape_.host_rate.resize(hosts, usual_rate);
     shape_.switch_of.resize(hosts, 0);
   }
@@ -399,8 +402,11 @@ class Fit {
     if (shift_ranks_ > 2 && has_slope(shift_->segments[i]))
       if (const Estimate rate = bandwidth(*shift_, i, shift_ranks_);
           rate.value < shift_ranks_ * (1 - kTold) * shift_of_two_rate(i))
-        rule["fabric_cap_bytes_per_s"] = number(
-            "all together " + size, fmt::format("shift of {}", shift_ranks_), "bytes/s", rate);
+        rule["fabric_cap_bytes_per_s"] =
+            number("all together " + size,
+                   unmeasured_growth_ > 1 ? fmt::format("shift of {}, to scale", shift_ranks_)
+                                          : fmt::format("shift of {}", shift_ranks_),
+                   "bytes/s", scaled(rate, unmeasured_growth_));
     if (into)
       rule["write_cap_bytes_per_s"] = number("into a host " + size, "fan-in", "bytes/s", *into);
     if (out)
@@ -490,7 +496,8 @@ class Fit {
   std::optional<SegmentedFit> stream_;
   std::optional<SegmentedFit> shift_of_two_;
   int shift_ranks_ = 0;
-  int shared_cores_ = 0;  // 0: every host has its own
+  double unmeasured_growth_ = 1;  // hosts asked for over those measured, at least 1
+  int shared_cores_ = 0;          // 0: every host has its own
   Estimate link_;
   Estimate burst_;  // bytes; 0: no shaper
 };

@@ -106,6 +106,8 @@ Interval ratio_band(const SegmentedFit& fit, const std::vector<MeasuredPoint>& p
           std::exp(std::max(quantile(logs, 0.975), reach))};
 }
 
+constexpr double kFarOff = 0.25;
+
 std::vector<std::string> quality_warnings(const SegmentedFit& fit,
                                           const std::vector<MeasuredPoint>& points) {
   std::vector<std::string> warnings;
@@ -123,6 +125,21 @@ std::vector<std::string> quality_warnings(const SegmentedFit& fit,
   if (static_cast<double>(fit.outliers.size()) > 0.15 * static_cast<double>(points.size()))
     warnings.push_back(fmt::format("heavy tails: {} of {} sizes are outliers", fit.outliers.size(),
                                    points.size()));
+  // What large messages cost is what a link's figure rests on.
+  double worst = 0;
+  std::size_t first = points.size();
+  while (first > 0 && std::find(fit.outliers.begin(), fit.outliers.end(),
+                                points[first - 1].bytes) != fit.outliers.end()) {
+    --first;
+    const MeasuredPoint& point = points[first];
+    worst =
+        std::max(worst, std::abs(fit.time_s(static_cast<double>(point.bytes)) / point.time_s - 1));
+  }
+  if (worst > kFarOff)
+    warnings.push_back(fmt::format(
+        "the fit does not carry the largest sizes: from {} bytes on they are left out as "
+        "outliers, {:.0f} % off; measure more sizes there",
+        points[first].bytes, 100 * worst));
   double gap = 8;
   std::size_t gap_at = 0;
   for (std::size_t i = 1; i < points.size(); ++i) {

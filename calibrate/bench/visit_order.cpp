@@ -109,6 +109,7 @@ std::optional<Visit> VisitOrder::next_planned(double left_s) {
     Visit visit = planned_.front();
     planned_.pop_front();
     visit.is_first = points_[visit.point].samples_s.empty();
+    if (left_s <= 0) continue;  // what a first repetition costs may not be known: 0
     const double cost_s = expected_cost_s(visit.point);
     if ((visit.repetitions + visit.warm_up) * cost_s > left_s)
       visit.repetitions = static_cast<int>(left_s / cost_s) - visit.warm_up;
