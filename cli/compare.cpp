@@ -157,7 +157,7 @@ void add(CLI::App& app) {
       "  forescale compare --platform kesch,cluster-b --system s-caffe-obr-hr \\\n"
       "    --model googlenet --batch 1024 --gpus 1..64 --efficiency 0.6\n"
       "  forescale compare --platform ri2 --system horovod-nccl2,horovod-mpi-opt \\\n"
-      "    --model resnet50 --batch 64 --scaling weak --node-price 12 --time-value 300\n"
+      "    --model resnet-50 --batch 64 --scaling weak --node-price 12 --time-value 300\n"
       "Efficiency is the speed-up over the first count, divided by the ideal one. With a price a\n"
       "node an hour, and what an hour of waiting is worth, the cheapest count is where an epoch's\n"
       "(nodes x price + value) x time is least.");

@@ -18,10 +18,8 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& file, const std::string& option,
                          const std::string& reason) {
-  throw InputError({.source = option,
-                    .path = "",
-                    .value = file,
-                    .constraint = "cannot be written: " + reason});
+  throw InputError(
+      {.source = option, .path = "", .value = file, .constraint = "cannot be written: " + reason});
 }
 
 bool written(const fs::path& file, const std::string& content) {
@@ -54,8 +52,7 @@ void write_file(const std::string& file, const std::string& content, const std::
   refuse(file, option, reason);
 }
 
-void write_json(const std::string& file, const nlohmann::json& content,
-                const std::string& option) {
+void write_json(const std::string& file, const nlohmann::json& content, const std::string& option) {
   write_file(file, content.dump(2) + "\n", option);
 }
 

@@ -95,6 +95,9 @@ std::string to_table(const Prediction& prediction) {
 }
 
 std::string to_csv(const Prediction& prediction) {
+  const auto end = [](double time_s) {
+    return time_s > 0 ? fmt::format("{}", time_s) : std::string();
+  };
   std::string text = csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
                                "iteration_slow_s", "images_per_s", "speedup", "efficiency",
                                "forward_s", "backward_s", "update_s", "propagation_s",
@@ -106,8 +109,8 @@ std::string to_csv(const Prediction& prediction) {
       return fmt::format("{}", entry == p.root_s.end() ? 0.0 : entry->second);
     };
     text += csv_line({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), p.fits ? "1" : "0",
-                      fmt::format("{}", p.iteration_s), fmt::format("{}", row.iteration_fast_s),
-                      fmt::format("{}", row.iteration_slow_s), fmt::format("{}", p.images_per_s),
+                      fmt::format("{}", p.iteration_s), end(row.iteration_fast_s),
+                      end(row.iteration_slow_s), fmt::format("{}", p.images_per_s),
                       fmt::format("{}", row.speedup), fmt::format("{}", row.efficiency),
                       phase("forward"), phase("backward"), phase("update"), phase("propagation"),
                       phase("aggregation"), phase("input"), phase("waiting"),

@@ -43,6 +43,7 @@ struct Options {
   std::string emit;
   std::string library_version;
   std::string settings_file;
+  int nccl_channels = 2;
   double tolerance_percent = 1;
   OutputOptions output;
 };
@@ -73,21 +74,26 @@ std::vector<TuneQuestion> questions_of(const Options& options, const MachineScen
   return questions;
 }
 
-std::string digest(const std::string& text) {
-  std::ostringstream content;
-  if (const std::ifstream file(text); file) content << file.rdbuf();
-  return content.str().empty() ? text : text + " sha256 " + sha256_hex(content.str());
+// Of every number that was read, with its file, whatever file extends which.
+std::string digest(const Provenance& provenance) {
+  std::ostringstream numbers;
+  numbers.precision(17);
+  for (const NumberSource& number : provenance.numbers)
+    numbers << number.path << '=' << number.value << ' ' << number.fast << ' ' << number.slow
+            << '\n';
+  return sha256_hex(numbers.str()).substr(0, 16);
 }
 
 // What an answer depends on beside its question: the first line of a --resume file.
-json circumstances(const Options& options) {
+json circumstances(const Options& options, const MachineScenario& machine) {
   std::string offered_by = options.emit;
-  for (const std::string& name : options.among) offered_by += " " + name;
-  return {{"format", "forescale-tuned-1"},
-          {"forescale", kVersion},
-          {"platform", digest(options.platform)},
-          {"stack", digest(options.stack)},
-          {"offered_by", offered_by}};
+  for (const std::string& name : options.among)
+    offered_by += (offered_by.empty() ? "" : " ") + name;
+  return {
+      {"format", "forescale-tuned-1"}, {"forescale", kVersion},
+      {"platform", options.platform},  {"platform_numbers", digest(machine.platform.provenance)},
+      {"stack", machine.stack.name},   {"stack_numbers", digest(machine.stack.provenance)},
+      {"offered_by", offered_by}};
 }
 
 std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
@@ -97,10 +103,10 @@ std::vector<TunedPoint> read_answered(const std::string& file, const json& expec
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     const json text = json::parse(line, nullptr, false);
-    if (number == 1 && text != expected)
+    if (number == 1 && (!text.is_object() || text != expected))
       throw InputError({.source = file,
                         .path = "line 1",
-                        .value = line,
+                        .value = line.substr(0, 200),
                         .constraint = "must be " + expected.dump() + ": choose another --resume"});
     if (number == 1 || !text.is_object()) continue;  // a last line that was cut short
     try {
@@ -120,7 +126,9 @@ class KeptAnswers {
  public:
   KeptAnswers(const std::string& file, const json& about) : file_(file) {
     if (file_.empty()) return;
-    const bool is_new = !std::filesystem::exists(file_);
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(file_, error);
+    const bool is_new = error || bytes == 0;
     append(is_new ? about.dump() + "\n" : "\n");  // ends a line that was cut short
   }
   void keep(const TunedPoint& point) const {
@@ -140,9 +148,18 @@ class KeptAnswers {
   std::string file_;
 };
 
+int nodes_of(const Platform& platform, int ranks) {
+  std::set<int> nodes;
+  for (int rank = 0; rank < ranks; ++rank)
+    nodes.insert(
+        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
+  return static_cast<int>(nodes.size());
+}
+
 // The library that settings are made for.
 struct Library {
   const SettingsFormat* format = nullptr;  // null: none
+  const Platform* platform = nullptr;
 
   explicit operator bool() const { return format != nullptr; }
   // Of formats that take any plan every plan is offered.
@@ -172,7 +189,7 @@ struct Library {
     for (const LibraryAlgorithm& one : format->algorithms(question.op)) {
       const CollectiveQuestion asked{
           .plan = one.plan, .ranks = question.ranks, .bytes = question.bytes};
-      if (one.refuse(question.ranks, question.bytes).empty() &&
+      if (one.refuse(question.ranks, question.bytes, nodes_of(*platform, question.ranks)).empty() &&
           (one.plan.collective->refuse == nullptr ||
            one.plan.collective->refuse(asked.call()).empty()))
         some.push_back(one);
@@ -214,7 +231,7 @@ std::vector<OptionsText> read_among(const Options& options) {
   return wanted;
 }
 
-Library library_of(const Options& options) {
+Library library_of(const Options& options, const Platform& platform) {
   if (options.emit.empty()) {
     for (const auto& [option, value] : {std::pair("--settings", options.settings_file),
                                         std::pair("--library-version", options.library_version)})
@@ -225,33 +242,27 @@ Library library_of(const Options& options) {
                           .constraint = "says how to --emit: give that too"});
     return {};
   }
-  return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit")};
-}
-
-int nodes_of(const Platform& platform, int ranks) {
-  std::set<int> nodes;
-  for (int rank = 0; rank < ranks; ++rank)
-    nodes.insert(
-        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
-  return static_cast<int>(nodes.size());
+  return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit"), .platform = &platform};
 }
 
 TunedSettings settings_of(const Options& options, const Library& library,
-                          const std::vector<TunedPoint>& points, const Platform& platform) {
+                          const std::vector<TunedPoint>& points, const MachineScenario& machine) {
   TunedSettings settings;
+  settings.nccl_channels = options.nccl_channels;
   for (const TunedRegion& region :
        tuned_regions(points, library.tuned_of(), options.tolerance_percent / 100))
     settings.regions.push_back(
         {.op = region.op,
          .ranks = region.ranks,
-         .nodes = nodes_of(platform, region.ranks),
+         .nodes = nodes_of(machine.platform, region.ranks),
          .from_bytes = region.from_bytes,
          .to_bytes = region.to_bytes,
          .chosen = library.algorithm(
              {.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes}, region.plan)});
-  settings.provenance = {{"forescale", kVersion},
-                         {"platform", digest(options.platform)},
-                         {"stack", options.stack.empty() ? "default" : digest(options.stack)}};
+  settings.provenance = {
+      {"forescale", kVersion},
+      {"platform", options.platform + ", numbers " + digest(machine.platform.provenance)},
+      {"stack", machine.stack.name + ", numbers " + digest(machine.stack.provenance)}};
   return settings;
 }
 
@@ -277,16 +288,15 @@ json to_json(const std::vector<TunedRegion>& regions) {
     rows.push_back({{"op", name_of(region.op)},
                     {"ranks", region.ranks},
                     {"from_bytes", region.from_bytes},
+                    {"to_bytes", region.to_bytes},
                     {"plan", region.plan},
                     {"loss_max", region.loss_max}});
-    if (region.to_bytes != std::numeric_limits<std::int64_t>::max())
-      rows.back()["to_bytes"] = region.to_bytes;
   }
   return rows;
 }
 
-json to_json(const Options& options, const std::vector<TunedPoint>& points) {
-  json document = circumstances(options);
+json to_json(const Options& options, const json& about, const std::vector<TunedPoint>& points) {
+  json document = about;
   document["title"] = fmt::format("{} on {}", options.op, options.platform);
   document["tolerance"] = options.tolerance_percent / 100;
   document["points"] = json::array();
@@ -334,13 +344,11 @@ void print_points(const std::vector<TunedPoint>& points, bool is_offered) {
 }
 
 void print_regions(const std::vector<TunedRegion>& regions, const std::string& title) {
-  Table table({"ranks", "from", "up to", fmt::format("<{}", title), "lost at most"});
+  Table table({"ranks", "from", "up to", fmt::format("<{}", title), "slower than the best by"});
   for (const TunedRegion& region : regions)
     table.add({std::to_string(region.ranks), to_text(Bytes{region.from_bytes}),
-               region.to_bytes == std::numeric_limits<std::int64_t>::max()
-                   ? "any"
-                   : to_text(Bytes{region.to_bytes}),
-               region.plan, fmt::format("{:.1f} %", 100 * region.loss_max)});
+               to_text(Bytes{region.to_bytes}), region.plan,
+               fmt::format("{:.1f} %", 100 * region.loss_max)});
   fmt::print("\n{}", table.text());
 }
 
@@ -361,6 +369,12 @@ void print(const Options& options, const Library& library, const std::vector<Tun
     print_regions(
         tuned_regions(points, TunedOf::kOffered, tolerance),
         library ? "plan that " + library.format->library + " has" : "plan among those named");
+  if (std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
+        return point.stack_default && point.known.margin(*point.stack_default) < 0;
+      }))
+    fmt::print(
+        "\nnote: where the stack's default is the faster one, its rule copies through host "
+        "memory or\nadds an overhead of its own: a way that no plan is tried with here\n");
   fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
              simulated);
 }
@@ -393,10 +407,10 @@ std::string settings_file(const Options& options, const Library& library) {
 }
 
 void run(const Options& options) {
-  const Library library = library_of(options);
-  const std::vector<OptionsText> wanted = read_among(options);
   const MachineScenarios machine = load_machine(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
+  const Library library = library_of(options, platform);
+  const std::vector<OptionsText> wanted = read_among(options);
   const std::vector<TuneQuestion> questions = questions_of(options, machine);
   if (library) {
     check_library(options, library, questions);
@@ -405,17 +419,18 @@ void run(const Options& options) {
   check_writable(options.map, "--map");
   check_writable(options.out, "--out");
   check_writable(options.resume, "--resume");
-  const json about = circumstances(options);
+  const json about = circumstances(options, machine.front());
   const std::vector<TunedPoint> answered =
       options.resume.empty() ? std::vector<TunedPoint>() : read_answered(options.resume, about);
   const KeptAnswers kept(options.resume, about);
   const std::vector<TunedPoint> points =
       tune_collective(questions, machine, wanted.empty() ? library.offered() : among(wanted),
-                      answered, [&](const TunedPoint& point) { kept.keep(point); });
-  json document = to_json(options, points);
+                      options.tolerance_percent / 100, answered,
+                      [&](const TunedPoint& point) { kept.keep(point); });
+  json document = to_json(options, about, points);
   if (library) {
     const std::string file = settings_file(options, library);
-    const TunedSettings settings = settings_of(options, library, points, platform);
+    const TunedSettings settings = settings_of(options, library, points, machine.front());
     write_file(file, emit_settings(*library.format, settings, options.library_version),
                "--settings");
     document["settings"] = {{"file", file}, {"how_to_load", library.format->how_to_load(file)}};
@@ -445,12 +460,12 @@ void add(CLI::App& tune) {
            "tune collective --platform kesch --op reduce --ranks 160 --map map.svg",
            "tune collective --platform mine-platform.json --stack mine-stack.json --ranks 2..8 \\\n"
            "    --bytes 64KiB..16MiB --resume tuned.jsonl --emit openmpi-rules",
-           "tune collective --platform dgx-h100:nodes=4 --emit nccl-tuner --settings tuner.csv"}});
+           "tune collective --platform minsky --ranks 16 --emit nccl-tuner --settings tuner.csv"}});
   command->add_option("--platform", options->platform, "Preset, file or generator")->required();
   command->add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
   command->add_option("--op", options->op, "Operation (default all-reduce)");
   command->add_option("--ranks", options->ranks,
-                      "Rank counts: 2,4,8 or 2..160, doubling (default: all slots)");
+                      "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
   command->add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
   command
       ->add_option("--tolerance", options->tolerance_percent,
@@ -472,6 +487,10 @@ void add(CLI::App& tune) {
       ->excludes(among);
   command->add_option("--settings", options->settings_file,
                       "File of --emit (default: the format's usual name, here)");
+  command
+      ->add_option("--nccl-channels", options->nccl_channels,
+                   "Channels that --emit nccl-tuner writes (default 2)")
+      ->check(CLI::Range(1, 64));
   command->add_option("--library-version", options->library_version,
                       "Version of the library that loads it (default: the format's first)");
   add_output_options(*command, options->output);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/catalogue.hpp"
@@ -51,6 +52,18 @@ TunedSettings settings_of(const ScheduleTuning& tuning, const Options& options) 
                          {"tuned for", tuning.title},
                          {"GPUs", std::to_string(tuning.rows.back().gpus)}};
   return settings;
+}
+
+// Before the search: a format that can be told nothing of what is searched.
+void check_format(const SettingsFormat& format, const ScheduleTuneText& text,
+                  const Options& options) {
+  const Schedule& schedule = *load_inputs(text.prediction, Scenario::kNominal).schedule;
+  ScheduleTuning tuning{.title = {}, .schedule = schedule.name, .rows = {{}}, .notes = {}};
+  for (const ScheduleOption& option : schedule.options)
+    if (text.only.empty() ||
+        std::find(text.only.begin(), text.only.end(), option.name) != text.only.end())
+      tuning.rows.front().numbers[option.name] = option.fallback;
+  emit_settings(format, settings_of(tuning, options));
 }
 
 const SettingsFormat* format_of(const Options& options) {
@@ -110,6 +123,7 @@ void run(const Options& options) {
   check_writable(options.out, "--out");
   ScheduleTuneText text{.prediction = options.prediction.with_options(), .only = options.only};
   text.prediction.range = options.range;
+  if (format != nullptr) check_format(*format, text, options);
   const ScheduleTuning tuning = tune_schedule(text);
   json document = to_json(tuning);
   if (format != nullptr) {
@@ -134,7 +148,7 @@ void add(CLI::App& tune) {
       tune, {.name = "schedule",
              .summary = "The best settings of a training schedule: fusion, buckets, servers, plans",
              .examples = {
-                 "tune schedule --platform ri2 --model resnet50 --batch 64 --scaling weak \\\n"
+                 "tune schedule --platform ri2 --model resnet-50 --batch 64 --scaling weak \\\n"
                  "    --gpus 4..16 --system horovod-mpi-opt --emit horovod --settings horovod.env",
                  "tune schedule --platform kesch --model googlenet --batch 1024 --gpus 160 \\\n"
                  "    --schedule sc-obr --stack mvapich2-gdr --only reduce-plan"}});

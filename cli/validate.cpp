@@ -1,6 +1,6 @@
 // `forescale validate`: published claims beside what is predicted for them.
-#include "cli/output_file.hpp"
 #include "studies/validate.hpp"
+#include "cli/output_file.hpp"
 
 #include <fmt/format.h>
 

@@ -138,8 +138,8 @@ TunedPlan with_ends(const TuneQuestion& question, const PlanChoice* plan, double
 // What was simulated of a question is not simulated again for a second list of candidates.
 class Search {
  public:
-  Search(const TuneQuestion& question, const MachineScenarios& machine)
-      : question_(question), machine_(machine) {}
+  Search(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
+      : question_(question), machine_(machine), tolerance_(tolerance) {}
 
   TunedChoice best_of(const std::vector<PlanChoice>& plans) {
     std::vector<Candidate> candidates = bounded(question_, plans, machine_.front());
@@ -151,7 +151,9 @@ class Search {
     for (Candidate& candidate : candidates) {
       const bool is_best_kind =
           best != nullptr && candidate.plan->collective == best->plan->collective;
-      if (candidate.bound_s >= time_of(is_best_kind ? best : next)) continue;
+      const double limit_s =
+          std::max(time_of(is_best_kind ? best : next), (1 + tolerance_) * time_of(best));
+      if (candidate.bound_s >= limit_s) continue;
       candidate.time_s = simulated(*candidate.plan);
       if (candidate.time_s < time_of(best)) {
         if (!is_best_kind) next = best;
@@ -164,7 +166,7 @@ class Search {
     TunedChoice choice{.best = with_ends(question_, best->plan, best->time_s, machine_)};
     if (next != nullptr) choice.next = with_ends(question_, next->plan, next->time_s, machine_);
     for (const Candidate& candidate : candidates)
-      if (candidate.time_s <= kNear * best->time_s)
+      if (candidate.time_s <= (1 + tolerance_) * best->time_s)
         choice.near[plan_text(*candidate.plan)] = candidate.time_s;
     return choice;
   }
@@ -180,6 +182,7 @@ class Search {
 
   const TuneQuestion& question_;
   const MachineScenarios& machine_;
+  const double tolerance_;
   std::map<std::string, double> times_s_;
 };
 
@@ -255,8 +258,8 @@ bool TunedChoice::is_tie(const TunedPlan& other) const {
 }
 
 TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
-                      const OfferedPlans& offered) {
-  Search search(question, machine);
+                      const OfferedPlans& offered, double tolerance) {
+  Search search(question, machine, tolerance);
   const std::vector<PlanChoice> plans = tune_candidates(question);
   TunedPoint point{.question = question,
                    .known = search.best_of(plans),
@@ -300,7 +303,7 @@ TunedPoint tuned_point(const json& text) {
 
 std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,
                                         const MachineScenarios& machine,
-                                        const OfferedPlans& offered,
+                                        const OfferedPlans& offered, double tolerance,
                                         const std::vector<TunedPoint>& answered,
                                         const std::function<void(const TunedPoint&)>& on_point) {
   std::vector<TunedPoint> points(questions.size());
@@ -321,8 +324,8 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
   ProgressLine progress("tuning", open.size());
   std::vector<std::function<std::string()>> tasks;
   for (const size_t i : open)
-    tasks.push_back([&questions, &machine, &offered, &on_point, i] {
-      const TunedPoint point = tune_point(questions[i], machine, offered);
+    tasks.push_back([&questions, &machine, &offered, &on_point, tolerance, i] {
+      const TunedPoint point = tune_point(questions[i], machine, offered, tolerance);
       on_point(point);
       return to_json(point).dump();
     });
@@ -349,9 +352,9 @@ std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, Tu
     const bool is_last_of_region =
         !is_first && !regions.empty() && regions.back().to_bytes == before->question.bytes &&
         regions.back().op == asked.op && regions.back().ranks == asked.ranks;
-    // Halfway, by ratio, between two sizes; what is below the first size is the first one's.
+    // Halfway, by ratio, between two sizes.
     const std::int64_t halfway =
-        is_first ? 0
+        is_first ? asked.bytes - 1
                  : std::llround(std::sqrt(static_cast<double>(before->question.bytes) *
                                           static_cast<double>(asked.bytes)));
     if (is_last_of_region) regions.back().to_bytes = halfway;
@@ -360,30 +363,23 @@ std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, Tu
                                 : point->offered      ? &*point->offered
                                                       : nullptr;
     if (choice == nullptr) continue;
+    const auto loss = [&](double time_s) { return time_s / point->known.best.time.time_s - 1; };
     if (is_last_of_region) {
       const auto same = choice->near.find(regions.back().plan);
-      if (same != choice->near.end()) {
-        const double loss = same->second / choice->best.time.time_s - 1;
-        if (loss <= tolerance) {
-          regions.back().loss_max = std::max(regions.back().loss_max, loss);
-          regions.back().to_bytes = asked.bytes;
-          continue;
-        }
+      if (same != choice->near.end() &&
+          same->second <= (1 + tolerance) * choice->best.time.time_s) {
+        regions.back().loss_max = std::max(regions.back().loss_max, loss(same->second));
+        regions.back().to_bytes = asked.bytes;
+        continue;
       }
     }
     regions.push_back({.op = asked.op,
                        .ranks = asked.ranks,
-                       .from_bytes = is_first ? 0 : halfway + 1,
+                       .from_bytes = halfway + 1,
                        .to_bytes = asked.bytes,
                        .plan = choice->best.plan,
-                       .asked_bytes = asked.bytes});
-  }
-  for (TunedRegion& region : regions) {
-    const auto last = std::find_if(sorted.rbegin(), sorted.rend(), [&](const TunedPoint* point) {
-      return point->question.op == region.op && point->question.ranks == region.ranks;
-    });
-    if (region.to_bytes == (*last)->question.bytes)
-      region.to_bytes = std::numeric_limits<std::int64_t>::max();
+                       .asked_bytes = asked.bytes,
+                       .loss_max = loss(choice->best.time.time_s)});
   }
   return regions;
 }

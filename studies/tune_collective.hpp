@@ -24,7 +24,6 @@
 namespace forescale {
 
 inline constexpr std::int64_t kChunks_max = 2048;
-inline constexpr double kNear = 1.1;
 
 struct TuneQuestion {
   CollectiveOp op = CollectiveOp::kAllReduce;
@@ -44,7 +43,7 @@ struct TunedPlan {
 struct TunedChoice {
   TunedPlan best;
   std::optional<TunedPlan> next = {};  // the best of another algorithm; none: there is none
-  // Nominal seconds by plan, of those simulated ones that need at most kNear times the best's.
+  // Nominal seconds of all plans that are within the tolerance of the best, by plan.
   std::map<std::string, double> near = {};
 
   // Slower by so much than the best, nominally: 0.1 is 10 %.
@@ -68,7 +67,7 @@ using OfferedPlans = std::function<std::vector<PlanChoice>(const TuneQuestion&)>
 // Of one question. `machine` are the scenarios of load_machine(); call it in a process that has no
 // simulation of its own (sim/isolate.hpp). `offered` may be null.
 TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
-                      const OfferedPlans& offered);
+                      const OfferedPlans& offered, double tolerance);
 
 nlohmann::json to_json(const TunedPoint& point);
 TunedPoint tuned_point(const nlohmann::json& text);
@@ -77,7 +76,7 @@ TunedPoint tuned_point(const nlohmann::json& text);
 // is told each new answer, in the process that has found it, so that it can be kept at once.
 std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,
                                         const MachineScenarios& machine,
-                                        const OfferedPlans& offered,
+                                        const OfferedPlans& offered, double tolerance,
                                         const std::vector<TunedPoint>& answered,
                                         const std::function<void(const TunedPoint&)>& on_point);
 
@@ -85,12 +84,12 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
 struct TunedRegion {
   CollectiveOp op = CollectiveOp::kAllReduce;
   int ranks = 0;
-  std::int64_t from_bytes = 0;  // of the first region: 0
-  std::int64_t to_bytes = 0;  // inclusive: up to halfway, by ratio, to the next size asked; of the
-                              // last region of a rank count the largest number there is
+  std::int64_t from_bytes = 0;  // of the first region: the first size asked
+  // Inclusive: up to halfway, by ratio, to the next size asked; of the last region the last size.
+  std::int64_t to_bytes = 0;
   std::string plan;
   std::int64_t asked_bytes = 0;  // the first size that was asked
-  double loss_max = 0;  // how much slower than the best of a size, by smoothing: 0.01 is 1 %
+  double loss_max = 0;           // how much slower than the best plan known for a size: 0.01 is 1 %
 };
 // By rank count and size, of `known` or of `offered`. A size for which the plan of the size before
 // is within `tolerance` of the best stays with that: rules do not flip for less. Points without

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/error.hpp"
+#include "models/options_text.hpp"
 #include "sim/isolate.hpp"
 #include "studies/progress.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kRules = "the stack's rules";
+constexpr double kNearPlans = 0.02;  // of the best one's time alone
 
 struct Value {
   std::string text;
@@ -77,7 +79,7 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
     setting.values.push_back(first);
     if (first.text != kRules) setting.values.push_back({.text = kRules});
     for (const TunedPoint& point :
-         tune_collective(questions, machine, nullptr, {}, [](const TunedPoint&) {})) {
+         tune_collective(questions, machine, nullptr, kNearPlans, {}, [](const TunedPoint&) {})) {
       std::vector<std::pair<double, std::string>> near;
       for (const auto& [plan, time_s] : point.known.near) near.emplace_back(time_s, plan);
       std::sort(near.begin(), near.end());
@@ -222,16 +224,20 @@ std::vector<Setting> wanted(std::vector<Setting> settings, const std::vector<std
   return settings;
 }
 
+// An option that was given is no setting: it stays.
 std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
+                                 const std::map<std::string, std::string>& given,
                                  const std::vector<std::string>& only) {
   std::vector<Setting> settings;
   for (const ScheduleOption& option : inputs.schedule->options)
-    if (!option.tried.empty())
+    if (!option.tried.empty() && !given.contains(option.name))
       settings.push_back(option_setting(option, inputs.options.number(option.name)));
-  const bool plans = only.empty() || std::any_of(only.begin(), only.end(), [](const auto& name) {
-                       return name.ends_with("-plan");
-                     });
-  if (plans)
+  // Searching plans costs simulations: not for nothing.
+  const auto is_option = [&](const std::string& name) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& setting) { return setting.name == name; });
+  };
+  if (only.empty() || !std::all_of(only.begin(), only.end(), is_option))
     for (Setting& setting : plan_settings(inputs, gpus)) settings.push_back(std::move(setting));
   return wanted(std::move(settings), only);
 }
@@ -278,6 +284,11 @@ ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
       .schedule = nominal.schedule->name,
       .rows = {},
       .notes = {}};
+  std::map<std::string, std::string> given = text.prediction.options;
+  if (!text.prediction.schedule.empty()) {
+    const OptionsText named = OptionsText::parse(text.prediction.schedule, "--schedule");
+    given.insert(named.values().begin(), named.values().end());
+  }
   for (const int gpus : gpu_counts(text.prediction, nominal)) {
     const auto shares = batch_shares(nominal.batch, nominal.scaling, gpus);
     if (nominal.memory_at(std::max<std::int64_t>(1, shares.front())) >
@@ -286,7 +297,7 @@ ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
           fmt::format("{} GPUs: a GPU's share of the batch does not fit in its memory", gpus));
       continue;
     }
-    std::vector<Setting> settings = settings_of(nominal, gpus, text.only);
+    std::vector<Setting> settings = settings_of(nominal, gpus, given, text.only);
     if (settings.empty()) {
       tuning.notes.push_back(fmt::format("{} GPUs: there is nothing to choose", gpus));
       continue;
@@ -302,7 +313,7 @@ ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
          .path = "",
          .value = nominal.schedule->name,
          .constraint = fmt::format("cannot be tuned here: {}", fmt::join(tuning.notes, "; "))});
-  if (nominal.options.values().contains("staleness"))
+  if (nominal.options.values().contains("staleness") && !given.contains("staleness"))
     tuning.notes.emplace_back(
         "more staleness is faster an iteration but needs more iterations to train as well: weigh "
         "that yourself (--option staleness=N fixes it, --only leaves it out)");

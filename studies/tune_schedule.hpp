@@ -4,7 +4,7 @@
 // Method. For each GPU count one setting after the other is searched whole while the others stay,
 // and that over again until nothing gains any more (kPasses at most). Where settings work against
 // each other this can end beside the best: what is printed is the best of what was simulated. The
-// plans that are tried for a collective are those that tune_collective() finds within 10 % of the
+// plans that are tried for a collective are those that tune_collective() finds within 2 % of the
 // best for the largest and the median message, kPlans_max of them at most, and the stack's own
 // rules. Nothing is drawn at random.
 #pragma once

@@ -69,7 +69,7 @@ void check_text(const JsonInput& object, const char* key) {
 
 void check_numbers(const JsonInput& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
-    if (const auto number = object.find(key)) number->number(0);
+    if (const auto number = object.find(key); number && !number->raw().is_null()) number->number(0);
 }
 
 void check_prediction(const JsonInput& result) {

@@ -8,9 +8,11 @@
 //                                       {id, paper, claim, measured, predicted, error, role, unit,
 //                                       note, cause, shared_assumption}; "error" is predicted /
 //                                       measured - 1
-//   "format": "forescale-comparison-1"  as `forescale compare --json` prints it: the "prediction" of
+//   "format": "forescale-comparison-1"  as `forescale compare --json` prints it: the "prediction"
+//   of
 //                                       each of its "contenders"
-//   "format": "forescale-tuned-1"       as `forescale tune collective --json` prints it: "points" of
+//   "format": "forescale-tuned-1"       as `forescale tune collective --json` prints it: "points"
+//   of
 //                                       studies/tune_collective.hpp
 //   "traceEvents" or an array           a Chrome trace: one timeline
 // What the page computes with must have its type; keys that it does not know are shown as they are.
@@ -23,7 +25,8 @@
 namespace forescale {
 
 // {"files": [{"name", "bytes", "sha256", "kind"}], "predictions": [{"file", "result"}],
-//  "validations": [...], "tunings": [...], "timelines": [{"file", "timeline"}], "notes": [text]}; "file" is an index
+//  "validations": [...], "tunings": [...], "timelines": [{"file", "timeline"}], "notes": [text]};
+//  "file" is an index
 // into files. InputError naming the file for whatever cannot be read or is none of these.
 nlohmann::json read_report_inputs(const std::vector<std::string>& files);
 

@@ -15,18 +15,10 @@ namespace forescale {
 namespace {
 
 // The page's own code, in this order.
-constexpr const char* kScripts[] = {"text.js",
-                                    "data.js",
-                                    "chart.js",
-                                    "scaling.js",
-                                    "breakdown.js",
-                                    "timeline_rows.js",
-                                    "timeline_canvas.js",
-                                    "timeline.js",
-                                    "tables.js",
-                                    "validation.js",
-                                    "tuning.js",
-                                    "main.js"};
+constexpr const char* kScripts[] = {
+    "text.js",      "data.js",          "chart.js",           "scaling.js",
+    "breakdown.js", "timeline_rows.js", "timeline_canvas.js", "timeline.js",
+    "tables.js",    "validation.js",    "tuning.js",          "main.js"};
 constexpr const char* kLibraries[] = {"vendor/d3.min.js", "vendor/plot.umd.min.js"};
 
 std::string page_file(const std::string& name) {

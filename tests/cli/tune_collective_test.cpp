@@ -16,7 +16,7 @@ constexpr const char* kStar =
 TEST(TuneCollective, SaysTheBestTheNextAndTheRegions) {
   const std::string out =
       expect_answer(std::string(kStar) + "--ranks 2..4 --bytes 4KiB,4MiB",
-                    {"best", "next", "over it", "all-reduce/", "up to", "any", "simulated"})
+                    {"best", "next", "over it", "all-reduce/", "up to", "4 MiB", "simulated"})
           .out;
   EXPECT_EQ(out.find("best offered"), std::string::npos);
 }
