@@ -14,7 +14,7 @@ namespace {
 MachineScenarios machine_of(const ClusterFit& fit) {
   const ScratchFolder folder("held-out");
   const auto written = [&](const std::string& name, const nlohmann::json& content) {
-    const std::string file = folder.file(name);
+    std::string file = folder.file(name);
     std::ofstream(file) << content;
     return file;
   };
