@@ -32,6 +32,9 @@ struct TestbedSpec {
   // switch) or "slow-host=3:100mbit" (a star with one slower cable; several: "slow-host=3:100mbit,
   // 5:50mbit"). Rates as tc writes them (kbit, mbit, gbit) or as elsewhere (12.5MB/s, 100Mbit/s).
   std::string topology = "star";
+  // Open MPI's TCP transport as it is shipped, with its put protocol: two ranks that send to each
+  // other may get half of the rate each.
+  bool mpi_as_shipped = false;
 };
 
 // The spec in numbers.

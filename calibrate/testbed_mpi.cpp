@@ -46,7 +46,7 @@ Words open_mpi(const TestbedSpec& spec, const std::string& program, int ranks) {
   const int used = std::min(ranks, spec.hosts);
   const int slots = (ranks + used - 1) / used;
   const std::string folder = testbed_folder(spec.name);
-  return {
+  Words words = {
       "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
       "OMPI_MCA_orte_default_hostfile=none", folder + "/quietly", program, "--host",
       host_list(spec, used, fmt::format(":{}", slots)), "-np", fmt::format("{}", ranks), "--map-by",
@@ -55,10 +55,11 @@ Words open_mpi(const TestbedSpec& spec, const std::string& program, int ranks) {
       "--leave-session-attached", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
       folder + "/agent", "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "btl", "self,tcp", "--mca",
       "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0", "--mca",
-      "mpi_yield_when_idle", "1",
-      // Send and receive only: with PUT a receiver's answer queues behind its own bulk data, and an
-      // exchange runs at half of the rate.
-      "--mca", "btl_tcp_flags", "1"};
+      "mpi_yield_when_idle", "1"};
+  // Send and receive only: with PUT a receiver's answer queues behind its own bulk data, and an
+  // exchange runs at half of the rate.
+  if (!spec.mpi_as_shipped) words.insert(words.end(), {"--mca", "btl_tcp_flags", "1"});
+  return words;
 }
 
 Words mpich(const TestbedSpec& spec, const std::string& program, int ranks) {

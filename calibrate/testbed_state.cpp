@@ -55,7 +55,8 @@ TestbedState from_json(const json& document) {
   state.spec = {.name = document.at("name"),
                 .hosts = document.at("hosts"),
                 .rate = {document.at("rate_bytes_per_s").get<double>()},
-                .topology = document.at("topology")};
+                .topology = document.at("topology"),
+                .mpi_as_shipped = document.at("mpi_as_shipped")};
   state.network = document.at("network");
   if (const json& owner = document.at("owner"); !owner.is_null())
     state.owner = ProcessIdentity{.pid = owner.at("pid"), .start = owner.at("start")};
@@ -155,6 +156,7 @@ void save_testbed_state(const TestbedState& state) {
                                 {"hosts", state.spec.hosts},
                                 {"rate_bytes_per_s", state.spec.rate.value},
                                 {"topology", state.spec.topology},
+                                {"mpi_as_shipped", state.spec.mpi_as_shipped},
                                 {"network", state.network},
                                 {"owner", owner}}
                                .dump(2) +

@@ -39,6 +39,7 @@ json summary(const TestbedState& state) {
           {"hosts", state.spec.hosts},
           {"rate_bytes_per_s", state.spec.rate.value},
           {"topology", state.spec.topology},
+          {"mpi_as_shipped", state.spec.mpi_as_shipped},
           {"network", state.network + ".0/24"},
           {"ends_with_process", state.owner ? json(state.owner->pid) : json()}};
 }
@@ -201,6 +202,10 @@ void add_up(CLI::App& command, const std::shared_ptr<Options>& options) {
           "--topology", options->spec.topology,
           "star; two-switches:trunk=RATE: half of the hosts on each; slow-host=HOST:RATE,..")
       ->capture_default_str();
+  verb->add_flag(
+      "--mpi-as-shipped", options->spec.mpi_as_shipped,
+      "Open MPI with its put protocol, which halves the rate of exchanges here (default: "
+      "without)");
   verb->callback([options] { up(*options); });
 }
 
