@@ -11,6 +11,7 @@
 #include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "models/error.hpp"
+#include "models/hardware.hpp"
 #include "models/median.hpp"
 #include "models/units.hpp"
 #include "studies/held_out.hpp"
@@ -151,6 +152,7 @@ void run(Options options) {
     refuse_to_replace(options.platform_file, "--platform-file");
     refuse_to_replace(options.stack_file, "--stack-file");
   }
+  if (!options.emulated_gpu.empty()) load_gpu(options.emulated_gpu, "--emulated-gpu", nullptr);
   const Measurement measurement = read_measurement(options.measurement);
   const ClusterFitOptions fit_options{.name = options.name,
                                       .emulated_gpu = options.emulated_gpu,

@@ -103,9 +103,10 @@ void complete(Options& options) {
 }
 
 std::string cell(const MeasuredPoint& point) {
-  const double around = 50 * (point.high_s - point.low_s) / point.time_s;
-  return fmt::format("{}: {} +-{:.1f} %", to_text(Bytes{point.bytes}),
-                     to_text(Seconds{point.time_s}), around);
+  const std::string text =
+      fmt::format("{}: {}", to_text(Bytes{point.bytes}), to_text(Seconds{point.time_s}));
+  if (point.samples == 1) return text + " (once)";
+  return fmt::format("{} +-{:.1f} %", text, 50 * (point.high_s - point.low_s) / point.time_s);
 }
 
 // Series with few sizes stand together in one row: how far they are apart.

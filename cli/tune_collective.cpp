@@ -17,12 +17,13 @@
 #include "cli/report/sha256.hpp"
 #include "cli/text.hpp"
 #include "cli/tune.hpp"
+#include "cli/tuned_table.hpp"
 #include "cli/version.hpp"
 #include "models/error.hpp"
 #include "models/options_text.hpp"
 #include "models/units.hpp"
 #include "studies/inputs.hpp"
-#include "studies/settings.hpp"
+#include "studies/offered_plans.hpp"
 #include "studies/tune_collective.hpp"
 
 namespace forescale {
@@ -148,90 +149,7 @@ class KeptAnswers {
   std::string file_;
 };
 
-int nodes_of(const Platform& platform, int ranks) {
-  std::set<int> nodes;
-  for (int rank = 0; rank < ranks; ++rank)
-    nodes.insert(
-        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
-  return static_cast<int>(nodes.size());
-}
-
-// The library that settings are made for.
-struct Library {
-  const SettingsFormat* format = nullptr;  // null: none
-  const Platform* platform = nullptr;
-
-  explicit operator bool() const { return format != nullptr; }
-  // Of formats that take any plan every plan is offered.
-  OfferedPlans offered() const {
-    if (format == nullptr || format->algorithms == nullptr) return nullptr;
-    return [this](const TuneQuestion& question) {
-      std::vector<PlanChoice> plans;
-      std::set<std::string> texts;
-      for (const LibraryAlgorithm& algorithm : algorithms(question))
-        if (texts.insert(plan_text(algorithm.plan)).second) plans.push_back(algorithm.plan);
-      return plans;
-    };
-  }
-  TunedOf tuned_of() const {
-    return format->algorithms == nullptr ? TunedOf::kKnown : TunedOf::kOffered;
-  }
-  LibraryAlgorithm algorithm(const TuneQuestion& question, const std::string& plan) const {
-    if (format->algorithms == nullptr) return own_algorithm(parse_plan(plan, "--emit"));
-    for (const LibraryAlgorithm& one : algorithms(question))
-      if (plan_text(one.plan) == plan) return one;
-    FORESCALE_CHECK(false, "a plan that was offered is one of the library's: " + plan);
-  }
-
- private:
-  std::vector<LibraryAlgorithm> algorithms(const TuneQuestion& question) const {
-    std::vector<LibraryAlgorithm> some;
-    for (const LibraryAlgorithm& one : format->algorithms(question.op)) {
-      const CollectiveQuestion asked{
-          .plan = one.plan, .ranks = question.ranks, .bytes = question.bytes};
-      if (one.refuse(question.ranks, question.bytes, nodes_of(*platform, question.ranks)).empty() &&
-          (one.plan.collective->refuse == nullptr ||
-           one.plan.collective->refuse(asked.call()).empty()))
-        some.push_back(one);
-    }
-    return some;
-  }
-};
-
-bool is_among(const PlanChoice& plan, const OptionsText& wanted) {
-  if (plan.collective->algorithm != wanted.name()) return false;
-  const std::map<std::string, std::string> has =
-      OptionsText::parse(plan_text(plan), "--among").values();
-  return std::all_of(wanted.values().begin(), wanted.values().end(), [&](const auto& option) {
-    const auto found = has.find(option.first);
-    return found != has.end() && found->second == option.second;
-  });
-}
-
-// The candidates that --among names.
-OfferedPlans among(const std::vector<OptionsText>& wanted) {
-  return [wanted](const TuneQuestion& question) {
-    std::vector<PlanChoice> plans = tune_candidates(question);
-    std::erase_if(plans, [&](const PlanChoice& plan) {
-      return std::none_of(wanted.begin(), wanted.end(),
-                          [&](const OptionsText& one) { return is_among(plan, one); });
-    });
-    return plans;
-  };
-}
-
-std::vector<OptionsText> read_among(const Options& options) {
-  std::vector<OptionsText> wanted;
-  const CollectiveOp op = parse_collective_op(options.op, "--op");
-  for (const std::string& text : options.among) {
-    wanted.push_back(OptionsText::parse(text, "--among"));
-    find_collective(op, wanted.back().name(), "--among");
-    wanted.back().allow_only({"chunk_bytes", "chain_size", "levels"});
-  }
-  return wanted;
-}
-
-Library library_of(const Options& options, const Platform& platform) {
+TunedLibrary library_of(const Options& options, const Platform& platform) {
   if (options.emit.empty()) {
     for (const auto& [option, value] : {std::pair("--settings", options.settings_file),
                                         std::pair("--library-version", options.library_version)})
@@ -245,7 +163,7 @@ Library library_of(const Options& options, const Platform& platform) {
   return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit"), .platform = &platform};
 }
 
-TunedSettings settings_of(const Options& options, const Library& library,
+TunedSettings settings_of(const Options& options, const TunedLibrary& library,
                           const std::vector<TunedPoint>& points, const MachineScenario& machine) {
   TunedSettings settings;
   settings.nccl_channels = options.nccl_channels;
@@ -267,7 +185,7 @@ TunedSettings settings_of(const Options& options, const Library& library,
 }
 
 // Before the search: what the file cannot say, and a version that is not known.
-void check_library(const Options& options, const Library& library,
+void check_library(const Options& options, const TunedLibrary& library,
                    const std::vector<TuneQuestion>& questions) {
   TunedSettings settings;
   for (const TuneQuestion& question : questions) {
@@ -307,52 +225,8 @@ json to_json(const Options& options, const json& about, const std::vector<TunedP
   return document;
 }
 
-std::string over(const TunedChoice& choice, const TunedPlan& other) {
-  return fmt::format("+{:.1f} %{}", 100 * choice.margin(other), choice.is_tie(other) ? " tie" : "");
-}
-
-std::string range_text(const TimeRange& time) {
-  return time.low_s == time.high_s
-             ? ""
-             : fmt::format("{} .. {}", to_text(Seconds{time.low_s}), to_text(Seconds{time.high_s}));
-}
-
-void print_points(const std::vector<TunedPoint>& points, bool is_offered) {
-  std::vector<std::string> heads{"ranks", "size",    "<best",           "time",   "range",
-                                 "<next", "over it", "stack's default", "over it"};
-  if (is_offered) heads.insert(heads.end(), {"<best offered", "lost"});
-  Table table(heads);
-  for (const TunedPoint& point : points) {
-    const TunedChoice& known = point.known;
-    std::vector<std::string> cells{
-        std::to_string(point.question.ranks),
-        to_text(Bytes{point.question.bytes}),
-        known.best.plan,
-        to_text(Seconds{known.best.time.time_s}),
-        range_text(known.best.time),
-        known.next ? known.next->plan : "-",
-        known.next ? over(known, *known.next) : "-",
-        point.stack_default ? to_text(Seconds{point.stack_default->time.time_s}) : "-",
-        point.stack_default ? over(known, *point.stack_default) : "-"};
-    if (is_offered) {
-      cells.push_back(point.offered ? point.offered->best.plan : "-");
-      cells.push_back(point.offered ? over(known, point.offered->best) : "-");
-    }
-    table.add(cells);
-  }
-  fmt::print("{}", table.text());
-}
-
-void print_regions(const std::vector<TunedRegion>& regions, const std::string& title) {
-  Table table({"ranks", "from", "up to", fmt::format("<{}", title), "slower than the best by"});
-  for (const TunedRegion& region : regions)
-    table.add({std::to_string(region.ranks), to_text(Bytes{region.from_bytes}),
-               to_text(Bytes{region.to_bytes}), region.plan,
-               fmt::format("{:.1f} %", 100 * region.loss_max)});
-  fmt::print("\n{}", table.text());
-}
-
-void print(const Options& options, const Library& library, const std::vector<TunedPoint>& points) {
+void print(const Options& options, const TunedLibrary& library,
+           const std::vector<TunedPoint>& points) {
   const bool is_offered = std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
     return point.offered.has_value();
   });
@@ -363,10 +237,10 @@ void print(const Options& options, const Library& library, const std::vector<Tun
     candidates += point.candidates;
     simulated += point.simulated;
   }
-  print_points(points, is_offered);
-  print_regions(tuned_regions(points, TunedOf::kKnown, tolerance), "plan");
+  print_tuned_points(points, is_offered);
+  print_tuned_regions(tuned_regions(points, TunedOf::kKnown, tolerance), "plan");
   if (is_offered)
-    print_regions(
+    print_tuned_regions(
         tuned_regions(points, TunedOf::kOffered, tolerance),
         library ? "plan that " + library.format->library + " has" : "plan among those named");
   if (std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
@@ -379,38 +253,17 @@ void print(const Options& options, const Library& library, const std::vector<Tun
              simulated);
 }
 
-void print_csv(const std::vector<TunedPoint>& points) {
-  fmt::print(
-      "{}", csv_line({"op", "ranks", "bytes", "best", "time_s", "low_s", "high_s", "next", "next_s",
-                      "default_s", "offered", "offered_s", "candidates", "simulated"}));
-  for (const TunedPoint& point : points) {
-    const auto seconds = [](const std::optional<TunedPlan>& plan) {
-      return plan ? fmt::format("{}", plan->time.time_s) : std::string();
-    };
-    const TunedPlan& best = point.known.best;
-    const std::optional<TunedPlan> offered =
-        point.offered ? std::optional(point.offered->best) : std::nullopt;
-    fmt::print(
-        "{}",
-        csv_line({name_of(point.question.op), std::to_string(point.question.ranks),
-                  std::to_string(point.question.bytes), best.plan,
-                  fmt::format("{}", best.time.time_s), fmt::format("{}", best.time.low_s),
-                  fmt::format("{}", best.time.high_s),
-                  point.known.next ? point.known.next->plan : "", seconds(point.known.next),
-                  seconds(point.stack_default), offered ? offered->plan : "", seconds(offered),
-                  std::to_string(point.candidates), std::to_string(point.simulated)}));
-  }
-}
-
-std::string settings_file(const Options& options, const Library& library) {
+std::string settings_file(const Options& options, const TunedLibrary& library) {
   return options.settings_file.empty() ? library.format->file_name : options.settings_file;
 }
 
 void run(const Options& options) {
   const MachineScenarios machine = load_machine(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
-  const Library library = library_of(options, platform);
-  const std::vector<OptionsText> wanted = read_among(options);
+  const TunedLibrary library = library_of(options, platform);
+  const OfferedPlans offered =
+      options.among.empty() ? library.offered()
+                            : plans_among(parse_collective_op(options.op, "--op"), options.among);
   const std::vector<TuneQuestion> questions = questions_of(options, machine);
   if (library) {
     check_library(options, library, questions);
@@ -424,8 +277,7 @@ void run(const Options& options) {
       options.resume.empty() ? std::vector<TunedPoint>() : read_answered(options.resume, about);
   const KeptAnswers kept(options.resume, about);
   const std::vector<TunedPoint> points =
-      tune_collective(questions, machine, wanted.empty() ? library.offered() : among(wanted),
-                      options.tolerance_percent / 100, answered,
+      tune_collective(questions, machine, offered, options.tolerance_percent / 100, answered,
                       [&](const TunedPoint& point) { kept.keep(point); });
   json document = to_json(options, about, points);
   if (library) {
@@ -441,7 +293,7 @@ void run(const Options& options) {
   if (options.output.json) {
     fmt::print("{}\n", document.dump(2));
   } else if (options.output.csv) {
-    print_csv(points);
+    print_tuned_csv(points);
   } else {
     print(options, library, points);
     if (library)

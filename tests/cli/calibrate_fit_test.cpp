@@ -58,6 +58,14 @@ TEST(CalibrateFit, HoldsCollectivesOutAndPrintsTheError) {
 }
 
 // Every published file carries a fit; what it is worth stands in docs/calibration.md.
+TEST(CalibrateFit, AnEmulatedGpuIsOneOfTheCatalogue) {
+  const Workshop workshop;
+  const Outcome result = run_program(fit(workshop, "--emulated-gpu k81"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("did you mean \"k80\""), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(workshop.path("p.json")));
+}
+
 TEST(CalibrateFit, FitsEveryPublishedMeasurement) {
   int files = 0;
   for (const auto& entry :
