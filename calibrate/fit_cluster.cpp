@@ -320,6 +320,13 @@ class Fit {
     std::string from;
   };
 
+  // What is left of `whole` without `part`. Where that is nothing, what the data allow beyond it is
+  // still the interval's.
+  static Estimate rest(const Estimate& whole, double part) {
+    if (whole.value > part) return scaled(whole, 1 - part / whole.value);
+    return {.value = 0, .interval = {.low = 0, .high = std::max(0.0, whole.interval.high - part)}};
+  }
+
   Overheads overheads(size_t segment) const {
     const std::string both =
         shift_ ? fmt::format("ping-pong and shift of {}", shift_ranks_) : "ping-pong";
@@ -336,7 +343,7 @@ class Fit {
       of.o_send = {.value = share(all.alpha_s, two.value),
                    .interval = {.low = share(all.alpha_interval_s.low, two.value),
                                 .high = share(all.alpha_interval_s.high, two.value)}};
-      of.latency = scaled(two, two.value > 0 ? 1 - of.o_send.value * turns_of_two / two.value : 0);
+      of.latency = rest(two, of.o_send.value * turns_of_two);
       return of;
     }
     const Estimate whole = alpha(segment, shift_);
@@ -345,7 +352,7 @@ class Fit {
             ? std::clamp(stream_->segments[segment].alpha_s / whole.value, 0.0, 1.0)
             : 1;
     return {.o_send = scaled(whole, share),
-            .latency = scaled(whole, 1 - share),
+            .latency = share < 1 ? scaled(whole, 1 - share) : Estimate{},
             .from = both + ", stream"};
   }
 
