@@ -109,5 +109,15 @@ TEST(VisitOrder, PassesComeInAnOrderThatTheSeedDecides) {
   EXPECT_FALSE(std::is_sorted(late.begin(), late.end()));
 }
 
+// What was never measured has no cost yet: nothing may be divided by it.
+TEST(VisitOrder, ABudgetThatEndsBetweenTwoVisitsEndsTheMeasurement) {
+  VisitOrder order(points(), {.budget_s = 1});
+  const auto first = order.next(0.6);  // too late for a look: every point is planned unseen
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->repetitions, 1);
+  order.done(*first, {0.9}, 0.9);
+  EXPECT_FALSE(order.next(1.5));
+}
+
 }  // namespace
 }  // namespace forescale
