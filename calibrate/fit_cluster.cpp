@@ -379,11 +379,31 @@ class Fit {
     return rate;
   }
 
-  // What each of two ranks that send to each other moves.
-  double shift_of_two_rate(size_t segment) const {
-    const bool known = shift_of_two_ && has_slope(shift_of_two_->segments[segment]);
-    return known ? std::min(link_.value, 1 / shift_of_two_->segments[segment].beta_s_per_byte)
-                 : link_.value;
+  // What two ranks that send to each other lose, each other rank's two partners apart or together,
+  // and what all lose beyond that.
+  void add_shared_caps(json& rule, size_t i, const std::string& size) {
+    double expected = link_.value;  // of each rank, while all shift
+    if (shift_of_two_ && has_slope(shift_of_two_->segments[i])) {
+      const Estimate both = bandwidth(*shift_of_two_, i, 2);
+      if (both.value < 2 * (1 - kTold) * link_.value) {
+        // Ranks that send to one and receive from another, and lose less: the loss is the pair's.
+        constexpr double kMore = 1.1;
+        const bool of_pair = shift_ranks_ > 2 && has_slope(shift_->segments[i]) &&
+                             bandwidth(*shift_, i, 2).value > kMore * both.value;
+        rule[of_pair ? "pair_cap_bytes_per_s" : "duplex_cap_bytes_per_s"] =
+            number((of_pair ? "a pair both ways " : "both ways ") + size, "shift of 2", "bytes/s",
+                   both);
+        if (!of_pair) expected = both.value / 2;
+      }
+    }
+    if (shift_ranks_ > 2 && has_slope(shift_->segments[i]))
+      if (const Estimate rate = bandwidth(*shift_, i, shift_ranks_);
+          rate.value < shift_ranks_ * (1 - kTold) * expected)
+        rule["fabric_cap_bytes_per_s"] =
+            number("all together " + size,
+                   unmeasured_growth_ > 1 ? fmt::format("shift of {}, to scale", shift_ranks_)
+                                          : fmt::format("shift of {}", shift_ranks_),
+                   "bytes/s", scaled(rate, unmeasured_growth_));
   }
 
   json path(size_t i, const std::optional<Estimate>& into, const std::optional<Estimate>& out) {
@@ -402,18 +422,7 @@ class Fit {
       if (const Estimate rate = bandwidth(one_way_, i, 1); rate.value < (1 - kTold) * link_.value)
         rule["connection_cap_bytes_per_s"] =
             number("connection " + size, "ping-pong", "bytes/s", rate);
-    if (shift_of_two_ && has_slope(shift_of_two_->segments[i]))
-      if (const Estimate rate = bandwidth(*shift_of_two_, i, 2);
-          rate.value < 2 * (1 - kTold) * link_.value)
-        rule["duplex_cap_bytes_per_s"] = number("both ways " + size, "shift of 2", "bytes/s", rate);
-    if (shift_ranks_ > 2 && has_slope(shift_->segments[i]))
-      if (const Estimate rate = bandwidth(*shift_, i, shift_ranks_);
-          rate.value < shift_ranks_ * (1 - kTold) * shift_of_two_rate(i))
-        rule["fabric_cap_bytes_per_s"] =
-            number("all together " + size,
-                   unmeasured_growth_ > 1 ? fmt::format("shift of {}, to scale", shift_ranks_)
-                                          : fmt::format("shift of {}", shift_ranks_),
-                   "bytes/s", scaled(rate, unmeasured_growth_));
+    add_shared_caps(rule, i, size);
     if (into)
       rule["write_cap_bytes_per_s"] = number("into a host " + size, "fan-in", "bytes/s", *into);
     if (out)

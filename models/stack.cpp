@@ -35,8 +35,8 @@ BufferPlace read_place(const JsonInput& in) {
 PathRule read_path(const JsonInput& in) {
   in.allow_only({"where", "buffers", "up_to_bytes", "mechanism", "o_send_s", "o_recv_s",
                  "latency_s", "connection_cap_bytes_per_s", "read_cap_bytes_per_s",
-                 "write_cap_bytes_per_s", "duplex_cap_bytes_per_s", "fabric_cap_bytes_per_s",
-                 "segment_bytes", "segment_overhead_s", "through_nic"});
+                 "write_cap_bytes_per_s", "duplex_cap_bytes_per_s", "pair_cap_bytes_per_s",
+                 "fabric_cap_bytes_per_s", "segment_bytes", "segment_overhead_s", "through_nic"});
   PathRule rule;
   rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
   rule.buffers = read_place(in.at("buffers"));
@@ -54,12 +54,14 @@ PathRule read_path(const JsonInput& in) {
   rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
   rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
   rule.duplex_cap = cap_or_none(in, "duplex_cap_bytes_per_s");
+  rule.pair_cap = cap_or_none(in, "pair_cap_bytes_per_s");
   rule.fabric_cap = cap_or_none(in, "fabric_cap_bytes_per_s");
   if (rule.staged &&
-      (rule.read_cap.value > 0 || rule.write_cap.value > 0 || rule.duplex_cap.value > 0))
+      (rule.read_cap.value > 0 || rule.write_cap.value > 0 || rule.duplex_cap.value > 0 ||
+       rule.pair_cap.value > 0))
     in.fail(
-        "must be \"direct\" to have read_cap_bytes_per_s, write_cap_bytes_per_s or "
-        "duplex_cap_bytes_per_s");
+        "must be \"direct\" to have read_cap_bytes_per_s, write_cap_bytes_per_s, "
+        "duplex_cap_bytes_per_s or pair_cap_bytes_per_s");
   if (rule.staged) {
     rule.segment = in.at("segment_bytes").bytes(1);
     rule.segment_overhead = in.at("segment_overhead_s").seconds();

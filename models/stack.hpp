@@ -43,6 +43,7 @@ struct PathRule {
   BytesPerSecond read_cap;
   BytesPerSecond write_cap;
   BytesPerSecond duplex_cap;  // leaving and entering it, both together; 0: none
+  BytesPerSecond pair_cap;    // between it and one other, both directions together; 0: none
   BytesPerSecond fabric_cap;  // all messages of all devices together; 0: none
   Bytes segment;              // staged only
   Seconds segment_overhead;   // staged only: alpha of one segment on one stage

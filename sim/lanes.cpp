@@ -129,9 +129,14 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
       resources.push_back({ResourceKind::kReadCap, host_buffers ? from_host : from, rule_index});
     if (rule.write_cap.value > 0)
       resources.push_back({ResourceKind::kWriteCap, host_buffers ? to_host : to, rule_index});
+    const auto [low, high] =
+        std::minmax(host_buffers ? from_host : from, host_buffers ? to_host : to);
     if (rule.duplex_cap.value > 0)
-      for (const int end : {host_buffers ? from_host : from, host_buffers ? to_host : to})
+      for (const int end : {low, high})
         resources.push_back({ResourceKind::kDuplexCap, end, rule_index});
+    if (rule.pair_cap.value > 0 && low != high)
+      resources.push_back(
+          {.kind = ResourceKind::kPairCap, .index = low, .rule = rule_index, .other = high});
     if (rule.fabric_cap.value > 0) resources.push_back({ResourceKind::kFabricCap, 0, rule_index});
     if (rule.connection_cap.value > 0)
       resources.push_back({ResourceKind::kConnection, from, rule_index});
@@ -223,6 +228,8 @@ double Lanes::bandwidth(const Resource& resource) const {
       return stack_.paths[static_cast<size_t>(resource.rule)].write_cap.value;
     case ResourceKind::kDuplexCap:
       return stack_.paths[static_cast<size_t>(resource.rule)].duplex_cap.value;
+    case ResourceKind::kPairCap:
+      return stack_.paths[static_cast<size_t>(resource.rule)].pair_cap.value;
     case ResourceKind::kFabricCap:
       return stack_.paths[static_cast<size_t>(resource.rule)].fabric_cap.value;
     case ResourceKind::kConnection:
@@ -257,6 +264,10 @@ std::string Lanes::name(const Resource& resource) const {
       return fmt::format("{} write cap (rule {})", device(), resource.rule);
     case ResourceKind::kDuplexCap:
       return fmt::format("{} duplex cap (rule {})", device(), resource.rule);
+    case ResourceKind::kPairCap:
+      return fmt::format("{} and {} pair cap (rule {})", device(),
+                         platform_.devices[static_cast<size_t>(resource.other)].name,
+                         resource.rule);
     case ResourceKind::kFabricCap:
       return fmt::format("fabric cap (rule {})", resource.rule);
     case ResourceKind::kConnection:

@@ -25,6 +25,7 @@ enum class ResourceKind : std::uint8_t {
   kReadCap,      // a stack's cap on leaving a device; index: device
   kWriteCap,     // a stack's cap on entering a device; index: device
   kDuplexCap,    // a stack's cap on both together; index: device
+  kPairCap,      // a stack's cap on both between two devices; index, other: the devices
   kFabricCap,    // a stack's cap on everything under way; index: 0
   kConnection,   // a stack's cap on one message; index: device of the sender
   kCore          // the CPU core of a rank that adds and copies; index: device of the rank
@@ -35,6 +36,7 @@ struct Resource {
   std::int32_t index = 0;
   std::int32_t rule = -1;    // caps: which path rule of the stack
   std::int32_t channel = 0;  // kConnection: each channel of a rank carries one message
+  std::int32_t other = -1;   // kPairCap: the device with the greater index
   auto operator<=>(const Resource&) const = default;
 };
 

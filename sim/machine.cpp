@@ -35,6 +35,7 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       add({ResourceKind::kLink, static_cast<std::int32_t>(2 * i + 1), -1});
   }
   std::set<int> hosts;
+  std::vector<std::set<int>> capped_devices(stack.paths.size());  // so far, with a pair cap
   for (int rank = 0; rank < rank_count; ++rank) {
     const int device = platform.endpoints[static_cast<size_t>(rank)];
     if (!platform.cpu_models.empty()) {
@@ -55,6 +56,14 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
       if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, capped, index});
       if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, capped, index});
       if (rule.duplex_cap.value > 0) add({ResourceKind::kDuplexCap, capped, index});
+      if (rule.pair_cap.value > 0) {
+        for (const int other : capped_devices[i])
+          add({.kind = ResourceKind::kPairCap,
+               .index = std::min(capped, other),
+               .rule = index,
+               .other = std::max(capped, other)});
+        capped_devices[i].insert(capped);
+      }
       for (int channel = 0; rule.connection_cap.value > 0 && channel < stack.channels; ++channel)
         add({ResourceKind::kConnection, device, index, channel});
     }
@@ -74,8 +83,9 @@ void Machine::add(const Resource& resource) {
   const double bandwidth = lanes_.bandwidth(resource);
   // Servers may share a host.
   if (!std::isfinite(bandwidth) || resources_.contains(resource)) return;
-  const std::string name = fmt::format("{}:{}:{}:{}", static_cast<int>(resource.kind),
-                                       resource.index, resource.rule, resource.channel);
+  const std::string name =
+      fmt::format("{}:{}:{}:{}:{}", static_cast<int>(resource.kind), resource.index, resource.rule,
+                  resource.channel, resource.other);
   Carried& made = resources_[resource];
   made.link = world_.add_link(name, bandwidth);
   if (const double burst = lanes_.burst_bytes(resource); burst > 0)

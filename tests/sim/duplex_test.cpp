@@ -1,4 +1,4 @@
-// A stack's cap on what one device sends and receives together.
+// A stack's caps on what one device sends and receives together, and on what two exchange.
 #include <gtest/gtest.h>
 
 #include "models/stack.hpp"
@@ -9,13 +9,18 @@ namespace {
 
 constexpr std::int64_t kBytes = 4'000'000;
 
-double ring_s(double duplex_bytes_per_s) {
+double all_gather_s(const std::string& algorithm, BytesPerSecond PathRule::* cap,
+                    double bytes_per_s) {
   const Platform platform = load_platform(star_of(4));
   Stack stack = load_stack("ideal");
-  for (PathRule& rule : stack.paths) rule.duplex_cap = BytesPerSecond{duplex_bytes_per_s};
-  const Collective& ring = find_collective(CollectiveOp::kAllGather, "ring", "test");
+  for (PathRule& rule : stack.paths) rule.*cap = BytesPerSecond{bytes_per_s};
+  const Collective& plan = find_collective(CollectiveOp::kAllGather, algorithm, "test");
   return in_child(
-      [&] { return collective_s(platform, stack, ring, {.rank_count = 4, .bytes = kBytes}); });
+      [&] { return collective_s(platform, stack, plan, {.rank_count = 4, .bytes = kBytes}); });
+}
+
+double ring_s(double duplex_bytes_per_s) {
+  return all_gather_s("ring", &PathRule::duplex_cap, duplex_bytes_per_s);
 }
 
 // Three steps, in each of which every rank sends one block and receives one.
@@ -42,6 +47,18 @@ TEST(Duplex, OneDirectionAloneDoesNotFeelIt) {
       [&] { return collective_s(platform, stack, flat, {.rank_count = 2, .bytes = kBytes}); });
   const double alone_s = kAlpha_s + kBytes / kStarBytesPerS;
   EXPECT_NEAR(time_s, alone_s, 1e-9 * alone_s);
+}
+
+TEST(PairCap, ARingOfFourDoesNotFeelIt) {
+  EXPECT_NEAR(all_gather_s("ring", &PathRule::pair_cap, kStarBytesPerS), expected_s(kStarBytesPerS),
+              1e-9 * expected_s(kStarBytesPerS));
+}
+
+TEST(PairCap, TwoThatExchangeShareIt) {
+  // One block, then two, both ways between two ranks.
+  const double expected = 2 * kAlpha_s + 3 * (kBytes / 4) / (0.5 * kStarBytesPerS);
+  EXPECT_NEAR(all_gather_s("recursive-doubling", &PathRule::pair_cap, kStarBytesPerS), expected,
+              1e-9 * expected);
 }
 
 }  // namespace
