@@ -77,8 +77,10 @@ ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack
     resolved.collective = &find_collective(op, rule.algorithm, "stack " + stack.name);
     resolved.call.options = {
         .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-    resolved.through_host = rule.through_host;
-    resolved.call_overhead_s = rule.call_overhead.value;
+  }
+  if (const SelectionRule* rule = stack.find_rule(name_of(op), ranks, bytes)) {
+    resolved.through_host = rule->through_host;
+    resolved.call_overhead_s = rule->call_overhead.value;
   }
   check_call(*resolved.collective, resolved.call);
   return resolved;

@@ -24,7 +24,7 @@ void add_algorithm_options(CLI::App& command, AlgorithmText& text);
 // one that the algorithm does not read.
 std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text);
 
-// What the stack's rule for this operation says.
+// The algorithm named, or the one of the stack's rule, and what that rule says of a call.
 struct ResolvedChoice {
   const Collective* collective = nullptr;
   CollectiveCall call;

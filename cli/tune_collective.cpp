@@ -243,12 +243,6 @@ void print(const Options& options, const TunedLibrary& library,
     print_tuned_regions(
         tuned_regions(points, TunedOf::kOffered, tolerance),
         library ? "plan that " + library.format->library + " has" : "plan among those named");
-  if (std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
-        return point.stack_default && point.known.margin(*point.stack_default) < 0;
-      }))
-    fmt::print(
-        "\nnote: where the stack's default is the faster one, its rule copies through host "
-        "memory or\nadds an overhead of its own: a way that no plan is tried with here\n");
   fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
              simulated);
 }

@@ -226,11 +226,16 @@ const PathRule& Stack::path(const std::string& locality, BufferPlace buffers,
                                               locality, name_of(buffers), bytes)});
 }
 
-const SelectionRule& Stack::select(const std::string& op, int ranks, std::int64_t bytes) const {
+const SelectionRule* Stack::find_rule(const std::string& op, int ranks, std::int64_t bytes) const {
   const auto rules = selection.find(op);
   if (rules != selection.end())
     for (const SelectionRule& rule : rules->second)
-      if (ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes) return rule;
+      if (ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes) return &rule;
+  return nullptr;
+}
+
+const SelectionRule& Stack::select(const std::string& op, int ranks, std::int64_t bytes) const {
+  if (const SelectionRule* rule = find_rule(op, ranks, bytes)) return *rule;
   throw InputError(
       {.source = "stack " + name,
        .path = "/selection/" + op,

@@ -70,7 +70,8 @@ enum class Progress {
   kInsideCalls  // only calls do: forwarding and matching wait for the next one
 };
 
-// Algorithm by operation, rank count and size; the first rule that fits is taken.
+// What a call costs and the algorithm it takes when nobody names one, by operation, rank count and
+// size; the first rule that fits is taken.
 struct SelectionRule {
   int up_to_ranks = std::numeric_limits<int>::max();
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
@@ -81,7 +82,9 @@ struct SelectionRule {
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
   bool through_host = false;
   BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
-  Seconds call_overhead;  // of every rank before its part begins: driver queries, kernel launch
+  // Of every rank before its part begins: driver queries, kernel launch. With through_host, of calls
+  // with GPU buffers only.
+  Seconds call_overhead;
 };
 
 // Remote procedure calls and parameter servers on this stack; zero costs nothing.
@@ -122,6 +125,9 @@ struct Stack {
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
   // InputError when the stack has no rule for that operation.
   const SelectionRule& select(const std::string& op, int ranks, std::int64_t bytes) const;
+  // Null when it has none. What the rule says of a call, its copies through the host and its
+  // overhead, holds for every algorithm: a library told to use another one works in the same place.
+  const SelectionRule* find_rule(const std::string& op, int ranks, std::int64_t bytes) const;
 };
 
 // What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:

@@ -118,21 +118,24 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
   const int rank_count = static_cast<int>(ranks.size());
   const BufferPlace place = step.on_host ? BufferPlace::kHost : machine_.lanes().default_place();
   CollectiveRun::Settings settings;
+  settings.place = place;
+  if (const SelectionRule* rule = stack_.find_rule(name_of(step.op), rank_count, step.bytes)) {
+    settings.through_host = rule->through_host && place == BufferPlace::kGpu;
+    settings.through_host_bandwidth = rule->through_host_bandwidth.value;
+    if (settings.through_host) settings.place = BufferPlace::kHost;
+    // Of a rule that copies GPU buffers, the overhead is theirs too.
+    if (settings.through_host || !rule->through_host) settings.call_s = rule->call_overhead.value;
+  }
   std::string algorithm;
   const auto choice = options_.choices.find(step.op);
   if (choice != options_.choices.end() && !step.control) {
     algorithm = choice->second.algorithm;
     settings.call.options = choice->second.options;
-    settings.place = place;
   } else {
     const SelectionRule& rule = stack_.select(name_of(step.op), rank_count, step.bytes);
     algorithm = rule.algorithm;
     settings.call.options = {
         .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-    settings.through_host = rule.through_host && place == BufferPlace::kGpu;
-    settings.through_host_bandwidth = rule.through_host_bandwidth.value;
-    settings.place = settings.through_host ? BufferPlace::kHost : place;
-    settings.call_s = rule.call_overhead.value;
   }
   settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
   settings.call.rank_count = rank_count;

@@ -88,15 +88,20 @@ bool is_priced(const MachineScenario& machine) {
 std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<PlanChoice>& plans,
                                const MachineScenario& machine) {
   const Lanes lanes(machine.platform, machine.stack);
-  const BufferPlace place = lanes.default_place();
+  const std::string op = name_of(question.op);
+  const SelectionRule* rule = machine.stack.find_rule(op, question.ranks, question.bytes);
+  const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
+  const bool through_host = rule != nullptr && rule->through_host;
+  const BufferPlace place = lanes.place_of_call(op, question.ranks, question.bytes);
   std::vector<Candidate> candidates;
   for (const PlanChoice& plan : plans) {
     const CollectiveCall call =
         CollectiveQuestion{.plan = plan, .ranks = question.ranks, .bytes = question.bytes}.call();
-    double bound_s = std::max(collective_bound(question.op, call, lanes, place).time_s,
-                              messages_s(plan, call, lanes));
-    if (is_priced(machine))
-      bound_s = std::max(bound_s, evaluate_cost(*plan.collective, call, lanes, place).time_s);
+    double bound_s = collective_bound(question.op, call, lanes, place).time_s;
+    if (!through_host) bound_s = std::max(bound_s, messages_s(plan, call, lanes));
+    if (!through_host && is_priced(machine))
+      bound_s =
+          std::max(bound_s, call_s + evaluate_cost(*plan.collective, call, lanes, place).time_s);
     candidates.push_back({.plan = &plan, .bound_s = bound_s});
   }
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -88,8 +88,8 @@ TEST(Microbenchmark, CrayMpichMessages) {
 // The same checks: osu_allreduce of 8 bytes in host memory, 7.81 us on 6 nodes and 16.87 us on 16
 // (10.85 us on the multicore partition of the same network, taken here). Predicted from the
 // messages above, whose 1.30 us is the best of an idle machine: CSCS itself lets messages take 70 %
-// more and the all-reduce 40 %, a factor of 2.4 together. The algorithm is named so that what the
-// stack charges for copies of GPU buffers stays out.
+// more and the all-reduce 40 %, a factor of 2.4 together. What the stack charges for copies of
+// GPU buffers is not charged for these.
 TEST(Microbenchmark, CrayMpichAllReduce) {
   const Platform platform = one_rank_a_node("piz-daint");
   const Stack stack = load_stack("cray-mpich-aries");
