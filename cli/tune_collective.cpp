@@ -251,6 +251,21 @@ std::string settings_file(const Options& options, const TunedLibrary& library) {
   return options.settings_file.empty() ? library.format->file_name : options.settings_file;
 }
 
+// A plan among those named that is never a candidate would be missing without a word.
+void check_among(const Options& options, const std::vector<TuneQuestion>& questions) {
+  for (const std::string& text : options.among) {
+    const OfferedPlans one = plans_among(parse_collective_op(options.op, "--op"), {text});
+    if (std::all_of(questions.begin(), questions.end(),
+                    [&](const TuneQuestion& question) { return one(question).empty(); }))
+      throw InputError({.source = "--among",
+                        .path = "",
+                        .value = text,
+                        .constraint = "is no candidate at any of the sizes and rank counts: chunks "
+                                      "and chains are powers of two, and an algorithm may refuse "
+                                      "a rank count (forescale algorithm shows its conditions)"});
+  }
+}
+
 void run(const Options& options) {
   const MachineScenarios machine = load_machine(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
@@ -259,6 +274,7 @@ void run(const Options& options) {
       options.among.empty() ? library.offered()
                             : plans_among(parse_collective_op(options.op, "--op"), options.among);
   const std::vector<TuneQuestion> questions = questions_of(options, machine);
+  check_among(options, questions);
   if (library) {
     check_library(options, library, questions);
     check_writable(settings_file(options, library), "--settings");

@@ -70,6 +70,13 @@ void check_counts(const std::vector<std::int64_t>& ranks, const std::vector<Byte
                         .path = "",
                         .value = std::to_string(size.value),
                         .constraint = "must be whole FP32 elements of 4 bytes, at least one"});
+  constexpr std::int64_t kBytes_max = std::int64_t{1} << 30;
+  for (const Bytes size : sizes)
+    if (size.value > kBytes_max)
+      throw InputError({.source = "--bytes",
+                        .path = "",
+                        .value = to_text(size),
+                        .constraint = "must be <= 1 GiB: every rank holds that much in memory"});
 }
 
 double simulated_s(const MachineScenario& machine, const CollectiveQuestion& question) {

@@ -111,6 +111,7 @@ TEST(Execute, RefusesBadInput) {
   expect_refused("execute collective --bytes 4KiB", {"--ranks", "is needed"});
   expect_refused("execute collective --bytes 4KiB --ranks 1", {"--ranks", "must be >= 2"});
   expect_refused("execute collective --bytes 6 --ranks 2", {"--bytes", "FP32"});
+  expect_refused("execute collective --bytes 1TiB --ranks 2", {"--bytes", "1 TiB", "<= 1 GiB"});
   expect_refused("execute collective --bytes 4KiB --ranks 2 --stack ideal", {"needs --platform"});
   expect_refused("execute collective --bytes 4KiB --ranks 2 --expect median=1%",
                  {"--expect", "needs --platform"});

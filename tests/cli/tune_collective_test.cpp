@@ -121,6 +121,8 @@ TEST(TuneCollective, BadInputIsRefusedBeforeTheSearch) {
   expect_refused(star + "--settings x.conf", {"--settings", "--emit"});
   expect_refused(star + "--map /nowhere/map.svg", {"--map", "cannot be written"});
   expect_refused(star + "--op gather --emit openmpi-rules", {"--emit", "openmpi-rules"});
+  expect_refused(star + "--op reduce --among chain cb:chain_size=3",
+                 {"--among", "cb:chain_size=3", "no candidate"});
 }
 
 }  // namespace
