@@ -390,9 +390,8 @@ class Fit {
         constexpr double kMore = 1.1;
         const bool of_pair = shift_ranks_ > 2 && has_slope(shift_->segments[i]) &&
                              bandwidth(*shift_, i, 2).value > kMore * both.value;
-        rule[of_pair ? "pair_cap_bytes_per_s" : "duplex_cap_bytes_per_s"] =
-            number((of_pair ? "a pair both ways " : "both ways ") + size, "shift of 2", "bytes/s",
-                   both);
+        rule[of_pair ? "pair_cap_bytes_per_s" : "duplex_cap_bytes_per_s"] = number(
+            (of_pair ? "a pair both ways " : "both ways ") + size, "shift of 2", "bytes/s", both);
         if (!of_pair) expected = both.value / 2;
       }
     }

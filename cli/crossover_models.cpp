@@ -61,8 +61,8 @@ std::string simulated(const Contest& contest, const AlgorithmChoice& choice, std
       {.op = contest.op, .bytes = call.bytes, .label = "crossover"}, contest.ranks, options);
   const Lanes lanes(*contest.platform, *contest.stack);
   enforce(collective_bound(contest.op, call, lanes,
-                           lanes.place_of_call(name_of(contest.op), contest.ranks, call.bytes)), outcome.time_s,
-          choice.algorithm);
+                           lanes.place_of_call(name_of(contest.op), contest.ranks, call.bytes)),
+          outcome.time_s, choice.algorithm);
   return json{outcome.time_s, outcome.busiest.name,
               outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0}
       .dump();
@@ -138,8 +138,7 @@ std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& 
 std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lanes& lanes,
                                               std::int64_t chunks) {
   const std::int64_t bytes = contest.call(contest.first, chunks).bytes;
-  const SelectionRule* rule =
-      lanes.stack().find_rule(name_of(contest.op), contest.ranks, bytes);
+  const SelectionRule* rule = lanes.stack().find_rule(name_of(contest.op), contest.ranks, bytes);
   if (contest.stack->channels > 1 || (rule != nullptr && rule->through_host)) return std::nullopt;
   const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
   const auto time_s = [&](const AlgorithmChoice& choice) {

@@ -56,9 +56,8 @@ PathRule read_path(const JsonInput& in) {
   rule.duplex_cap = cap_or_none(in, "duplex_cap_bytes_per_s");
   rule.pair_cap = cap_or_none(in, "pair_cap_bytes_per_s");
   rule.fabric_cap = cap_or_none(in, "fabric_cap_bytes_per_s");
-  if (rule.staged &&
-      (rule.read_cap.value > 0 || rule.write_cap.value > 0 || rule.duplex_cap.value > 0 ||
-       rule.pair_cap.value > 0))
+  if (rule.staged && (rule.read_cap.value > 0 || rule.write_cap.value > 0 ||
+                      rule.duplex_cap.value > 0 || rule.pair_cap.value > 0))
     in.fail(
         "must be \"direct\" to have read_cap_bytes_per_s, write_cap_bytes_per_s, "
         "duplex_cap_bytes_per_s or pair_cap_bytes_per_s");

@@ -82,8 +82,8 @@ struct SelectionRule {
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
   bool through_host = false;
   BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
-  // Of every rank before its part begins: driver queries, kernel launch. With through_host, of calls
-  // with GPU buffers only.
+  // Of every rank before its part begins: driver queries, kernel launch. With through_host, of
+  // calls with GPU buffers only.
   Seconds call_overhead;
 };
 

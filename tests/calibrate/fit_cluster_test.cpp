@@ -30,7 +30,7 @@ struct Truth {
   double alpha_s = 140e-6;  // above the eager limit
   double stream_share = 0.4;
   double rate = 60e6;
-  double duplex_rate = 110e6;  // both ways together
+  double duplex_rate = 110e6;        // both ways together
   double pair_rate_both_ways = 1e9;  // between two that send to each other, together
   std::int64_t eager_limit = 64 * 1024;
   std::vector<double> host_rate = std::vector<double>(8, 60e6);

@@ -157,8 +157,7 @@ void expect_sound(const Measurement& measurement) {
 }
 
 TEST_P(MeasureOverLoopback, MeasuresEverySeriesAtEverySize) {
-  MeasureOptions options{
-      .ranks = 4, .budget_s = 8, .bytes_max = 128 << 10, .machine = "loopback"};
+  MeasureOptions options{.ranks = 4, .budget_s = 8, .bytes_max = 128 << 10, .machine = "loopback"};
   const auto words = command(options.ranks);
   if (words.empty()) GTEST_SKIP() << reason_;
   std::string progress;

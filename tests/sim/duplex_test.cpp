@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 4'000'000;
 
-double all_gather_s(const std::string& algorithm, BytesPerSecond PathRule::* cap,
+double all_gather_s(const std::string& algorithm, BytesPerSecond PathRule::*cap,
                     double bytes_per_s) {
   const Platform platform = load_platform(star_of(4));
   Stack stack = load_stack("ideal");
