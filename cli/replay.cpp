@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
 #include "cli/text.hpp"
+#include "cli/trace_options.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
@@ -15,6 +16,7 @@ namespace {
 
 struct Options {
   ReplayText text;
+  TraceText trace;
   bool json = false;
 };
 
@@ -43,7 +45,10 @@ void print(const Replay& replay) {
 
 void run(const Options& options) {
   check_writable(options.text.trace, "--trace");
-  const Replay result = replay(options.text);
+  ReplayText text = options.text;
+  text.files = options.trace.files;
+  text.import = parse_trace_options(options.trace);
+  const Replay result = replay(text);
   if (options.json)
     fmt::print("{}\n", to_json(result).dump(2));
   else
@@ -54,7 +59,7 @@ void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   ReplayText& text = options->text;
   CLI::App* command =
-      app.add_subcommand("replay", "What a recorded program would cost on another platform");
+      app.add_subcommand("replay", "What a recorded or traced run would cost on another platform");
   command->footer(
       "Examples:\n"
       "  forescale predict --platform cluster-b --gpus 16 --model googlenet --batch 256 \\\n"
@@ -64,7 +69,7 @@ void add(CLI::App& app) {
       "  forescale replay run.jsonl --plan reduce/chain:chunk_bytes=1MiB --compute-scale 0.5\n"
       "A program holds what every thread of every rank does, in order, with its compute times\n"
       "(docs/program.md). Compute is kept; communication is simulated anew.");
-  command->add_option("PROGRAM", text.file, "What `predict --record` wrote")->required();
+  add_trace_options(*command, options->trace);
   command->add_option("--platform", text.platform,
                       "Preset, JSON file or generator (default: where it was recorded)");
   command->add_option("--stack", text.stack, "Communication stack (default: as recorded)");

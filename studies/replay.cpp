@@ -20,14 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-Program load_program(const std::string& file) {
-  std::ifstream in(file);
-  if (!in)
-    throw InputError(
-        {.source = file, .path = "", .value = "", .constraint = "cannot be opened for reading"});
-  return read_program(in, file);
-}
-
 // What a program runs on.
 struct Place {
   Platform platform;
@@ -41,7 +33,7 @@ Place place_of(const ReplayText& text, const Program& program, Scenario scenario
     throw InputError({.source = "--platform",
                       .path = "",
                       .value = "",
-                      .constraint = "is required: " + text.file + " names none"});
+                      .constraint = "is required: " + text.files.front() + " names none"});
   Place place{.platform = load_platform(platform, scenario), .stack = {}, .data = {}};
   const std::string& placement =
       text.placement.empty() && text.platform.empty() ? program.placement : text.placement;
@@ -68,7 +60,7 @@ std::map<CollectiveOp, AlgorithmChoice> choices_of(const ReplayText& text, const
   };
   // Those of a program belong to its stack.
   if (text.stack.empty())
-    for (const auto& [op, plan] : program.plans) choose(plan, text.file);
+    for (const auto& [op, plan] : program.plans) choose(plan, text.files.front());
   for (const std::string& plan : text.plans) choose(plan, "--plan");
   return choices;
 }
@@ -157,7 +149,8 @@ Replay replay(const ReplayText& text) {
                       .path = "",
                       .value = fmt::format("{}", text.compute_scale),
                       .constraint = "must be above 0"});
-  Program program = load_program(text.file);
+  ImportedTrace imported = trace_format_of(text.files.front()).import(text.files, text.import);
+  Program& program = imported.program;
   scale_compute(program, text.compute_scale);
   const auto choices = choices_of(text, program);
   std::vector<Place> places{place_of(text, program, Scenario::kNominal)};
@@ -188,7 +181,8 @@ Replay replay(const ReplayText& text) {
                 .bytes_sent = nominal.at("bytes_sent"),
                 .busiest = nominal.at("busiest"),
                 .busiest_share = nominal.at("busiest_share"),
-                .notes = notes_of(text, program)};
+                .notes = imported.notes};
+  for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
   const double time_s = nominal.at("iteration_s");
   result.iteration = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
   for (const json& answer : answers) {

@@ -7,11 +7,13 @@
 
 #include "sim/simulate.hpp"
 #include "studies/executed_collectives.hpp"
+#include "traces/trace_format.hpp"
 
 namespace forescale {
 
 struct ReplayText {
-  std::string file;
+  std::vector<std::string> files;  // a program, or a trace
+  ImportOptions import = {};
   std::string platform = {};   // empty: where it was recorded
   std::string stack = {};      // empty: the one it was recorded with
   std::string placement = {};  // empty: as recorded, on the platform it was recorded on

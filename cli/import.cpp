@@ -1,0 +1,104 @@
+// `forescale import`: what is in a trace, and the program that is made of it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/text.hpp"
+#include "cli/trace_options.hpp"
+#include "models/registry.hpp"
+#include "models/units.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  TraceText text;
+  std::string out;
+  bool json = false;
+};
+
+json to_json(const std::string& format, const ImportedTrace& imported) {
+  json collectives = json::object();
+  for (const auto& [op, volume] : imported.found.collectives)
+    collectives[op] = {{"count", volume.count}, {"bytes", volume.bytes}};
+  return {{"format", "forescale-import-1"},
+          {"trace_format", format},
+          {"title", imported.program.title},
+          {"ranks", imported.program.ranks.size()},
+          {"iterations", imported.program.iterations},
+          {"collectives", collectives},
+          {"messages",
+           {{"count", imported.found.messages.count}, {"bytes", imported.found.messages.bytes}}},
+          {"kernels", imported.found.kernels},
+          {"compute_s", imported.found.compute_s},
+          {"notes", imported.notes}};
+}
+
+void print(const std::string& format, const ImportedTrace& imported) {
+  fmt::print("{} ({}): {} ranks, {} iteration{}\n\n", imported.program.title, format,
+             imported.program.ranks.size(), imported.program.iterations,
+             imported.program.iterations == 1 ? "" : "s");
+  Table table({"<in the trace", "count", "bytes of all ranks' calls"});
+  const auto add = [&](const std::string& what, const Volume& volume) {
+    table.add({what, std::to_string(volume.count),
+               to_text(Bytes{static_cast<std::int64_t>(volume.bytes)})});
+  };
+  for (const auto& [op, volume] : imported.found.collectives) add(op, volume);
+  if (imported.found.messages.count > 0) add("messages sent", imported.found.messages);
+  table.add({"compute tasks", std::to_string(imported.found.kernels), ""});
+  fmt::print("{}\ncompute in all: {}\n", table.text(), to_text(Seconds{imported.found.compute_s}));
+  for (const std::string& note : imported.notes) fmt::print("note: {}\n", note);
+}
+
+void run(const Options& options) {
+  check_writable(options.out, "-o");
+  const TraceFormat& format = trace_format_of(options.text.files.front());
+  const ImportedTrace imported =
+      format.import(options.text.files, parse_trace_options(options.text));
+  if (!options.out.empty()) {
+    std::ostringstream text;
+    write_program(imported.program, text);
+    write_file(options.out, text.str(), "-o");
+  }
+  if (options.json) {
+    fmt::print("{}\n", to_json(format.name, imported).dump(2));
+    return;
+  }
+  print(format.name, imported);
+  if (!options.out.empty()) fmt::print("program: {}\n", options.out);
+}
+
+std::string known_formats() {
+  std::string list = "Traces that are read, plain or compressed with gzip:\n";
+  for (const auto& [name, format] : Registry<TraceFormat>::all())
+    list += fmt::format("  {:<10} {}\n", name, format.description);
+  return list;
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("import", "A measured trace as a program that can be replayed");
+  command->footer(
+      known_formats() +
+      "Examples:\n"
+      "  forescale import rank0.pt.trace.json.gz rank1.pt.trace.json.gz\n"
+      "  forescale import rank0.pt.trace.json.gz --ranks 64 -o program.jsonl\n"
+      "  forescale import timeline0.json execution0.json timeline1.json execution1.json\n"
+      "  forescale import smpi_replay.txt --flops-per-s 5e9\n"
+      "What a file lacks is said, and asked for where there is no answer (docs/traces.md).");
+  add_trace_options(*command, options->text);
+  command->add_option("-o,--out", options->out, "Write the program (docs/program.md) to this file");
+  command->add_flag("--json", options->json, "Print JSON for machines");
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "import", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,25 @@
+// Options of the commands that read traces.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+#include "traces/trace_format.hpp"
+
+namespace forescale {
+
+struct TraceText {
+  std::vector<std::string> files;
+  int ranks = 0;
+  std::string flops_per_s;
+  std::string cycle;
+  std::int64_t batch = 0;
+  std::string bucket;
+  bool without_stragglers = false;
+};
+void add_trace_options(CLI::App& command, TraceText& text);
+
+// InputError for what is no number, or not above 0.
+ImportOptions parse_trace_options(const TraceText& text);
+
+}  // namespace forescale
