@@ -12,16 +12,16 @@
 namespace forescale {
 namespace {
 
-bool is_kineto(const std::string& /*file*/, const std::string& head) {
+bool is_kineto(const std::string& file, const std::string& head) {
   const size_t first = head.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return false;
   if (is_execution_trace(head)) return true;  // of a list that begins with it: said on import
   const bool has_events = head.find("\"traceEvents\"") != std::string::npos ||
                           head.find("\"deviceProperties\"") != std::string::npos ||
-                          head.find("\"schemaVersion\"") != std::string::npos;
+                          head.find("\"schemaVersion\"") != std::string::npos ||
+                          file.find(".pt.trace.json") != std::string::npos;
   // Horovod's timeline is an array too; it has no "dur" with every "X" of a "ts".
-  const bool is_array =
-      head[first] == '[' && head.find("\"pid\": \"CPU functions\"") != std::string::npos;
+  const bool is_array = head[first] == '[' && head.find("\"CPU functions\"") != std::string::npos;
   return (head[first] == '{' && has_events) || is_array;
 }
 

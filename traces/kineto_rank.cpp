@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -101,6 +102,7 @@ class Reader {
   // An annotation around the launch of a collective: its operands.
   struct Annotation {
     Span span;
+    std::optional<CollectiveOp> op;  // none: a message
     std::int64_t bytes;
   };
 
@@ -118,7 +120,7 @@ class Reader {
     } else if (event.category.empty() || is_category(event, "cpu_op", "Operator") ||
                event.category == "user_annotation") {
       if (begins_with(event.name, "nccl:"))
-        annotations_.push_back({event.span, bytes_of_inputs(event)});
+        annotations_.push_back({event.span, collective_of(event.name), bytes_of_inputs(event)});
       host_.take(event.name, event.span, event.thread,
                  begins_with(event.name, "gloo:") ? bytes_of_inputs(event) : -1);
     }
@@ -171,8 +173,9 @@ class Reader {
   int take_collective(const KinetoEvent& event) {
     const std::string_view named = event.text("Collective name");
     const auto op = collective_of(named.empty() ? event.name : named);
-    if (!op) {
+    if (!op) {  // NCCL's sends and receives, of which all-to-alls are made
       ++messages_;
+      messages_at_.insert(rank_.tasks.size());
       return -1;
     }
     MeasuredCollective made{
@@ -227,15 +230,23 @@ class Reader {
     }
     for (size_t i = 0; i < rank_.tasks.size(); ++i)
       if (const auto call = call_of.find(correlations_[i]); call != call_of.end())
-        link(rank_.tasks[i], call->second);
+        link(i, call->second);
     order_tasks(rank_);
   }
 
-  void link(MeasuredTask& task, int call) {
+  void link(size_t index, int call) {
+    MeasuredTask& task = rank_.tasks[index];
     task.call = call;
-    if (task.collective < 0) return;
-    MeasuredCollective& collective = rank_.collectives[static_cast<size_t>(task.collective)];
+    const bool is_message = messages_at_.contains(index);
+    if (task.collective < 0 && !is_message) return;
     const Annotation* around = annotation_around(rank_.calls[static_cast<size_t>(call)].span);
+    if (is_message) {
+      if (around == nullptr || !around->op) return;
+      task.collective = static_cast<int>(rank_.collectives.size());
+      rank_.collectives.push_back({.op = *around->op});
+      --messages_;
+    }
+    MeasuredCollective& collective = rank_.collectives[static_cast<size_t>(task.collective)];
     if (around != nullptr && collective.bytes < 0 && around->bytes >= 0)
       collective.bytes = around->bytes * parts_of(collective);
   }
@@ -278,6 +289,7 @@ class Reader {
   std::vector<Annotation> annotations_;
   std::map<std::string, std::vector<int>> groups_;
   int messages_ = 0;
+  std::unordered_set<size_t> messages_at_;  // tasks
 };
 
 }  // namespace

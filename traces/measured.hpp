@@ -55,18 +55,18 @@ struct MeasuredGradient {
 };
 
 struct MeasuredRank {
-  std::string file;
+  std::string file = {};
   int rank = -1;  // -1: not in the trace
   int world_size = 0;
   // Work of a host without GPU runs on the host itself.
   bool has_gpu = false;
-  std::vector<std::string> labels;
-  std::vector<HostCall> calls;  // by begin
-  std::vector<MeasuredTask> tasks;
-  std::vector<MeasuredCollective> collectives;
-  std::vector<MeasuredGradient> gradients;  // in order of time; empty: not in the trace
-  std::vector<Span> steps;                  // in order of time; empty: not in the trace
-  std::vector<std::string> notes;
+  std::vector<std::string> labels = {};
+  std::vector<HostCall> calls = {};  // by begin
+  std::vector<MeasuredTask> tasks = {};
+  std::vector<MeasuredCollective> collectives = {};
+  std::vector<MeasuredGradient> gradients = {};  // in order of time; empty: not in the trace
+  std::vector<Span> steps = {};                  // in order of time; empty: not in the trace
+  std::vector<std::string> notes = {};
 };
 
 // Puts tasks, and with them collectives, in the order of their launches. A task whose launch is not

@@ -314,7 +314,7 @@ class Reader {
     program_.title = header->at("title").string();
     program_.workers = static_cast<int>(header->at("workers").integer(1, ranks));
     program_.servers_have_nodes = flag(*header, "servers_have_nodes");
-    program_.iterations = static_cast<int>(header->at("iterations").integer(2, 1 << 20));
+    program_.iterations = static_cast<int>(header->at("iterations").integer(1, 1 << 20));
     program_.is_asynchronous = flag(*header, "is_asynchronous");
     for (const JsonInput& images : header->at("images").elements())
       program_.images.push_back(images.integer(0));

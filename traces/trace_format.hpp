@@ -44,7 +44,7 @@ struct ImportedTrace {
 struct TraceFormat {
   std::string name;         // "smpi"
   std::string description;  // one line
-  // Whether a file that begins with `head` (decompressed, up to 4 KiB) is one.
+  // Whether a file that begins with `head` (decompressed, up to 64 KiB) is one.
   bool (*detects)(const std::string& file, const std::string& head) = nullptr;
   // One file a rank, in rank order, unless the format holds all ranks in one. InputError naming the
   // file and the position for what is wrong with it.

@@ -32,6 +32,6 @@ class TraceInput {
 };
 
 // The beginning of a file, decompressed; shorter where the file is.
-std::string head_of_trace(const std::string& file, std::size_t bytes_max = 4096);
+std::string head_of_trace(const std::string& file, std::size_t bytes_max = 65536);
 
 }  // namespace forescale

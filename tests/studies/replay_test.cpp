@@ -55,7 +55,7 @@ TEST_P(EverySchedule, TakesTheSameTimeWhereItWasRecorded) {
   PredictionText text = prediction_of(GetParam(), "kesch");
   text.record = folder.file("program.jsonl");
   const Row row = run_prediction(text).rows.front();
-  const Replay again = replay({.file = text.record, .range = false});
+  const Replay again = replay({.files = {text.record}, .range = false});
   EXPECT_NEAR(again.iteration.time_s, row.point.iteration_s, kExact * row.point.iteration_s);
   EXPECT_EQ(again.messages, row.point.messages);
   EXPECT_EQ(again.bytes_sent, row.point.bytes_sent);
@@ -89,9 +89,9 @@ TEST_P(EverySchedule, TakesTheTimeOfAFreshPredictionElsewhere) {
   fresh.placement = text.placement;
   const double fresh_s = predicted_s(fresh);
   const Replay there = replay(
-      {.file = text.record, .platform = elsewhere, .placement = text.placement, .range = false});
+      {.files = {text.record}, .platform = elsewhere, .placement = text.placement, .range = false});
   EXPECT_NEAR(there.iteration.time_s, fresh_s, kExact * fresh_s);
-  EXPECT_NE(there.iteration.time_s, replay({.file = text.record, .range = false}).iteration.time_s);
+  EXPECT_NE(there.iteration.time_s, replay({.files = {text.record}, .range = false}).iteration.time_s);
 }
 
 class Recorded : public ::testing::Test {
@@ -109,15 +109,15 @@ TEST_F(Recorded, KeepsTheConditionsOfItsRun) {
   text_.stragglers = "1:1.5";
   text_.placement = "random:seed=5";
   const double recorded_s = predicted_s(text_);
-  const Replay again = replay({.file = text_.record, .range = false});
+  const Replay again = replay({.files = {text_.record}, .range = false});
   EXPECT_NEAR(again.iteration.time_s, recorded_s, kExact * recorded_s);
 }
 
 TEST_F(Recorded, TakesAnotherPlan) {
   const double recorded_s = predicted_s(text_);
   const Replay chain =
-      replay({.file = text_.record, .plans = {"reduce/chain:chunk_bytes=1MiB"}, .range = false});
-  EXPECT_NE(chain.messages, replay({.file = text_.record, .range = false}).messages);
+      replay({.files = {text_.record}, .plans = {"reduce/chain:chunk_bytes=1MiB"}, .range = false});
+  EXPECT_NE(chain.messages, replay({.files = {text_.record}, .range = false}).messages);
   EXPECT_NE(chain.iteration.time_s, recorded_s);
 }
 
@@ -125,18 +125,18 @@ TEST_F(Recorded, TakesAnotherPlan) {
 TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
   run_prediction(text_);
   EXPECT_TRUE(
-      replay({.file = text_.record, .platform = "cluster-b", .range = false}).notes.empty());
+      replay({.files = {text_.record}, .platform = "cluster-b", .range = false}).notes.empty());
   text_.schedule = "horovod";
   run_prediction(text_);
-  EXPECT_TRUE(replay({.file = text_.record, .range = false}).notes.empty());
-  const Replay there = replay({.file = text_.record, .platform = "cluster-b", .range = false});
+  EXPECT_TRUE(replay({.files = {text_.record}, .range = false}).notes.empty());
+  const Replay there = replay({.files = {text_.record}, .platform = "cluster-b", .range = false});
   ASSERT_EQ(there.notes.size(), 1U);
   EXPECT_THAT(there.notes.front(), HasSubstr("timer"));
 }
 
 TEST_F(Recorded, SlowerKernelsTakeLonger) {
   const double recorded_s = predicted_s(text_);
-  const Replay slow = replay({.file = text_.record, .compute_scale = 2, .range = false});
+  const Replay slow = replay({.files = {text_.record}, .compute_scale = 2, .range = false});
   EXPECT_GT(slow.iteration.time_s, recorded_s);
   EXPECT_LE(slow.iteration.time_s, 2 * recorded_s);
 }
@@ -152,13 +152,13 @@ std::string refusal(const ReplayText& text) {
 
 TEST_F(Recorded, RefusesWhatDoesNotFit) {
   run_prediction(text_);
-  EXPECT_THAT(refusal({.file = "/nowhere.jsonl"}), HasSubstr("cannot be opened"));
-  EXPECT_THAT(refusal({.file = text_.record, .platform = "kesh"}),
+  EXPECT_THAT(refusal({.files = {"/nowhere.jsonl"}}), HasSubstr("cannot be opened"));
+  EXPECT_THAT(refusal({.files = {text_.record}, .platform = "kesh"}),
               HasSubstr("did you mean \"kesch\""));
-  EXPECT_THAT(refusal({.file = text_.record, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
-  EXPECT_THAT(refusal({.file = text_.record, .compute_scale = 0}), HasSubstr("--compute-scale"));
+  EXPECT_THAT(refusal({.files = {text_.record}, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
+  EXPECT_THAT(refusal({.files = {text_.record}, .compute_scale = 0}), HasSubstr("--compute-scale"));
   EXPECT_THAT(
-      refusal({.file = text_.record, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
+      refusal({.files = {text_.record}, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
       HasSubstr("the program's workers"));
 }
 

@@ -1,0 +1,138 @@
+// Traces made by hand, whose replayed time is known by adding up.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "models/scratch_folder.hpp"
+#include "sim/isolate.hpp"
+#include "studies/inputs.hpp"
+#include "studies/replay.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr const char* kStar = "star:hosts=2,bandwidth=1GB/s,latency=5us";
+constexpr std::int64_t kBytes = 4'000'000;
+
+std::string written(const std::string& file, const std::string& text) {
+  std::ofstream(file) << text;
+  return file;
+}
+
+double all_reduce_s(std::int64_t bytes = kBytes) {
+  const Platform platform = load_platform(kStar);
+  const Stack stack = stack_for(platform, "", Scenario::kNominal);
+  const auto task = [&] {
+    return std::to_string(std::llround(
+        1e12 * simulate_collective(platform, stack,
+                                   {.op = CollectiveOp::kAllReduce, .bytes = bytes, .label = "it"},
+                                   2, {})
+                   .time_s));
+  };
+  return std::stod(run_isolated({task}, 1, [](size_t) {}).front()) * 1e-12;
+}
+
+double replayed_s(const std::vector<std::string>& files, const ImportOptions& import = {}) {
+  return replay({.files = files, .import = import, .platform = kStar, .range = false})
+      .iteration.time_s;
+}
+
+std::string event(const std::string& category, const std::string& name, double begin_us,
+                  double length_us, const std::string& args = "") {
+  return fmt::format(
+      R"({{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":1,"ts":{},"dur":{},"args":{{{}}}}},)",
+      category, name, begin_us, length_us, args);
+}
+
+// Kernel A from 20 us on, launched at 10; an all-reduce that needs it; kernel B of 100 us behind a
+// wait of its stream; the host waits for all and goes on for 10 us.
+std::string gpu_timeline(int rank = 0, double a_us = 100, double all_reduced_us = 220) {
+  const std::string kernel = R"("stream":7,"correlation":)";
+  return fmt::format(R"({{"distributedInfo":{{"rank":{},"world_size":2}},"traceEvents":[)", rank) +
+         event("user_annotation", "ProfilerStep#1", 0, all_reduced_us + 110) +
+         event("cuda_runtime", "cudaLaunchKernel", 10, 5, R"("correlation":1)") +
+         event("kernel", "A", 20, a_us, kernel + "1") +
+         event("cuda_runtime", "cudaLaunchKernelExC", 30, 5, R"("correlation":2)") +
+         event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 20 + a_us,
+               all_reduced_us - 20 - a_us,
+               R"("stream":9,"correlation":2,"In msg nelems":1000000,"dtype":"Float")") +
+         event("cuda_runtime", "cudaStreamWaitEvent", 50, 1, R"("correlation":3)") +
+         event("cuda_runtime", "cudaLaunchKernel", 60, 5, R"("correlation":4)") +
+         event("kernel", "B", all_reduced_us, 100, kernel + "4") +
+         event("cuda_runtime", "cudaDeviceSynchronize", 70, all_reduced_us + 30,
+               R"("correlation":5)") +
+         R"({"ph":"M","name":"end"}]})";
+}
+
+TEST(TraceReplay, KernelsWaitForCollectivesAsTheyDid) {
+  const ScratchFolder folder("gpu");
+  const std::string file = written(folder.file("t.json"), gpu_timeline());
+  // To A's launch and its beginning, A, the all-reduce, B, the host.
+  const double expected_s = 10e-6 + 10e-6 + 100e-6 + all_reduce_s() + 100e-6 + 10e-6;
+  EXPECT_NEAR(replayed_s({file}), expected_s, 1e-9);
+}
+
+// Main thread: works to 500 us but for the launch at 300, waits to 802, works to 1000. The
+// all-reduce began 5 us after its launch and ended 2 us before the wait did.
+std::string host_timeline() {
+  const auto on = [](const char* thread, const std::string& name, double begin_us,
+                     double length_us) {
+    return fmt::format(
+        R"({{"name":"{}","ph":"X","ts":{},"dur":{},"tid":{},"pid":"CPU functions","args":{{}}}},)",
+        name, begin_us, length_us, thread);
+  };
+  return "[" + on("1", "ProfilerStep#1", 0, 1000) + on("1", "aten::a", 0, 300) +
+         on("1", "torch::autograd::AccumulateGrad", 100, 10) +
+         on("1", "torch::autograd::AccumulateGrad", 280, 10) +
+         on("1", "c10d::allreduce_", 300, 10) + on("2", "gloo:all_reduce", 305, 495) +
+         on("1", "aten::b", 310, 190) + on("1", "aten::c", 802, 48) +
+         on("1", "Optimizer.step#SGD.step", 850, 150) + on("1", "aten::d", 850, 140) +
+         R"({"ph":"M","name":"end"}])";
+}
+
+// The all-reduce carries both gradients, of 1 and 3 MB.
+std::string execution_trace() {
+  const auto node = [](int id, const std::string& name, const std::string& shapes) {
+    return fmt::format(R"({{"name":"{}","id":{},"input_shapes":[{}],"input_types":["{}"]}},)", name,
+                       id, shapes, name[0] == 'c' ? "GenericList[Tensor(float)]" : "Tensor(float)");
+  };
+  return R"({"schema":"1.0.1","nodes":[)" + node(3, "torch::autograd::AccumulateGrad", "[250000]") +
+         node(4, "torch::autograd::AccumulateGrad", "[750000]") +
+         node(9, "c10d::allreduce_", "[[1000000]]") + R"({"name":"end","id":10}]})";
+}
+
+TEST(TraceReplay, AHostWaitsInTheGapBeforeItsOptimizer) {
+  const ScratchFolder folder("host");
+  const std::string timeline = written(folder.file("t.json"), host_timeline());
+  const std::string execution = written(folder.file("e.json"), execution_trace());
+  const double all_reduce = all_reduce_s();
+  ASSERT_GT(all_reduce, 200e-6);
+  const double expected_s = 305e-6 + all_reduce + 200e-6;
+  EXPECT_NEAR(replayed_s({timeline, execution}, {.ranks = 2}), expected_s, 1e-9);
+}
+
+TEST(TraceReplay, OtherBucketsStartWhenTheirGradientsAreReady) {
+  const ScratchFolder folder("bucket");
+  const std::string timeline = written(folder.file("t.json"), host_timeline());
+  const std::string execution = written(folder.file("e.json"), execution_trace());
+  // One gradient a bucket: 1 MB from 110 us on, 3 MB from 290 us on.
+  const double split_s = replayed_s({timeline, execution}, {.ranks = 2, .bucket_bytes = 250'000});
+  // One after the other on the thread that had the one.
+  const double expected_s = 110e-6 + all_reduce_s(1'000'000) + all_reduce_s(3'000'000) + 200e-6;
+  EXPECT_NEAR(split_s, expected_s, 1e-9);
+}
+
+TEST(TraceReplay, AStragglersExcessIsTakenAway) {
+  const ScratchFolder folder("straggler");
+  const std::vector<std::string> files = {
+      written(folder.file("a.json"), gpu_timeline(0, 100, 420)),
+      written(folder.file("b.json"), gpu_timeline(1, 300, 420))};
+  EXPECT_NEAR(replayed_s(files), 10e-6 + 10e-6 + 300e-6 + all_reduce_s() + 110e-6, 1e-9);
+  // Rank 1 computes for 400 us and the other one for 200: each of its kernels takes half as long.
+  EXPECT_NEAR(replayed_s(files, {.without_stragglers = true}),
+              10e-6 + 10e-6 + 150e-6 + all_reduce_s() + 110e-6, 1e-9);
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,126 @@
+// Public timelines of PyTorch's profiler: what is imported is what a plain count of the file gives.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/traces/trace_files.hpp"
+#include "traces/trace_format.hpp"
+#include "traces/trace_input.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string kData = std::string(FORESCALE_SOURCE_DIR) + "/../shared/data/";
+
+json whole(const std::string& file) {
+  TraceInput input(file);
+  std::ostringstream text;
+  text << input.stream().rdbuf();
+  return json::parse(text.str());
+}
+
+struct Counted {
+  std::uint64_t kernels = 0;
+  std::uint64_t nccl = 0;
+  double nccl_bytes = 0;  // of those that say so themselves, in FP32 or 64-bit integers
+};
+
+Counted count(const json& file) {
+  Counted counted;
+  for (const json& event : file["traceEvents"]) {
+    const std::string category = event.value("cat", "");
+    if (category != "kernel" && category != "Kernel") continue;
+    if (event["name"].get<std::string>().rfind("nccl", 0) != 0) {
+      ++counted.kernels;
+      continue;
+    }
+    ++counted.nccl;
+    const json& args = event["args"];
+    const std::string key = args.value("Collective name", "").find("allgather") == std::string::npos
+                                ? "In msg nelems"
+                                : "Out msg nelems";
+    const std::map<std::string, int> sizes{{"Float", 4}, {"Long", 8}, {"BFloat16", 2}, {"Byte", 1}};
+    if (args.contains(key))
+      counted.nccl_bytes += args[key].get<double>() * sizes.at(args["dtype"].get<std::string>());
+  }
+  return counted;
+}
+
+class KinetoSample : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(KinetoSample, IsImportedWithoutLoss) {
+  const std::string file = kData + GetParam();
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not there";
+  const Counted counted = count(whole(file));
+  const TraceFormat& format = trace_format_of(file);
+  EXPECT_EQ(format.name, "kineto");
+  const ImportedTrace imported = format.import({file}, {});
+  std::uint64_t collectives = 0;
+  double bytes = 0;
+  for (const auto& [op, volume] : imported.found.collectives) {
+    collectives += volume.count;
+    bytes += volume.bytes;
+  }
+  EXPECT_EQ(collectives, counted.nccl);
+  EXPECT_EQ(imported.found.kernels, counted.kernels);
+  if (counted.nccl_bytes > 0) {
+    EXPECT_EQ(bytes, counted.nccl_bytes);
+  }
+  std::stringstream text;
+  write_program(imported.program, text);
+  const std::string once = text.str();
+  std::ostringstream again;
+  write_program(read_program(text, "written"), again);
+  EXPECT_EQ(again.str(), once);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Public, KinetoSample,
+    ::testing::Values(
+        "samples/kineto/nccl_data.json.gz",
+        "traces/AMD-AGI+TraceLens/tests/traces/b200/eager_trace.json.gz",
+        "traces/facebookresearch+HolisticTraceAnalysis/tests/data/trace_diff/control/"
+        "control.json.gz",
+        "traces/facebookresearch+HolisticTraceAnalysis/tests/data/trace_filter/"
+        "sampled_rank-1.json.gz",
+        "traces/deepseek-ai+profile-data/train.json",
+        "traces/AMD-AGI+TraceLens/tests/traces/h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"),
+    [](const auto& sample) {
+      std::string name = std::filesystem::path(sample.param).filename();
+      for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      return name;
+    });
+
+TEST(KinetoSamples, SizesThatATimelineLacksComeFromTheExecutionTrace) {
+  const std::string timeline = kData + "samples/torch/rn25_rank0.json.gz";
+  const std::string execution = kData + "samples/torch/et_et_rank0.json.gz";
+  if (!std::filesystem::exists(timeline)) GTEST_SKIP() << timeline << " is not there";
+  const TraceFormat& format = trace_format_of(timeline);
+  const auto import = [&](const std::vector<std::string>& files, int ranks) {
+    return format.import(files, {.ranks = ranks});
+  };
+  EXPECT_THAT(refusal_of([&] { import({timeline}, 0); }), HasSubstr("--ranks"));
+  EXPECT_THAT(refusal_of([&] { import({timeline}, 2); }),
+              HasSubstr("9 of all-reduce, 6 of broadcast: without a size"));
+  EXPECT_THAT(refusal_of([&] { import({execution}, 2); }), HasSubstr("behind the timeline"));
+  const ImportedTrace imported = import({timeline, execution}, 2);
+  double counted_bytes = 0;
+  const json nodes = whole(execution)["nodes"];
+  for (const json& node : nodes)
+    if (node["name"] == "c10d::allreduce_")
+      counted_bytes += 4 * node["input_shapes"][0][0][0].get<double>();
+  const Volume& all_reduces = imported.found.collectives.at("all-reduce");
+  EXPECT_EQ(all_reduces.count, 9U);
+  EXPECT_EQ(all_reduces.bytes, 3 * counted_bytes);  // three iterations
+  EXPECT_EQ(imported.program.iterations, 3);
+  EXPECT_EQ(imported.program.ranks.size(), 2U);
+}
+
+}  // namespace
+}  // namespace forescale::testing

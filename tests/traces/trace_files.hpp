@@ -1,0 +1,45 @@
+// Traces for tests: written to a folder of their own, plain or compressed.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "models/error.hpp"
+#include "models/scratch_folder.hpp"
+
+namespace forescale::testing {
+
+class TraceFolder {
+ public:
+  std::string path(const std::string& name) const { return folder_.file(name); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  std::string write_compressed(const std::string& name, const std::string& text) const {
+    gzFile file = gzopen(path(name).c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    return path(name);
+  }
+
+ private:
+  ScratchFolder folder_{"trace"};
+};
+
+// What an InputError says; empty when there is none.
+inline std::string refusal_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace forescale::testing
