@@ -91,7 +91,8 @@ TEST_P(EverySchedule, TakesTheTimeOfAFreshPredictionElsewhere) {
   const Replay there = replay(
       {.files = {text.record}, .platform = elsewhere, .placement = text.placement, .range = false});
   EXPECT_NEAR(there.iteration.time_s, fresh_s, kExact * fresh_s);
-  EXPECT_NE(there.iteration.time_s, replay({.files = {text.record}, .range = false}).iteration.time_s);
+  EXPECT_NE(there.iteration.time_s,
+            replay({.files = {text.record}, .range = false}).iteration.time_s);
 }
 
 class Recorded : public ::testing::Test {

@@ -1,0 +1,46 @@
+// GOAL schedules made in tests, and what becomes of them.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "models/error.hpp"
+#include "models/registry.hpp"
+#include "traces/trace_format.hpp"
+
+namespace forescale::testing {
+
+inline const TraceFormat& goal() { return Registry<TraceFormat>::find("goal", "test"); }
+
+// In a folder of this process: ctest runs tests side by side.
+inline std::string goal_file(const std::string& text) {
+  const std::string folder = fmt::format("{}goal_{}/", ::testing::TempDir(), getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "schedule.goal", std::ios::binary) << text;
+  return folder + "schedule.goal";
+}
+
+inline ImportedTrace import_goal(const std::string& text, const ImportOptions& options = {}) {
+  return goal().import({goal_file(text)}, options);
+}
+
+// A file of one rank.
+inline std::string rank_of(const std::string& statements) {
+  return "num_ranks 1\nrank 0 {\n" + statements + "}\n";
+}
+
+inline std::string goal_refusal(const std::string& text, const ImportOptions& options = {}) {
+  try {
+    import_goal(text, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace forescale::testing

@@ -1,0 +1,59 @@
+// SMPI traces made in tests, and what becomes of them.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "models/error.hpp"
+#include "models/registry.hpp"
+#include "traces/trace_format.hpp"
+
+namespace forescale::testing {
+
+inline constexpr ImportOptions kGigaflop{.flops_per_s = 1e9};
+
+// In a folder of this process: ctest runs tests side by side.
+inline std::string in_file(const std::string& name, const std::string& text) {
+  const std::string folder = fmt::format("{}smpi_{}/", ::testing::TempDir(), getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + name, std::ios::binary) << text;
+  return folder + name;
+}
+
+inline const TraceFormat& smpi() { return Registry<TraceFormat>::find("smpi", "test"); }
+
+inline ImportedTrace import(const std::string& text, const ImportOptions& options = kGigaflop) {
+  return smpi().import({in_file("trace.txt", text)}, options);
+}
+
+inline std::string refusal(const std::string& text, const ImportOptions& options = kGigaflop) {
+  try {
+    import(text, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// `lines` are what the ranks do between init and finalize.
+inline std::string ranks(int count, const std::string& lines, const std::string& init = "init") {
+  std::string text;
+  for (int rank = 0; rank < count; ++rank) text += fmt::format("{} {}\n", rank, init);
+  text += lines;
+  for (int rank = 0; rank < count; ++rank) text += fmt::format("{} finalize\n", rank);
+  return text;
+}
+
+// The same line for all ranks.
+inline std::string all(int count, const std::string& call) {
+  std::string text;
+  for (int rank = 0; rank < count; ++rank) text += fmt::format("{} {}\n", rank, call);
+  return text;
+}
+
+}  // namespace forescale::testing
