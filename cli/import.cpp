@@ -59,7 +59,7 @@ void run(const Options& options) {
   check_writable(options.out, "-o");
   const TraceFormat& format = trace_format_of(options.text.files.front());
   const ImportedTrace imported =
-      format.import(options.text.files, parse_trace_options(options.text));
+      import_trace(options.text.files, parse_trace_options(options.text));
   if (!options.out.empty()) {
     std::ostringstream text;
     write_program(imported.program, text);

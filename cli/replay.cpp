@@ -31,7 +31,7 @@ void print(const Replay& replay) {
                  ? ""
                  : fmt::format("  ({} .. {})", to_text(Seconds{replay.iteration.low_s}),
                                to_text(Seconds{replay.iteration.high_s})));
-  fmt::print("images/s    {:.1f}\n", replay.images_per_s);
+  if (replay.images_per_s > 0) fmt::print("images/s    {:.1f}\n", replay.images_per_s);
   Table table({"<rank 0", "time", "share"});
   for (const auto& [phase, time_s] : replay.root_s)
     if (time_s > 0)

@@ -55,9 +55,8 @@ TrainingOutcome outcome_of(Session& session, int iteration_count,
   if (iterations == 1)  // a program that is no training loop: the whole of it
     steady.period_s = outcome.simulated_s;
   else
-    steady =
-        steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
-                     images, is_asynchronous);
+    steady = steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
+                          images, is_asynchronous);
   outcome.iteration_s = steady.period_s;
   outcome.is_steady = steady.is_steady;
   outcome.periods_s = steady.periods_s;

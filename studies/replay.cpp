@@ -149,7 +149,7 @@ Replay replay(const ReplayText& text) {
                       .path = "",
                       .value = fmt::format("{}", text.compute_scale),
                       .constraint = "must be above 0"});
-  ImportedTrace imported = trace_format_of(text.files.front()).import(text.files, text.import);
+  ImportedTrace imported = import_trace(text.files, text.import);
   Program& program = imported.program;
   scale_compute(program, text.compute_scale);
   const auto choices = choices_of(text, program);

@@ -217,6 +217,7 @@ ImportedTrace import_chakra(const std::vector<std::string>& names, const ImportO
 const bool kRegistered = Registry<TraceFormat>::add(
     {.name = "chakra",
      .description = "Chakra execution traces (MLCommons, ASTRA-sim): protobuf or JSON",
+     .reads = {"--ranks", "--flops-per-s", "--batch"},
      .detects = is_chakra,
      .import = import_chakra});
 

@@ -246,6 +246,7 @@ bool begins_with_rank_count(const std::string& head) {
 const bool kRegistered = Registry<TraceFormat>::add(
     {.name = "goal",
      .description = "GOAL schedules of LogGOPSim, in text",
+     .reads = {"--ranks", "--cycle", "--batch"},
      .detects = [](const std::string& /*file*/,
                    const std::string& head) { return begins_with_rank_count(head); },
      .import =

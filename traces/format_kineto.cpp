@@ -46,6 +46,7 @@ ImportedTrace import_kineto(const std::vector<std::string>& files, const ImportO
 const bool kRegistered = Registry<TraceFormat>::add(
     {.name = "kineto",
      .description = "PyTorch profiler's timeline (Chrome JSON), execution traces behind it",
+     .reads = {"--ranks", "--batch", "--bucket", "--without-stragglers"},
      .detects = is_kineto,
      .import = import_kineto});
 

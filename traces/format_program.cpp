@@ -52,6 +52,7 @@ ImportedTrace import_program(const std::vector<std::string>& files, const Import
 const bool kRegistered =
     Registry<TraceFormat>::add({.name = "program",
                                 .description = "what forescale predict --record wrote",
+                                .reads = {"--ranks"},
                                 .detects = is_program,
                                 .import = import_program});
 

@@ -276,6 +276,7 @@ class Importer {
 const bool kRegistered = Registry<TraceFormat>::add(
     {.name = "smpi",
      .description = "SimGrid/SMPI time-independent traces, or a list of their files",
+     .reads = {"--ranks", "--flops-per-s", "--batch"},
      .detects = [](const std::string& file,
                    const std::string& head) { return is_smpi_trace(file, head); },
      .import = [](const std::vector<std::string>& files,

@@ -1,5 +1,7 @@
 #include "traces/trace_format.hpp"
 
+#include <algorithm>
+
 #include "models/error.hpp"
 #include "models/registry.hpp"
 #include "traces/trace_input.hpp"
@@ -18,6 +20,23 @@ const TraceFormat& trace_format_of(const std::string& file) {
        .path = "",
        .value = "",
        .constraint = head.empty() ? "is empty" : "is no trace known here (" + known + ")"});
+}
+
+ImportedTrace import_trace(const std::vector<std::string>& files, const ImportOptions& options) {
+  const TraceFormat& format = trace_format_of(files.front());
+  const std::vector<std::pair<const char*, bool>> given = {
+      {"--ranks", options.ranks > 0},         {"--flops-per-s", options.flops_per_s > 0},
+      {"--cycle", options.cycle_s > 0},       {"--batch", options.images > 0},
+      {"--bucket", options.bucket_bytes > 0}, {"--without-stragglers", options.without_stragglers}};
+  for (const auto& [option, is_given] : given)
+    if (is_given &&
+        std::find(format.reads.begin(), format.reads.end(), option) == format.reads.end())
+      throw InputError({.source = option,
+                        .path = "",
+                        .value = "",
+                        .constraint = "means nothing to traces of the format " + format.name +
+                                      ", which " + files.front() + " is"});
+  return format.import(files, options);
 }
 
 }  // namespace forescale

@@ -42,8 +42,9 @@ struct ImportedTrace {
 
 // Entries of Registry<TraceFormat>.
 struct TraceFormat {
-  std::string name;         // "smpi"
-  std::string description;  // one line
+  std::string name;                // "smpi"
+  std::string description;         // one line
+  std::vector<std::string> reads;  // options of the command line that it has a use for: "--ranks"
   // Whether a file that begins with `head` (decompressed, up to 64 KiB) is one.
   bool (*detects)(const std::string& file, const std::string& head) = nullptr;
   // One file a rank, in rank order, unless the format holds all ranks in one. InputError naming the
@@ -54,5 +55,8 @@ struct TraceFormat {
 
 // The format of a file. InputError when none knows it.
 const TraceFormat& trace_format_of(const std::string& file);
+
+// InputError, too, for an option that was given and that the files' format has no use for.
+ImportedTrace import_trace(const std::vector<std::string>& files, const ImportOptions& options);
 
 }  // namespace forescale

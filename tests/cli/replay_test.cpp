@@ -31,6 +31,10 @@ TEST(Replay, BadInputIsRefused) {
   const std::string cut =
       workshop.file("cut.jsonl", text_of(file).substr(0, text_of(file).size() / 2));
   expect_refused("replay " + cut, {"cut.jsonl"});
+  expect_refused("replay " + file + " --bucket 5MiB", {"--bucket", "format program"});
+  expect_refused("replay " + file + " --ranks 9", {"--ranks", "the program's own"});
+  expect_refused("import " + file + " --flops-per-s fast", {"--flops-per-s", "fast"});
+  expect_answer("import " + file, {"(program): 4 ranks", "reduce", "compute tasks"});
   expect_refused("replay /nowhere.jsonl", {"/nowhere.jsonl", "cannot be opened"});
   expect_refused("replay " + workshop.file("empty.jsonl", ""), {"empty.jsonl", "is empty"});
   expect_refused("replay " + file + " --platform star:hosts=2,bandwidth=1GB/s,latency=1us",
