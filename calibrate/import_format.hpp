@@ -33,10 +33,10 @@ std::int64_t leading_integer(std::string_view text);
 
 class ImportTarget {
  public:
-  ImportTarget(std::string file, ImportOptions options)
+  ImportTarget(std::string file, LogImportOptions options)
       : file_(std::move(file)), options_(std::move(options)) {}
 
-  const ImportOptions& options() const { return options_; }
+  const LogImportOptions& options() const { return options_; }
   Measurement& measurement() { return measurement_; }
 
   // Throws InputError for this line. `line` may be an earlier one.
@@ -66,7 +66,7 @@ class ImportTarget {
 
  private:
   std::string file_;
-  ImportOptions options_;
+  LogImportOptions options_;
   Measurement measurement_;
   Series series_;
 };

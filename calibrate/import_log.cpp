@@ -107,7 +107,7 @@ void expect_same_format(const LogLine& line, const LogFormat* told, const LogFor
 }
 
 Measurement import_stream(std::istream& in, const std::string& file, const std::string& format_name,
-                          const ImportOptions& options) {
+                          const LogImportOptions& options) {
   const LogFormat* format =
       format_name == "auto" ? nullptr : &Registry<LogFormat>::find(format_name, "--from");
   if (!options.op.empty()) parse_collective_op(options.op, "--op");
@@ -164,7 +164,7 @@ void add_new(std::vector<std::string>& all, const std::string& one) {
 std::vector<std::string> log_formats() { return Registry<LogFormat>::names(); }
 
 Measurement import_log(const std::string& file, const std::string& format,
-                       const ImportOptions& options) {
+                       const LogImportOptions& options) {
   const auto refuse = [&](const std::string& why) {
     throw InputError({.source = file, .path = "", .value = "", .constraint = why});
   };
@@ -177,7 +177,7 @@ Measurement import_log(const std::string& file, const std::string& format,
 }
 
 Measurement import_log_text(const std::string& text, const std::string& file,
-                            const std::string& format, const ImportOptions& options) {
+                            const std::string& format, const LogImportOptions& options) {
   std::istringstream in(text);
   return import_stream(in, file, format, options);
 }

@@ -14,7 +14,7 @@ namespace forescale {
 
 // What a log may not say itself. Where it does, the log is believed, but for `op`: one that differs
 // from the log's is refused.
-struct ImportOptions {
+struct LogImportOptions {
   int ranks = 0;           // 0: not given
   int ranks_per_host = 1;  // of collectives
   std::string op = {};     // name_of(CollectiveOp), for nccl-tests before 2.17
@@ -28,10 +28,10 @@ std::vector<std::string> log_formats();
 // `format` is one of log_formats() or "auto": told by the first line that only one tool writes.
 // Points have no intervals: these tools print one time a size.
 Measurement import_log(const std::string& file, const std::string& format,
-                       const ImportOptions& options);
+                       const LogImportOptions& options);
 // The same of a log in memory; `file` is what errors call it.
 Measurement import_log_text(const std::string& text, const std::string& file,
-                            const std::string& format, const ImportOptions& options);
+                            const std::string& format, const LogImportOptions& options);
 
 // All series of all, in that order; notes, libraries and provenance joined.
 Measurement merge_measurements(const std::vector<Measurement>& parts);

@@ -17,7 +17,7 @@ struct Options {
   std::string format = "auto";
   std::string machine;
   std::string out;
-  ImportOptions log;
+  LogImportOptions log;
 };
 
 Measurement read_logs(const Options& options) {

@@ -69,7 +69,7 @@ void emit(const Options& options, const Study& study, const std::string& output)
                                  .jobs = std::max(1, options.jobs)}));
 }
 
-void run_first_rank(const Options& options, const Study& study, const Shard& shard,
+void run_first_rank(const Options& options, const Study& study, const StudyShard& shard,
                     const std::string& output, int jobs, int workers) {
   SweepDatabase database(output, facts_of(study, kVersion));
   const std::set<std::string> settled = database.settled_keys(options.retry);
@@ -90,7 +90,7 @@ void run_first_rank(const Options& options, const Study& study, const Shard& sha
 
 void run(const Options& options) {
   const Study study = load_study(options.study, sweep_commands());
-  const Shard shard = options.shard.empty() ? Shard{} : parse_shard(options.shard);
+  const StudyShard shard = options.shard.empty() ? StudyShard{} : parse_shard(options.shard);
   std::string output = options.output.empty() ? study.name + ".sqlite" : options.output;
   if (!options.emit.empty()) {
     emit(options, study, output);

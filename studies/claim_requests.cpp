@@ -52,8 +52,8 @@ void read_training(const JsonInput& in, RunRequest& request) {
 void read_collective(const JsonInput& in, RunRequest& request) {
   in.allow_only(
       {"platform", "placement", "stack", "op", "algorithm", "chunk_bytes", "chain_size", "levels"});
-  if (!request.collective) request.collective = CollectiveRequest{};
-  CollectiveRequest& collective = *request.collective;
+  if (!request.collective) request.collective = ClaimedCollective{};
+  ClaimedCollective& collective = *request.collective;
   set_text(in, "platform", collective.platform);
   set_text(in, "placement", collective.placement);
   set_text(in, "stack", collective.stack);

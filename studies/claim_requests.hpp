@@ -20,7 +20,7 @@ struct Calibration {
   std::string source;
 };
 
-struct CollectiveRequest {
+struct ClaimedCollective {
   std::string platform;
   std::string placement;  // of ranks on slots; empty: the platform's own
   std::string stack;
@@ -36,7 +36,7 @@ struct RunRequest {
   std::string name;
   std::optional<PredictionText> training;
   std::optional<Calibration> calibration;  // of training
-  std::optional<CollectiveRequest> collective;
+  std::optional<ClaimedCollective> collective;
   std::vector<std::string> omitted;  // keys of rules
 };
 

@@ -32,7 +32,7 @@ json content(const NeededRun& run) {
     if (run.request.calibration)
       all["calibration"] = {run.request.calibration->gpus, run.request.calibration->images_per_s};
   } else {
-    const CollectiveRequest& collective = *run.request.collective;
+    const ClaimedCollective& collective = *run.request.collective;
     all["collective"] = {collective.platform,   collective.placement, collective.stack,
                          collective.op,         collective.algorithm, collective.chunk_bytes,
                          collective.chain_size, collective.levels};
@@ -58,7 +58,7 @@ std::string training_text(const NeededRun& run, int gpus, double compute_scale) 
 
 std::string collective_text(const NeededRun& run) {
   limit_own_time();
-  const CollectiveRequest& request = *run.request.collective;
+  const ClaimedCollective& request = *run.request.collective;
   Platform platform = load_platform(request.platform, run.scenario);
   if (!request.placement.empty()) place_ranks(platform, request.placement, "--placement");
   const Stack stack = stack_for(platform, request.stack, run.scenario);
@@ -224,7 +224,7 @@ std::string command_of(const NeededRun& run) {
     add("gpus", std::to_string(run.ranks));
     return command;
   }
-  const CollectiveRequest& request = *run.request.collective;
+  const ClaimedCollective& request = *run.request.collective;
   command = "forescale collective";
   add("platform", request.platform);
   add("stack", request.stack);

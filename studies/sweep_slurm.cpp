@@ -50,7 +50,7 @@ exec {program} sweep {study} --shard "$SLURM_ARRAY_TASK_ID/{shards}" \
 
 }  // namespace
 
-std::string shard_file(const std::string& output, const Shard& shard) {
+std::string shard_file(const std::string& output, const StudyShard& shard) {
   const std::filesystem::path path(output);
   const std::string name = fmt::format("{}.shard-{}-of-{}{}", path.stem().string(), shard.index,
                                        shard.count, path.extension().string());

@@ -21,6 +21,6 @@ struct SlurmArray {
 std::string slurm_script(const SlurmArray& array);
 
 // "results.sqlite", {1, 4} -> "results.shard-1-of-4.sqlite".
-std::string shard_file(const std::string& output, const Shard& shard);
+std::string shard_file(const std::string& output, const StudyShard& shard);
 
 }  // namespace forescale

@@ -239,7 +239,7 @@ Study load_study(const std::string& file, const CommandLines& commands) {
   return study;
 }
 
-Shard parse_shard(const std::string& text) {
+StudyShard parse_shard(const std::string& text) {
   const auto refuse = [&]() -> InputError {
     return InputError(
         {.source = "--shard",
@@ -261,7 +261,7 @@ Shard parse_shard(const std::string& text) {
   return {.index = static_cast<int>(index), .count = static_cast<int>(count)};
 }
 
-std::vector<std::size_t> points_of(const Study& study, const Shard& shard) {
+std::vector<std::size_t> points_of(const Study& study, const StudyShard& shard) {
   const std::vector<std::size_t> all = places_by_key(study);
   std::vector<std::size_t> places;
   for (auto i = static_cast<std::size_t>(shard.index); i < all.size();

@@ -57,15 +57,15 @@ struct Study {
 Study load_study(const std::string& file, const CommandLines& commands);
 
 // "0/4": the first of four parts of a study.
-struct Shard {
+struct StudyShard {
   int index = 0;
   int count = 1;
 };
 constexpr int kShards_max = 100'000;
 // InputError naming --shard.
-Shard parse_shard(const std::string& text);
+StudyShard parse_shard(const std::string& text);
 // Places in study.points that belong to the shard: in the order of keys every count-th, so that
 // parts differ by one point at most and no part gets all points of one value.
-std::vector<std::size_t> points_of(const Study& study, const Shard& shard);
+std::vector<std::size_t> points_of(const Study& study, const StudyShard& shard);
 
 }  // namespace forescale

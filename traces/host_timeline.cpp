@@ -18,7 +18,7 @@ bool begins_with(std::string_view text, std::string_view start) {
 // A thread notes the end of a collective after it has woken whom it waited for.
 constexpr std::int64_t kNoted_ns = 1'000'000;
 
-bool by_begin(const Span& a, const Span& b) { return a.begin_ns < b.begin_ns; }
+bool by_begin(const ClockSpan& a, const ClockSpan& b) { return a.begin_ns < b.begin_ns; }
 
 // Annotations that stand around operators and hold what happens between them too.
 bool is_scope(std::string_view name) {
@@ -30,7 +30,7 @@ bool is_scope(std::string_view name) {
 
 }  // namespace
 
-void HostTimeline::take(std::string_view name, const Span& span, const std::string& thread,
+void HostTimeline::take(std::string_view name, const ClockSpan& span, const std::string& thread,
                         std::int64_t bytes) {
   if (begins_with(name, "gloo:")) {
     if (const auto op = collective_of(name))
@@ -76,12 +76,12 @@ void HostTimeline::match(MeasuredRank& rank) {
                     rank.file, without));
 }
 
-std::vector<Span> HostTimeline::gaps(const std::string& thread) const {
-  std::vector<Span> ops = ops_.at(thread);
+std::vector<ClockSpan> HostTimeline::gaps(const std::string& thread) const {
+  std::vector<ClockSpan> ops = ops_.at(thread);
   std::sort(ops.begin(), ops.end(), by_begin);
-  std::vector<Span> gaps;
+  std::vector<ClockSpan> gaps;
   std::int64_t busy_until_ns = ops.front().begin_ns;
-  for (const Span& op : ops) {
+  for (const ClockSpan& op : ops) {
     if (op.begin_ns > busy_until_ns) gaps.push_back({busy_until_ns, op.begin_ns});
     busy_until_ns = std::max(busy_until_ns, op.end_ns);
   }
@@ -91,27 +91,28 @@ std::vector<Span> HostTimeline::gaps(const std::string& thread) const {
 // A call that blocks leaves a gap behind it in which its collective ends. The others are waited for
 // by the time of the optimizer's step, or the end of the profiler's: once all of them are launched,
 // a gap in which one ends is a wait for it, and so is the last gap before that time.
-std::vector<Span> HostTimeline::waits(const std::vector<Span>& gaps, const MeasuredRank& rank) {
+std::vector<ClockSpan> HostTimeline::waits(const std::vector<ClockSpan>& gaps,
+                                           const MeasuredRank& rank) {
   const auto gap_at = [&](std::int64_t time_ns) {  // the last that begins before
-    auto after = std::upper_bound(gaps.begin(), gaps.end(), Span{time_ns, time_ns}, by_begin);
+    auto after = std::upper_bound(gaps.begin(), gaps.end(), ClockSpan{time_ns, time_ns}, by_begin);
     return after == gaps.begin() ? nullptr : &*std::prev(after);
   };
   const auto longest_gap_at = [&](std::int64_t time_ns) {
-    const Span* longest = nullptr;
-    const Span* gap = gap_at(time_ns);
+    const ClockSpan* longest = nullptr;
+    const ClockSpan* gap = gap_at(time_ns);
     for (; gap != nullptr && gap->end_ns + kNoted_ns >= time_ns; --gap) {
       if (longest == nullptr || gap->length_ns() > longest->length_ns()) longest = gap;
       if (gap == gaps.data()) break;
     }
     return longest;
   };
-  std::vector<Span> limits = optimizer_;
-  for (const Span& step : rank.steps) limits.push_back({step.end_ns, step.end_ns});
+  std::vector<ClockSpan> limits = optimizer_;
+  for (const ClockSpan& step : rank.steps) limits.push_back({step.end_ns, step.end_ns});
   std::sort(limits.begin(), limits.end(), by_begin);
-  std::set<const Span*> waits;
+  std::set<const ClockSpan*> waits;
   std::map<std::int64_t, std::vector<const Launch*>> pending;  // by the time of their limit
   for (const Launch& launch : launches_) {
-    const Span* behind = gap_at(launch.span.end_ns + 1);
+    const ClockSpan* behind = gap_at(launch.span.end_ns + 1);
     if (launch.ran != nullptr && behind != nullptr && behind->begin_ns <= launch.span.end_ns &&
         launch.ran->span.end_ns <= behind->end_ns) {
       waits.insert(behind);
@@ -125,17 +126,17 @@ std::vector<Span> HostTimeline::waits(const std::vector<Span>& gaps, const Measu
     for (const Launch* launch : launches) {
       if (launch->ran == nullptr) continue;
       std::int64_t& end_ns = launch->ran->span.end_ns;
-      const Span* around = longest_gap_at(end_ns);
+      const ClockSpan* around = longest_gap_at(end_ns);
       if (around == nullptr || around->end_ns <= launches.back()->span.end_ns ||
           around->end_ns > limit_ns)
         continue;
       waits.insert(around);
       end_ns = std::min(end_ns, around->end_ns);
     }
-    if (const Span* last = gap_at(limit_ns); last != nullptr) waits.insert(last);
+    if (const ClockSpan* last = gap_at(limit_ns); last != nullptr) waits.insert(last);
   }
-  std::vector<Span> found;
-  for (const Span* wait : waits) found.push_back(*wait);
+  std::vector<ClockSpan> found;
+  for (const ClockSpan* wait : waits) found.push_back(*wait);
   return found;
 }
 
@@ -149,9 +150,9 @@ void HostTimeline::fill(MeasuredRank& rank) {
   std::vector<Call> calls;
   for (const Launch& launch : launches_)
     calls.push_back({{launch.span, HostCall::Kind::kLaunch}, &launch});
-  for (const Span& wait : waits(gaps(main), rank))
+  for (const ClockSpan& wait : waits(gaps(main), rank))
     calls.push_back({{wait, HostCall::Kind::kWaitFor}, nullptr});
-  for (const Span& step : rank.steps)
+  for (const ClockSpan& step : rank.steps)
     calls.push_back({{{step.end_ns, step.end_ns}, HostCall::Kind::kStepEnd}, nullptr});
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Call& a, const Call& b) { return by_begin(a.call.span, b.call.span); });
@@ -180,7 +181,7 @@ void HostTimeline::fill(MeasuredRank& rank) {
     rank.calls.push_back(call.call);
   }
   std::sort(gradients_.begin(), gradients_.end(), by_begin);
-  for (const Span& gradient : gradients_)
+  for (const ClockSpan& gradient : gradients_)
     rank.gradients.push_back({.ready_ns = gradient.end_ns, .bytes = -1});
 }
 

@@ -16,7 +16,7 @@ namespace forescale {
 struct KinetoEvent {
   std::string_view name;
   std::string_view category;  // empty in the form of old profilers
-  Span span;
+  ClockSpan span;
   std::string thread;
   simdjson::dom::element args;  // an object, or null
 

@@ -89,19 +89,19 @@ class Reader {
           fmt::format("{}: {} sends and receives of NCCL keep their measured time, as kernels do",
                       rank_.file, messages_));
     std::sort(rank_.steps.begin(), rank_.steps.end(),
-              [](const Span& a, const Span& b) { return a.begin_ns < b.begin_ns; });
+              [](const ClockSpan& a, const ClockSpan& b) { return a.begin_ns < b.begin_ns; });
     return std::move(rank_);
   }
 
  private:
   struct Call {
-    Span span;
+    ClockSpan span;
     HostCall::Kind kind;
     std::int64_t correlation = -1;  // of a launch
   };
   // An annotation around the launch of a collective: its operands.
   struct Annotation {
-    Span span;
+    ClockSpan span;
     std::optional<CollectiveOp> op;  // none: a message
     std::int64_t bytes;
   };
@@ -216,7 +216,7 @@ class Reader {
     const std::unordered_set<std::int64_t> ran(correlations_.begin(), correlations_.end());
     for (const auto& [correlation, span] : launches_)
       if (ran.contains(correlation)) calls_.push_back({span, HostCall::Kind::kLaunch, correlation});
-    for (const Span& step : rank_.steps)
+    for (const ClockSpan& step : rank_.steps)
       calls_.push_back({{step.end_ns, step.end_ns}, HostCall::Kind::kStepEnd});
     std::sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
       return std::tuple(a.span.begin_ns, a.correlation) <
@@ -260,7 +260,7 @@ class Reader {
                                     : static_cast<std::int64_t>(collective.ranks.size());
   }
 
-  const Annotation* annotation_around(const Span& call) const {
+  const Annotation* annotation_around(const ClockSpan& call) const {
     auto after = std::upper_bound(annotations_.begin(), annotations_.end(), call.begin_ns,
                                   [](std::int64_t begin_ns, const Annotation& annotation) {
                                     return begin_ns < annotation.span.begin_ns;
@@ -283,8 +283,8 @@ class Reader {
   HostTimeline host_;
   std::unordered_map<std::string, int> labels_;
   std::map<std::int64_t, int> streams_;
-  std::vector<std::int64_t> correlations_;           // by task
-  std::unordered_map<std::int64_t, Span> launches_;  // by correlation
+  std::vector<std::int64_t> correlations_;                // by task
+  std::unordered_map<std::int64_t, ClockSpan> launches_;  // by correlation
   std::vector<Call> calls_;
   std::vector<Annotation> annotations_;
   std::map<std::string, std::vector<int>> groups_;

@@ -11,7 +11,7 @@
 namespace forescale {
 
 // Nanoseconds of the rank's own clock.
-struct Span {
+struct ClockSpan {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t length_ns() const { return end_ns - begin_ns; }
@@ -24,7 +24,7 @@ struct HostCall {
     kWaitFor,     // blocks the host until tasks are done
     kStepEnd      // a training step ends
   };
-  Span span;
+  ClockSpan span;
   Kind kind = Kind::kLaunch;
   // When what it waited for was done; -1: read off the tasks that had been queued.
   std::int64_t resumes_ns = -1;
@@ -32,7 +32,7 @@ struct HostCall {
 
 // Tasks of one stream run in the order of their launches.
 struct MeasuredTask {
-  Span span;
+  ClockSpan span;
   int stream = 0;       // index, dense
   int call = -1;        // that queued it; -1: not in the trace
   int label = 0;        // index
@@ -65,7 +65,7 @@ struct MeasuredRank {
   std::vector<MeasuredTask> tasks = {};
   std::vector<MeasuredCollective> collectives = {};
   std::vector<MeasuredGradient> gradients = {};  // in order of time; empty: not in the trace
-  std::vector<Span> steps = {};                  // in order of time; empty: not in the trace
+  std::vector<ClockSpan> steps = {};             // in order of time; empty: not in the trace
   std::vector<std::string> notes = {};
 };
 

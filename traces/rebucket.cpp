@@ -45,21 +45,21 @@ class Rebucket {
     const Dependencies before = dependencies_of(rank_);
     for (size_t i = 0; i < rank_.calls.size(); ++i)
       rank_.calls[i].resumes_ns = before.resumes_ns[i];
-    std::vector<Span> steps = rank_.steps;
+    std::vector<ClockSpan> steps = rank_.steps;
     if (steps.empty()) steps.push_back({INT64_MIN, INT64_MAX});
-    for (const Span& step : steps) replace(step);
+    for (const ClockSpan& step : steps) replace(step);
     drop();
   }
 
  private:
-  bool is_of_gradients(const MeasuredTask& task, const Span& step) const {
+  bool is_of_gradients(const MeasuredTask& task, const ClockSpan& step) const {
     if (task.collective < 0) return false;
     const std::int64_t launched_ns = rank_.calls[static_cast<size_t>(task.call)].span.begin_ns;
     return rank_.collectives[static_cast<size_t>(task.collective)].op == CollectiveOp::kAllReduce &&
            launched_ns >= step.begin_ns && launched_ns < step.end_ns;
   }
 
-  void replace(const Span& step) {
+  void replace(const ClockSpan& step) {
     std::vector<MeasuredGradient> gradients;
     std::int64_t ready_bytes = 0;
     for (const MeasuredGradient& gradient : rank_.gradients)

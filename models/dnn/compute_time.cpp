@@ -17,8 +17,8 @@ namespace {
 constexpr double kFactorMin = 1e-3;
 constexpr int kBisections = 60;
 
-Line sum(const std::vector<LayerTime>& layers) {
-  Line line;
+BatchLine sum(const std::vector<LayerTime>& layers) {
+  BatchLine line;
   for (const LayerTime& layer : layers) {
     line.t0_s += layer.forward_t0_s + layer.backward_t0_s;
     line.t1_s += layer.forward_t1_s + layer.backward_t1_s;
@@ -26,18 +26,18 @@ Line sum(const std::vector<LayerTime>& layers) {
   return line;
 }
 
-std::vector<TimedBatch> without_update(const std::vector<Measurement>& measurements,
+std::vector<TimedBatch> without_update(const std::vector<TimedIteration>& measurements,
                                        double update_s) {
   std::vector<TimedBatch> points;
-  for (const Measurement& m : measurements)
+  for (const TimedIteration& m : measurements)
     points.push_back({.batch = static_cast<double>(m.batch),
                       .time_s = m.iteration.value - (m.includes_update ? update_s : 0)});
   return points;
 }
 
 // Makes the layers add up to `wanted`, in their proportions.
-void scale(std::vector<LayerTime>& layers, const Line& wanted) {
-  const Line now = sum(layers);
+void scale(std::vector<LayerTime>& layers, const BatchLine& wanted) {
+  const BatchLine now = sum(layers);
   const double t1_factor = wanted.t1_s / now.t1_s;
   const double t0_factor = now.t0_s > 0 ? wanted.t0_s / now.t0_s : 0;
   const double t0_of_t1 = now.t0_s > 0 ? 0 : wanted.t0_s / now.t1_s;
@@ -58,7 +58,7 @@ bool same_structure(const Network& a, const Network& b) {
 struct Known {
   std::string name;
   Network network;
-  std::vector<Measurement> measurements;
+  std::vector<TimedIteration> measurements;
 };
 
 class Tables {
@@ -69,7 +69,7 @@ class Tables {
         provenance_(provenance),
         parameters_(read_roofline_parameters(provenance)) {
     for (const std::string& name : catalogue("models/dnn/zoo")) {
-      std::vector<Measurement> rows = used_measurements(gpu_.name, name, framework_, nullptr);
+      std::vector<TimedIteration> rows = used_measurements(gpu_.name, name, framework_, nullptr);
       if (!rows.empty()) known_.push_back({name, load_network(name, "models/dnn/zoo"), rows});
     }
     kernel_ = typical_kernel();
@@ -123,13 +123,13 @@ class Tables {
                     kernels.empty() ? parameters_.kernel.value : median(kernels));
   }
 
-  Line fitted(const Known& known) const {
+  BatchLine fitted(const Known& known) const {
     const double update = update_s(known.network);
     const std::vector<TimedBatch> points = without_update(known.measurements, update);
     const double t0 = t0_s(known.network, kernel_);
     const bool positive = std::all_of(points.begin(), points.end(),
                                       [](const TimedBatch& point) { return point.time_s > 0; });
-    const Line line = has_several_batches(points) ? fit_line(points) : fit_slope(points, t0);
+    const BatchLine line = has_several_batches(points) ? fit_line(points) : fit_slope(points, t0);
     if (positive && line.t1_s > 0 && line.t1_s < std::numeric_limits<double>::infinity())
       return line;
     throw InputError({.source = "models/dnn/times/" + gpu_.name + "-" + known.name + ".json",
@@ -155,7 +155,7 @@ class Tables {
   }
 
   void take_measured(ComputeTable& table, const Known& known) const {
-    Line line = fitted(known);
+    BatchLine line = fitted(known);
     table.framework = known.measurements[0].framework;
     table.roofline_factor = factor_of(known.network, line.t1_s);
     table.kernel_s = kernel_of(known.network, line.t0_s);
@@ -172,7 +172,7 @@ class Tables {
     scale(table.layers, line);
     std::string batches;
     table.measured_batch_min = known.measurements[0].batch;
-    for (const Measurement& m : known.measurements) {
+    for (const TimedIteration& m : known.measurements) {
       table.assumed = table.assumed || m.assumed;
       table.measured_batch_min = std::min(table.measured_batch_min, m.batch);
       table.measured_batch_max = std::max(table.measured_batch_max, m.batch);

@@ -9,7 +9,7 @@ bool has_several_batches(const std::vector<TimedBatch>& points) {
                      [&](const TimedBatch& point) { return point.batch != points[0].batch; });
 }
 
-Line fit_line(const std::vector<TimedBatch>& points) {
+BatchLine fit_line(const std::vector<TimedBatch>& points) {
   double weights = 0, batches = 0, squares = 0, times = 0, products = 0;
   for (const TimedBatch& point : points) {
     const double weight = 1 / (point.time_s * point.time_s);
@@ -24,7 +24,7 @@ Line fit_line(const std::vector<TimedBatch>& points) {
   return fit_slope(points, std::max(0.0, t0_s));
 }
 
-Line fit_slope(const std::vector<TimedBatch>& points, double t0_s) {
+BatchLine fit_slope(const std::vector<TimedBatch>& points, double t0_s) {
   double numerator = 0;
   double denominator = 0;
   for (const TimedBatch& point : points) {

@@ -6,7 +6,7 @@
 
 namespace forescale {
 
-struct Line {
+struct BatchLine {
   double t0_s = 0;
   double t1_s = 0;  // an image
 };
@@ -19,9 +19,9 @@ struct TimedBatch {
 // False where all points have the same batch: t0 cannot be fitted.
 bool has_several_batches(const std::vector<TimedBatch>& points);
 
-Line fit_line(const std::vector<TimedBatch>& points);
+BatchLine fit_line(const std::vector<TimedBatch>& points);
 
 // t1 alone, for a given t0.
-Line fit_slope(const std::vector<TimedBatch>& points, double t0_s);
+BatchLine fit_slope(const std::vector<TimedBatch>& points, double t0_s);
 
 }  // namespace forescale

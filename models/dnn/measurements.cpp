@@ -16,8 +16,8 @@ Framework framework_of(const JsonInput& in) {
   return read_framework(name.string(), name.file() + ":" + name.path());
 }
 
-Measurement read_measurement(const JsonInput& in) {
-  Measurement out;
+TimedIteration read_measurement(const JsonInput& in) {
+  TimedIteration out;
   out.framework = framework_of(in);
   out.batch = in.at("batch").integer(1, kBatchMax);
   if (in.has("images_per_s") == in.has("seconds_per_iteration"))
@@ -43,10 +43,10 @@ Measurement read_measurement(const JsonInput& in) {
 
 }  // namespace
 
-std::vector<Measurement> read_measurements(const JsonInput& in,
-                                           const std::optional<Framework>& only) {
+std::vector<TimedIteration> read_measurements(const JsonInput& in,
+                                              const std::optional<Framework>& only) {
   in.allow_only({"gpu", "network", "measurements"});
-  std::vector<Measurement> used;
+  std::vector<TimedIteration> used;
   bool any = false;
   for (const JsonInput& element : in.at("measurements").elements()) {
     element.allow_only({"framework", "batch", "seconds_per_iteration", "images_per_s", "passes",
@@ -59,9 +59,9 @@ std::vector<Measurement> read_measurements(const JsonInput& in,
   return used;
 }
 
-std::vector<Measurement> used_measurements(const std::string& gpu, const std::string& network,
-                                           const std::optional<Framework>& wanted,
-                                           Provenance* provenance) {
+std::vector<TimedIteration> used_measurements(const std::string& gpu, const std::string& network,
+                                              const std::optional<Framework>& wanted,
+                                              Provenance* provenance) {
   const std::string name = gpu + "-" + network;
   const std::vector<std::string> names = catalogue(kFolder);
   if (!std::binary_search(names.begin(), names.end(), name)) return {};

@@ -21,7 +21,7 @@
 
 namespace forescale {
 
-struct Measurement {
+struct TimedIteration {
   Framework framework = Framework::kCaffe;
   std::int64_t batch = 0;
   Seconds iteration;
@@ -33,12 +33,12 @@ struct Measurement {
 
 // Measurements marked "use" of one framework: `wanted` where it was measured, else the default one.
 // Empty when there is no file for the pair. InputError for a bad file.
-std::vector<Measurement> used_measurements(const std::string& gpu, const std::string& network,
-                                           const std::optional<Framework>& wanted,
-                                           Provenance* provenance);
+std::vector<TimedIteration> used_measurements(const std::string& gpu, const std::string& network,
+                                              const std::optional<Framework>& wanted,
+                                              Provenance* provenance);
 
 // Those marked "use", of all frameworks or of one.
-std::vector<Measurement> read_measurements(const JsonInput& in,
-                                           const std::optional<Framework>& only = std::nullopt);
+std::vector<TimedIteration> read_measurements(const JsonInput& in,
+                                              const std::optional<Framework>& only = std::nullopt);
 
 }  // namespace forescale

@@ -21,7 +21,7 @@ const std::string kOsu = kTitle + "# Size          Latency (us)\n";
 
 struct Fixture {
   const char* name;
-  ImportOptions options;
+  LogImportOptions options;
 };
 const std::vector<Fixture>& fixtures() {
   static const std::vector<Fixture> list{
@@ -170,7 +170,7 @@ TEST(ImportRefuses, RanksThatAreNotSaid) {
 }
 
 // The result, or nothing where the log is refused; any other exception fails the test.
-std::optional<Measurement> attempt(const std::string& text, const ImportOptions& options) {
+std::optional<Measurement> attempt(const std::string& text, const LogImportOptions& options) {
   try {
     Measurement measurement = import_log_text(text, "log.txt", "auto", options);
     // What comes out can be read again.
@@ -200,7 +200,7 @@ TEST(ImportRobust, ATruncatedLogIsRefusedOrAPrefix) {
     const std::optional<Measurement> whole = attempt(text, fixture_of.options);
     ASSERT_TRUE(whole.has_value()) << fixture_of.name;
     for (const bool partial : {false, true}) {
-      ImportOptions options = fixture_of.options;
+      LogImportOptions options = fixture_of.options;
       options.partial = partial;
       for (size_t length = 0; length < text.size(); ++length) {
         const auto cut = attempt(text.substr(0, length), options);

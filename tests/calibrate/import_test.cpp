@@ -190,7 +190,7 @@ TEST(ImportNcclTests, RanksFromNcclsOwnLinesOrAsked) {
       "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
       "           8             2     float     sum      -1    12.50    0.00    0.00\n"
       "# Avg bus bandwidth    : 0.0\n";
-  const ImportOptions options{.op = "all-reduce"};
+  const LogImportOptions options{.op = "all-reduce"};
   EXPECT_EQ(import_log_text(head + info + table, "log", "auto", options).series.at(0).ranks, 16);
   EXPECT_THAT(refusal(head + table, "auto", options), HasSubstr("give --ranks"));
 }

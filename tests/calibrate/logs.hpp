@@ -29,7 +29,7 @@ inline std::string replaced(std::string text, const std::string& from, const std
 
 // What an importer says of a log, "accepted" if nothing.
 inline std::string refusal(const std::string& text, const std::string& format,
-                           const ImportOptions& options = {}) {
+                           const LogImportOptions& options = {}) {
   try {
     import_log_text(text, "log.txt", format, options);
   } catch (const InputError& error) {

@@ -68,13 +68,13 @@ TEST(ComputeTime, EveryMeasurementFileIsReadAndMet) {
     const std::string network = in.at("network").string();
     EXPECT_EQ(name, gpu_name + "-" + network);
     for (const Framework framework : frameworks()) {
-      const std::vector<Measurement> used = read_measurements(in, framework);
+      const std::vector<TimedIteration> used = read_measurements(in, framework);
       if (used.empty()) continue;
       const ComputeTable times =
           compute_table(load_gpu(gpu_name, "--gpu", nullptr), load_network(network, "--model"),
                         nullptr, framework);
       EXPECT_EQ(times.framework, framework);
-      for (const Measurement& m : used) {
+      for (const TimedIteration& m : used) {
         EXPECT_EQ(times.assumed, m.assumed) << name;
         EXPECT_EQ(m.library, used[0].library) << name << ": one library of a framework";
         EXPECT_FALSE(m.source.empty()) << name;
