@@ -107,13 +107,14 @@ json simulate(const Place& place, const Program& program,
     root[name_of(static_cast<Phase>(phase))] =
         outcome.attributions.front().phase_s[static_cast<size_t>(phase)];
   root["idle"] = outcome.attributions.front().idle_s;
-  return {{"iteration_s", outcome.iteration_s},
-          {"is_steady", outcome.is_steady},
-          {"messages", outcome.messages},
-          {"bytes_sent", outcome.bytes_sent},
-          {"busiest", outcome.busiest.name},
-          {"busiest_share", outcome.busiest.busy_s / outcome.finished_s},
-          {"root_s", root}};
+  return {
+      {"iteration_s", outcome.iteration_s},
+      {"is_steady", outcome.is_steady},
+      {"messages", outcome.messages},
+      {"bytes_sent", outcome.bytes_sent},
+      {"busiest", outcome.busiest.name},
+      {"busiest_share", outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0},
+      {"root_s", root}};
 }
 
 bool has(const Program& program, std::initializer_list<Action::Kind> kinds) {
@@ -191,7 +192,7 @@ Replay replay(const ReplayText& text) {
   }
   std::int64_t images = 0;
   for (const std::int64_t of_rank : program.images) images += of_rank;
-  result.images_per_s = static_cast<double>(images) / time_s;
+  if (time_s > 0) result.images_per_s = static_cast<double>(images) / time_s;
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "studies/sqlite.hpp"
+#include "models/sqlite.hpp"
 #include "studies/sweep_study.hpp"
 
 namespace forescale {

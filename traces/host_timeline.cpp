@@ -180,6 +180,9 @@ void HostTimeline::fill(MeasuredRank& rank) {
     }
     rank.calls.push_back(call.call);
   }
+}
+
+void HostTimeline::fill_gradients(MeasuredRank& rank) {
   std::sort(gradients_.begin(), gradients_.end(), by_begin);
   for (const ClockSpan& gradient : gradients_)
     rank.gradients.push_back({.ready_ns = gradient.end_ns, .bytes = -1});

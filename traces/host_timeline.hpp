@@ -20,6 +20,8 @@ class HostTimeline {
   bool is_empty() const { return ops_.empty(); }
   // Calls, tasks and collectives of the thread that did most. `rank.steps` are known already.
   void fill(MeasuredRank& rank);
+  // When gradients were ready, also where kernels compute them: as the host saw it.
+  void fill_gradients(MeasuredRank& rank);
 
  private:
   struct Collective {

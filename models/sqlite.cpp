@@ -1,4 +1,4 @@
-#include "studies/sqlite.hpp"
+#include "models/sqlite.hpp"
 
 #include <sqlite3.h>
 
