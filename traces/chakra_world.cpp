@@ -13,7 +13,7 @@ namespace {
 using Kind = ChakraNode::Kind;
 
 constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
-constexpr std::size_t kReplicatedNodes_max = std::size_t{1} << 24;
+constexpr std::size_t kReplicatedNodes_max = std::size_t{1} << 21;
 
 [[noreturn]] void fail(const std::string& source, const std::string& path, const std::string& value,
                        const std::string& constraint) {

@@ -27,12 +27,13 @@ class Report {
   explicit Report(const std::string& file) : database_(file, Sqlite::Access::kRead) {
     SqliteStatement tables(database_, "SELECT name FROM sqlite_master WHERE type = 'table'");
     while (tables.step()) tables_.insert(tables.text(0));
-    if (!has("CUPTI_ACTIVITY_KIND_KERNEL"))
+    if (!has("CUPTI_ACTIVITY_KIND_KERNEL") || !has("StringIds"))
       throw InputError({.source = file,
                         .path = "",
                         .value = "",
-                        .constraint = "has no CUPTI_ACTIVITY_KIND_KERNEL: no report of Nsight "
-                                      "Systems, or one without kernels"});
+                        .constraint =
+                            "has no CUPTI_ACTIVITY_KIND_KERNEL and StringIds: no report of Nsight "
+                            "Systems, or one without kernels"});
   }
 
   std::vector<MeasuredRank> read() {
@@ -52,6 +53,16 @@ class Report {
   }
 
  private:
+  std::string text(const SqliteStatement& row, int column) const {
+    std::string found = row.text(column);
+    if (!simdjson::validate_utf8(found))
+      throw InputError({.source = database_.file(),
+                        .path = "StringIds",
+                        .value = "",
+                        .constraint = "must be texts in UTF-8"});
+    return found;
+  }
+
   bool has(const std::string& table) const { return tables_.contains(table); }
 
   ClockSpan span(const SqliteStatement& row, const char* table) const {
@@ -72,7 +83,7 @@ class Report {
                         "FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN StringIds s "
                         "ON s.id = k.demangledName ORDER BY k.start");
     while (row.step())
-      timelines_[process_of(row.integer(4))].take_task({.name = row.text(5),
+      timelines_[process_of(row.integer(4))].take_task({.name = text(row, 5),
                                                         .span = span(row, kTable),
                                                         .stream = row.integer(2),
                                                         .correlation = row.integer(3)});
@@ -111,11 +122,11 @@ class Report {
       const std::int64_t process = process_of(row.integer(2));
       const auto timeline = timelines_.find(process);
       if (timeline == timelines_.end()) continue;
-      const std::string text = row.text(3);
+      const std::string name = text(row, 3);
       const ClockSpan where = span(row, "NVTX_EVENTS");
-      if (text.rfind("ProfilerStep#", 0) == 0) steps_[process].push_back(where);
-      if (GpuTimeline::is_nccl(text))
-        timeline->second.take_annotation(where, collective_of(text), -1);
+      if (name.rfind("ProfilerStep#", 0) == 0) steps_[process].push_back(where);
+      if (GpuTimeline::is_nccl(name))
+        timeline->second.take_annotation(where, collective_of(name), -1);
     }
   }
 

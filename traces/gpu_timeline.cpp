@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "traces/kineto_event.hpp"
@@ -28,7 +29,10 @@ bool GpuTimeline::is_nccl(std::string_view kernel) {
 }
 
 int GpuTimeline::label_of(std::string_view name) {
-  const auto [at, is_new] = labels_.try_emplace(std::string(name.substr(0, kLabelBytes_max)),
+  size_t length = std::min(name.size(), kLabelBytes_max);
+  // Not within a character of UTF-8.
+  while (length > 0 && length < name.size() && (name[length] & 0xc0) == 0x80) --length;
+  const auto [at, is_new] = labels_.try_emplace(std::string(name.substr(0, length)),
                                                 static_cast<int>(label_texts_.size()));
   if (is_new) label_texts_.push_back(at->first);
   return at->second;
@@ -123,7 +127,8 @@ void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
   }
   MeasuredCollective& collective = rank.collectives[static_cast<size_t>(task.collective)];
   if (around != nullptr && collective.bytes < 0 && around->bytes >= 0)
-    collective.bytes = around->bytes * parts_of(collective, rank);
+    if (__builtin_mul_overflow(around->bytes, parts_of(collective, rank), &collective.bytes))
+      collective.bytes = std::numeric_limits<std::int64_t>::max();  // is refused with its number
 }
 
 void GpuTimeline::fill(MeasuredRank& rank) {

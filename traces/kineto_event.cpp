@@ -14,9 +14,11 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr double kNs_per_us = 1000;
-constexpr double kTime_us_max = 9e15;  // in ns it still fits 64 bits
+constexpr double kTime_us_max = 2e15;      // differences in ns still fit 64 bits
+constexpr double kDuration_us_max = 1e15;  // as in a program
 
-std::int64_t nanoseconds(const JsonScan& scan, dom::element value, const char* key) {
+std::int64_t nanoseconds(const JsonScan& scan, dom::element value, const char* key,
+                         double most_us) {
   double time_us = 0;
   if (value.get(time_us) != simdjson::SUCCESS) {
     std::string_view text;
@@ -25,7 +27,7 @@ std::int64_t nanoseconds(const JsonScan& scan, dom::element value, const char* k
     if (!is_text || std::from_chars(text.data(), end, time_us).ptr != end)
       scan.fail(key, "must be a time in microseconds");
   }
-  if (!(std::abs(time_us) < kTime_us_max)) scan.fail(key, "is beyond all times");
+  if (!(std::abs(time_us) < most_us)) scan.fail(key, "is beyond all times");
   return std::llround(time_us * kNs_per_us);
 }
 
@@ -73,10 +75,10 @@ std::optional<KinetoEvent> kineto_event(const JsonScan& scan, dom::parser& parse
   if (element["cat"].get(event.category) != simdjson::SUCCESS) event.category = {};
   dom::element time;
   if (element["ts"].get(time) != simdjson::SUCCESS) scan.fail("ts", "is missing in the event");
-  event.span.begin_ns = nanoseconds(scan, time, "ts");
+  event.span.begin_ns = nanoseconds(scan, time, "ts", kTime_us_max);
   event.span.end_ns = event.span.begin_ns;
   if (element["dur"].get(time) == simdjson::SUCCESS)
-    event.span.end_ns += nanoseconds(scan, time, "dur");
+    event.span.end_ns += nanoseconds(scan, time, "dur", kDuration_us_max);
   if (event.span.length_ns() < 0) scan.fail("dur", "must be >= 0");
   std::string_view thread;
   std::int64_t number = 0;

@@ -121,8 +121,11 @@ class Reader {
           group["ranks"].get(members) != simdjson::SUCCESS)
         continue;
       std::vector<int>& ranks = groups_[std::string(name)];
-      for (const dom::element member : members)
-        if (member.get(number) == simdjson::SUCCESS) ranks.push_back(static_cast<int>(number));
+      for (const dom::element member : members) {
+        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kRanks_max)
+          scan_.fail("pg_config", "must have ranks from 0 to 1048575");
+        ranks.push_back(static_cast<int>(number));
+      }
     }
   }
 

@@ -39,8 +39,12 @@ class Rebucket {
   void run() {
     if (rank_.gradients.empty())
       refuse(rank_, "needs a trace that holds when gradients were ready");
+    constexpr std::int64_t kGradientBytes_max = std::int64_t{1} << 40;
     for (const MeasuredGradient& gradient : rank_.gradients)
-      if (gradient.bytes < 0)
+      if (gradient.bytes > kGradientBytes_max)
+        refuse(rank_,
+               fmt::format("needs gradients of 1 TiB at most: one has {} bytes", gradient.bytes));
+      else if (gradient.bytes < 0)
         refuse(rank_, "needs the sizes of gradients: give the execution trace behind the timeline");
     const Dependencies before = dependencies_of(rank_);
     for (size_t i = 0; i < rank_.calls.size(); ++i)

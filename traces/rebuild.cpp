@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -15,6 +16,8 @@
 
 namespace forescale {
 namespace {
+
+constexpr std::int64_t kExtent_ns_max = 1'000'000'000'000'000'000;  // 1e9 s
 
 [[noreturn]] void refuse(const std::string& source, const std::string& value,
                          const std::string& constraint) {
@@ -42,6 +45,8 @@ class Rebuild {
   ImportedTrace run() {
     number_ranks();
     find_world();
+    check_groups();
+    check_times();
     check_sizes();
     check_agreement();
     count();
@@ -113,7 +118,45 @@ class Rebuild {
                                   traced, world_, traced));
   }
 
+  void check_groups() const {
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives) {
+        const std::set<int> distinct(collective.ranks.begin(), collective.ranks.end());
+        if (distinct.size() < collective.ranks.size() ||
+            (!distinct.empty() && (*distinct.begin() < 0 || *distinct.rbegin() >= traced_world_)))
+          refuse(
+              rank.file, collective.group,
+              fmt::format("is a group whose ranks must be distinct and below {}", traced_world_));
+      }
+  }
+
+  void check_times() const {
+    for (const MeasuredRank& rank : ranks_) {
+      if (rank.steps.size() != ranks_.front().steps.size())
+        refuse(rank.file, fmt::format("{} steps", rank.steps.size()),
+               fmt::format("are in it, {} has {}: the traces must cover the same steps",
+                           ranks_.front().file, ranks_.front().steps.size()));
+      std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+      std::int64_t end = std::numeric_limits<std::int64_t>::min();
+      const auto take = [&](const ClockSpan& span) {
+        begin = std::min(begin, span.begin_ns);
+        end = std::max(end, span.end_ns);
+      };
+      for (const HostCall& call : rank.calls) take(call.span);
+      for (const MeasuredTask& task : rank.tasks) take(task.span);
+      for (const ClockSpan& step : rank.steps) take(step);
+      if (begin <= end && end - begin > kExtent_ns_max)
+        refuse(rank.file, "", "covers more than 1e9 s");
+    }
+  }
+
   void check_sizes() const {
+    constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives)
+        if (collective.bytes > kBytes_max)
+          refuse(rank.file, fmt::format("{} of {} bytes", name_of(collective.op), collective.bytes),
+                 "must have at most 2^50 bytes");
     std::map<std::string, int> without;
     for (const MeasuredRank& rank : ranks_)
       for (const MeasuredCollective& collective : rank.collectives)
@@ -127,17 +170,28 @@ class Rebuild {
            "profile with record_shapes=True");
   }
 
-  // The n-th collective of a group is the same one on all its ranks.
+  // The n-th collective of a group is the same one on all its ranks, and every one of them has it.
   void check_agreement() const {
-    std::map<std::string, std::pair<const MeasuredRank*, std::vector<const MeasuredCollective*>>>
-        first;
+    using Sequence = std::vector<const MeasuredCollective*>;
+    std::map<std::string, std::pair<const MeasuredRank*, Sequence>> first;
+    std::vector<std::map<std::string, Sequence>> by_rank;
     for (const MeasuredRank& rank : ranks_) {
-      std::map<std::string, std::vector<const MeasuredCollective*>> mine;
+      std::map<std::string, Sequence>& mine = by_rank.emplace_back();
       for (const MeasuredCollective& collective : rank.collectives)
         mine[group_key(collective, traced_world_)].push_back(&collective);
-      for (auto& [key, sequence] : mine) {
-        const auto [at, is_new] = first.try_emplace(key, &rank, sequence);
-        if (!is_new) compare(*at->second.first, at->second.second, rank, sequence);
+      for (const auto& [key, sequence] : mine) first.try_emplace(key, &rank, sequence);
+    }
+    for (const auto& [key, reference] : first) {
+      const std::vector<int>& members = reference.second.front()->ranks;
+      for (size_t i = 0; i < ranks_.size(); ++i) {
+        const bool is_member =
+            is_of_all(*reference.second.front(), traced_world_) ||
+            std::find(members.begin(), members.end(), ranks_[i].rank) != members.end();
+        if (is_member) {
+          compare(*reference.first, reference.second, ranks_[i], by_rank[i][key]);
+        } else if (by_rank[i].contains(key)) {
+          refuse(ranks_[i].file, key, "is a group that this rank is not in");
+        }
       }
     }
   }
@@ -284,6 +338,18 @@ class Rebuild {
     program.workers = world_;
     program.iterations = std::max<int>(1, static_cast<int>(ranks_.front().steps.size()));
     program.images.assign(static_cast<size_t>(world_), options_.images);
+    std::size_t actions = 0;
+    for (const RankBuild& one : built)
+      for (const ProgramThread& thread : one.program.threads) actions += thread.actions.size();
+    constexpr std::size_t kActions_max = std::size_t{1} << 24;  // some 2.5 GB
+    if (world_ > static_cast<int>(ranks_.size()) &&
+        actions > kActions_max / static_cast<std::size_t>(world_))
+      refuse("--ranks", fmt::format("{} ranks", world_),
+             fmt::format("of {} actions each are more than {} in all: trace fewer steps, or ask "
+                         "for fewer ranks",
+                         actions / built.size(), kActions_max));
+    if (*std::max_element(begins.begin(), begins.end()) - first_ns > kExtent_ns_max)
+      refuse(ranks_.front().file, "", "and the others begin more than 1e9 s apart");
     for (int rank = 0; rank < world_; ++rank)
       program.ranks.push_back(built[static_cast<size_t>(rank) % built.size()].program);
   }

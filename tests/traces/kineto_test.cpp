@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "models/registry.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/trace_format.hpp"
@@ -97,6 +99,41 @@ TEST(Kineto, OneRankStandsForAllOnlyWhereAllDoTheSame) {
       head(0, 4) + all_reduce(8, 0, R"(,"Process Group Name":"1","Process Group Ranks":"[0, 1]")") +
           kEnd);
   EXPECT_THAT(refusal_of([&] { import({part}); }), HasSubstr("is a group of 2 of 4 ranks"));
+}
+
+TEST(Kineto, EveryMemberOfAGroupCallsItsCollectives) {
+  const TraceFolder folder;
+  const auto group = [](const char* ranks) {
+    return fmt::format(R"(,"Process Group Name":"g","Process Group Ranks":"{}")", ranks);
+  };
+  const auto both = [&](const std::string& zero, const std::string& one) {
+    return refusal_of([&] {
+      import({folder.write("0.json", head(0, 2) + zero + kEnd),
+              folder.write("1.json", head(1, 2) + one + kEnd)});
+    });
+  };
+  const std::string plain = all_reduce(8, 0);
+  EXPECT_THAT(both(plain, plain + all_reduce(8, 30, group("[1]"))), "");
+  EXPECT_THAT(both(plain, plain + all_reduce(8, 30, R"(,"Process Group Name":"other")")),
+              HasSubstr("must cover the same steps"));
+  EXPECT_THAT(both(plain + all_reduce(8, 30, group("[1]")), plain),
+              HasSubstr("is a group that this rank is not in"));
+  EXPECT_THAT(both(plain + all_reduce(8, 30, group("[0, 7]")), plain), HasSubstr("below 2"));
+}
+
+TEST(Kineto, LongNamesAreCutBetweenCharacters) {
+  const TraceFolder folder;
+  std::string name(79, 'k');
+  for (int i = 0; i < 3; ++i) name += "\u00e9";
+  const std::string file = folder.write(
+      "a.json", head(0, 1) +
+                    fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","tid":1,"ts":0,"dur":1,)"
+                                R"("args":{{"stream":1}}}},)",
+                                name) +
+                    kEnd);
+  std::ostringstream text;
+  write_program(import({file}).program, text);
+  EXPECT_NE(text.str().find(std::string(79, 'k')), std::string::npos);
 }
 
 TEST(Kineto, AllToAllsAreMessagesOfNcclUnderTheirAnnotation) {
