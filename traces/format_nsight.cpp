@@ -42,6 +42,11 @@ class Report {
       if (has(table)) read_copies(table);
     if (has("CUPTI_ACTIVITY_KIND_RUNTIME")) read_calls();
     if (has("NVTX_EVENTS")) read_annotations();
+    if (timelines_.empty())
+      throw InputError({.source = database_.file(),
+                        .path = "CUPTI_ACTIVITY_KIND_KERNEL",
+                        .value = "",
+                        .constraint = "must have a kernel at least"});
     std::vector<MeasuredRank> ranks;
     for (auto& [process, timeline] : timelines_) {
       MeasuredRank rank{.file = database_.file()};

@@ -83,6 +83,9 @@ TEST(Nsight, RefusesWhatIsNoReport) {
               HasSubstr("no CUPTI_ACTIVITY_KIND_KERNEL"));
   const std::string cut = folder.write("cut.sqlite", "SQLite format 3");
   EXPECT_THAT(refusal_of([&] { import_trace({cut}, {}); }), HasSubstr("SQLite: "));
+  const NsightReport empty(0);
+  EXPECT_THAT(refusal_of([&] { import_trace({empty.file()}, {.ranks = 2}); }),
+              HasSubstr("must have a kernel at least"));
   const NsightReport reversed(1);
   {
     Sqlite report(reversed.file(), Sqlite::Access::kWrite);
