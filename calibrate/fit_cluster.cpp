@@ -379,8 +379,8 @@ class Fit {
     return rate;
   }
 
-  // What two ranks that send to each other lose, each other rank's two partners apart or together,
-  // and what all lose beyond that.
+  // Caps on what two ranks exchange, or what a host moves both ways, and on all together: from a
+  // shift of two ranks, in which both partners are one, and a shift of more.
   void add_shared_caps(json& rule, size_t i, const std::string& size) {
     double expected = link_.value;  // of each rank, while all shift
     if (shift_of_two_ && has_slope(shift_of_two_->segments[i])) {

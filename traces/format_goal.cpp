@@ -154,13 +154,7 @@ class Importer {
   Importer(const std::string& file, const ImportOptions& options)
       : reader_(file), unit_s_(options.cycle_s > 0 ? options.cycle_s : kNanosecond_s) {
     const auto ranks = static_cast<std::size_t>(reader_.rank_count());
-    if (options.ranks > 0 && options.ranks != reader_.rank_count())
-      throw InputError({.source = "--ranks",
-                        .path = "",
-                        .value = std::to_string(options.ranks),
-                        .constraint = fmt::format("must be {}, as many as the file has: its ranks "
-                                                  "are not alike",
-                                                  ranks)});
+    require_ranks(options, ranks);
     Program& program = result_.program;
     program.title = title_of(file);
     program.workers = reader_.rank_count();

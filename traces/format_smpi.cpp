@@ -25,13 +25,7 @@ class Importer {
         mail_(trace_),
         parts_tag_(mail_.free_tag()) {
     const std::size_t ranks = trace_.ranks.size();
-    if (options.ranks > 0 && static_cast<std::size_t>(options.ranks) != ranks)
-      throw InputError({.source = "--ranks",
-                        .path = "",
-                        .value = std::to_string(options.ranks),
-                        .constraint = fmt::format("must be {}, as many as the trace has: its ranks "
-                                                  "are not alike",
-                                                  ranks)});
+    require_ranks(options, ranks);
     Program& program = result_.program;
     program.title = title_of(files.front());
     program.workers = static_cast<int>(ranks);

@@ -8,6 +8,15 @@
 
 namespace forescale {
 
+void require_ranks(const ImportOptions& options, std::size_t ranks) {
+  if (options.ranks == 0 || static_cast<std::size_t>(options.ranks) == ranks) return;
+  throw InputError({.source = "--ranks",
+                    .path = "",
+                    .value = std::to_string(options.ranks),
+                    .constraint = "must be " + std::to_string(ranks) +
+                                  ", as many as the trace has: its ranks are not alike"});
+}
+
 const TraceFormat& trace_format_of(const std::string& file) {
   const std::string head = head_of_trace(file);
   std::string known;

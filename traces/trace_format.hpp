@@ -53,6 +53,9 @@ struct TraceFormat {
                           const ImportOptions& options) = nullptr;
 };
 
+// For formats whose ranks are not alike: InputError when --ranks asks for another number.
+void require_ranks(const ImportOptions& options, std::size_t ranks);
+
 // The format of a file. InputError when none knows it.
 const TraceFormat& trace_format_of(const std::string& file);
 

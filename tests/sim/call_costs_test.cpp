@@ -27,6 +27,10 @@ TEST_P(CallCosts, AreTheSameForTheStacksAlgorithmWhenItIsNamed) {
   const SelectionRule& rule = stack.select("all-reduce", 4, kBytes);
   ASSERT_TRUE(rule.through_host || rule.call_overhead.value > 0);
   EXPECT_EQ(all_reduce_s(stack, rule.algorithm), all_reduce_s(stack, ""));
+  Stack without = stack;
+  for (SelectionRule& each : without.selection["all-reduce"]) each.call_overhead = {};
+  EXPECT_NEAR(all_reduce_s(stack, rule.algorithm) - all_reduce_s(without, rule.algorithm),
+              rule.call_overhead.value, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stacks, CallCosts,
