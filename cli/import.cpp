@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
@@ -60,11 +59,9 @@ void run(const Options& options) {
   const TraceFormat& format = trace_format_of(options.text.files.front());
   const ImportedTrace imported =
       import_trace(options.text.files, parse_trace_options(options.text));
-  if (!options.out.empty()) {
-    std::ostringstream text;
-    write_program(imported.program, text);
-    write_file(options.out, text.str(), "-o");
-  }
+  if (!options.out.empty())
+    write_file(
+        options.out, [&](std::ostream& out) { write_program(imported.program, out); }, "-o");
   if (options.json) {
     fmt::print("{}\n", to_json(format.name, imported).dump(2));
     return;

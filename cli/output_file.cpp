@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
       {.source = option, .path = "", .value = file, .constraint = "cannot be written: " + reason});
 }
 
-bool written(const fs::path& file, const std::string& content) {
+bool written(const fs::path& file, const std::function<void(std::ostream&)>& write) {
   errno = 0;
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream << content;
+  write(stream);
   stream.close();
   return stream.good();
 }
@@ -33,17 +33,23 @@ bool written(const fs::path& file, const std::string& content) {
 }  // namespace
 
 void write_file(const std::string& file, const std::string& content, const std::string& option) {
+  write_file(
+      file, [&](std::ostream& out) { out << content; }, option);
+}
+
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write,
+                const std::string& option) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    if (!written(file, content)) refuse(file, option, std::strerror(errno));
+    if (!written(file, write)) refuse(file, option, std::strerror(errno));
     return;
   }
   const fs::path target =
       fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
   const fs::path draft = fmt::format("{}.{}.part", target.string(), getpid());
   error.clear();
-  const bool is_written = written(draft, content);
+  const bool is_written = written(draft, write);
   const int problem = errno;
   if (is_written) fs::rename(draft, target, error);
   if (is_written && !error) return;

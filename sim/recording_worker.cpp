@@ -87,7 +87,7 @@ class RecordingWorker : public Worker {
   }
 
  private:
-  std::vector<Action>& actions() { return recording_->rank.threads[thread_].actions; }
+  ActionList& actions() { return recording_->rank.threads[thread_].actions; }
 
   template <class What>
   Request made(Kind kind, const What& what, Request request) {
@@ -104,7 +104,7 @@ class RecordingWorker : public Worker {
       FORESCALE_CHECK(known != recording_->ids.end(), "a request comes from its rank's Worker");
       action.requests.push_back(known->second);
     }
-    actions().push_back(std::move(action));
+    actions().push_back(action);
   }
 
   Worker& inner_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "models/error.hpp"
 
@@ -10,25 +12,64 @@ namespace forescale {
 namespace {
 
 using Kind = Action::Kind;
-using Requests = std::map<int, Request>;  // by id, of all threads of a rank
+// Signals are set by one thread and waited for by another, everything else is waited for once.
+int usual_uses(Kind kind) { return kind == Kind::kSignal ? 2 : 1; }
 
-const Request& find(const Requests& requests, int id, int rank) {
-  const auto found = requests.find(id);
-  if (found == requests.end())
-    throw InputError({.source = "the program",
-                      .path = fmt::format("rank {}", rank),
-                      .value = fmt::format("request {}", id),
-                      .constraint = "is waited for before another thread has made it: the program "
-                                    "depends on times that are others here"});
-  return found->second;
-}
+// What the threads of a rank share: requests that are still to be used, by id.
+class RankReplay {
+ public:
+  RankReplay(const ProgramRank& rank, int number) : rank_(rank), number_(number) {
+    std::vector<std::pair<int, int>> changes;  // of an id, to the uses left
+    for (const ProgramThread& thread : rank.threads)
+      for (const Action& action : thread.actions) {
+        if (action.id >= 0) changes.emplace_back(action.id, -usual_uses(action.kind));
+        for (const int id : action.requests) changes.emplace_back(id, 1);
+      }
+    std::sort(changes.begin(), changes.end());
+    for (size_t i = 0; i < changes.size();) {
+      const int id = changes[i].first;
+      int sum = 0;
+      for (; i < changes.size() && changes[i].first == id; ++i) sum += changes[i].second;
+      if (sum != 0) more_uses_[id] = sum;
+    }
+  }
 
-void replay_thread(Worker& worker, const ProgramRank& rank, size_t thread,
-                   const std::shared_ptr<Requests>& requests) {
-  for (const Action& action : rank.threads[thread].actions) {
-    const auto request = [&](size_t i) -> const Request& {
-      return find(*requests, action.requests[i], worker.rank());
-    };
+  const ProgramThread& thread(size_t number) const { return rank_.threads[number]; }
+
+  void keep(const Action& action, Request request) {
+    const auto more = more_uses_.find(action.id);
+    const int uses = usual_uses(action.kind) + (more == more_uses_.end() ? 0 : more->second);
+    if (uses > 0) kept_[action.id] = {std::move(request), uses};
+  }
+
+  Request use(int id) {
+    const auto found = kept_.find(id);
+    if (found == kept_.end())
+      throw InputError({.source = "the program",
+                        .path = fmt::format("rank {}", number_),
+                        .value = fmt::format("request {}", id),
+                        .constraint = "is waited for before another thread has made it: the "
+                                      "program depends on times that are others here"});
+    Request request = found->second.request;
+    if (--found->second.uses == 0) kept_.erase(found);
+    return request;
+  }
+
+ private:
+  struct Kept {
+    Request request;
+    int uses = 0;  // left
+  };
+
+  const ProgramRank& rank_;
+  int number_;
+  std::unordered_map<int, int> more_uses_;  // than the usual, by id
+  std::unordered_map<int, Kept> kept_;
+};
+
+void replay_thread(Worker& worker, size_t thread, const std::shared_ptr<RankReplay>& replay) {
+  for (const Action& action : replay->thread(thread).actions) {
+    const auto request = [&](size_t i) { return replay->use(action.requests[i]); };
     Request made;
     switch (action.kind) {
       case Kind::kKernel:
@@ -60,9 +101,8 @@ void replay_thread(Worker& worker, const ProgramRank& rank, size_t thread,
         break;
       case Kind::kSpawn: {
         const auto number = static_cast<size_t>(std::get<ThreadStart>(action.what).thread);
-        made = worker.spawn([&rank, number, requests](Worker& spawned) {
-          replay_thread(spawned, rank, number, requests);
-        });
+        made = worker.spawn(
+            [number, replay](Worker& spawned) { replay_thread(spawned, number, replay); });
         break;
       }
       case Kind::kSignal:
@@ -87,14 +127,14 @@ void replay_thread(Worker& worker, const ProgramRank& rank, size_t thread,
         worker.end_iteration();
         break;
     }
-    if (action.id >= 0) (*requests)[action.id] = std::move(made);
+    if (action.id >= 0) replay->keep(action, std::move(made));
   }
 }
 
 }  // namespace
 
 void replay_rank(Worker& worker, const ProgramRank& rank) {
-  replay_thread(worker, rank, 0, std::make_shared<Requests>());
+  replay_thread(worker, 0, std::make_shared<RankReplay>(rank, worker.rank()));
 }
 
 }  // namespace forescale

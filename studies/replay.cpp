@@ -67,10 +67,13 @@ std::map<CollectiveOp, AlgorithmChoice> choices_of(const ReplayText& text, const
 
 void scale_compute(Program& program, double scale) {
   if (scale == 1) return;
+  std::map<const void*, ActionList> scaled;  // ranks that do the same share their lists
   for (ProgramRank& rank : program.ranks)
-    for (ProgramThread& thread : rank.threads)
-      for (Action& action : thread.actions)
-        if (auto* kernel = std::get_if<Kernel>(&action.what)) kernel->duration_s *= scale;
+    for (ProgramThread& thread : rank.threads) {
+      const auto [done, is_new] = scaled.try_emplace(thread.actions.identity(), thread.actions);
+      if (is_new) done->second.scale_kernels(scale);
+      thread.actions = done->second;
+    }
 }
 
 void write_trace(const Timeline& timeline, const Place& place, const Program& program,

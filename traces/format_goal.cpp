@@ -54,7 +54,6 @@ class RankImport {
     make_signals();
     for (std::uint32_t thread = 1; thread < threads_.count(); ++thread)
       ends.push_back(writer_.spawn(0).id);
-    reserve();
     for (const std::uint32_t task : graph_.order()) {
       for (const GoalGraph::Edge& edge : graph_.before(task)) wait(thread_of(task), edge);
       requests_[task] = start(thread_of(task), rank_.tasks[task]);
@@ -84,17 +83,6 @@ class RankImport {
       for (const GoalGraph::Edge& edge : graph_.before(task))
         if (thread_of(task) != thread_of(edge.task) && signals_[edge.task] == kNone)
           signals_[edge.task] = writer_.start(0, Kind::kSignal);
-  }
-
-  // At least as many actions as a thread will have: long vectors that grow take twice their memory.
-  void reserve() {
-    std::vector<std::size_t> counts(threads_.count(), 1);
-    for (const std::uint32_t task : graph_.order())
-      counts[threads_.of(task)] += 3 + 2 * graph_.before(task).size();
-    for (std::size_t thread = 1; thread < counts.size(); ++thread)
-      program_.threads[thread].actions.reserve(counts[thread]);
-    counts[0] += program_.threads[0].actions.size() + counts.size() + 2;
-    program_.threads[0].actions.reserve(counts[0]);
   }
 
   void wait(int thread, const GoalGraph::Edge& edge) {

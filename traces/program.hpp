@@ -7,51 +7,17 @@
 #include <iosfwd>
 #include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "algorithms/schedule.hpp"
-#include "algorithms/worker.hpp"
+#include "traces/action_list.hpp"
 
 namespace forescale {
 
-struct TimerStart {
-  double delay_s = 0;
-};
-struct ThreadStart {
-  int thread = 0;  // of the same rank, started once
-};
-
-// One call of Worker.
-struct Action {
-  enum class Kind {
-    kKernel,
-    kCollective,
-    kSend,
-    kReceive,
-    kPut,
-    kHostWork,
-    kHostCopy,
-    kTimer,
-    kNextBatch,
-    kSpawn,
-    kSignal,
-    kWait,
-    kWaitAny,
-    kTest,
-    kSet,
-    kEndIteration
-  };
-  Kind kind = Kind::kEndIteration;
-  int id = -1;  // of the request that it makes, unique in its rank; -1: makes none
-  std::vector<int> requests = {};  // of the rank, that it is about: kWait to kSet
-  std::variant<std::monostate, Kernel, CollectiveStep, MessageStep, HostWork, HostCopy, TimerStart,
-               ThreadStart>
-      what = {};
-};
+inline constexpr const char* kProgramFormat = "forescale-program-1";
 
 struct ProgramThread {
-  std::vector<Action> actions;
+  ActionList actions;
 };
 struct ProgramRank {
   std::vector<ProgramThread> threads;  // the first is there from the start

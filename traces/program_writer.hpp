@@ -42,8 +42,8 @@ class ProgramWriter {
   }
 
  private:
-  void add(int thread, Action action) {
-    rank_.threads[static_cast<size_t>(thread)].actions.push_back(std::move(action));
+  void add(int thread, const Action& action) {
+    rank_.threads[static_cast<size_t>(thread)].actions.push_back(action);
   }
 
   ProgramRank& rank_;

@@ -338,16 +338,6 @@ class Rebuild {
     program.workers = world_;
     program.iterations = std::max<int>(1, static_cast<int>(ranks_.front().steps.size()));
     program.images.assign(static_cast<size_t>(world_), options_.images);
-    std::size_t actions = 0;
-    for (const RankBuild& one : built)
-      for (const ProgramThread& thread : one.program.threads) actions += thread.actions.size();
-    constexpr std::size_t kActions_max = std::size_t{1} << 24;  // some 2.5 GB
-    if (world_ > static_cast<int>(ranks_.size()) &&
-        actions > kActions_max / static_cast<std::size_t>(world_))
-      refuse("--ranks", fmt::format("{} ranks", world_),
-             fmt::format("of {} actions each are more than {} in all: trace fewer steps, or ask "
-                         "for fewer ranks",
-                         actions / built.size(), kActions_max));
     if (*std::max_element(begins.begin(), begins.end()) - first_ns > kExtent_ns_max)
       refuse(ranks_.front().file, "", "and the others begin more than 1e9 s apart");
     for (int rank = 0; rank < world_; ++rank)

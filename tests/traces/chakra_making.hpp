@@ -166,7 +166,7 @@ class Clock {
 
  private:
   bool step(std::size_t thread) {
-    const std::vector<Action>& actions = rank_.threads[thread].actions;
+    const ActionList& actions = rank_.threads[thread].actions;
     if (next_[thread] == actions.size()) {
       const auto id = ends_.find(thread);
       return id != ends_.end() && done_s_.try_emplace(id->second, time_s_[thread]).second;

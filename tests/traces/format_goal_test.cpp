@@ -27,7 +27,7 @@ std::vector<std::string> told(const ImportedTrace& trace, size_t rank) {
   std::vector<std::string> list;
   const std::vector<ProgramThread>& threads = trace.program.ranks.at(rank).threads;
   for (size_t thread = 0; thread < threads.size(); ++thread) {
-    const std::vector<Action>& actions = threads[thread].actions;
+    const ActionList& actions = threads[thread].actions;
     for (size_t i = 0; i + (thread == 0 ? 3 : 0) < actions.size(); ++i)
       list.push_back(fmt::format("{} {} {}", thread, names.at(actions[i].kind),
                                  actions[i].id >= 0 ? actions[i].id : actions[i].requests.at(0)));
@@ -53,7 +53,7 @@ TEST(FormatGoal, ReadsTasksAndTotals) {
   EXPECT_THAT(trace.program.images, ElementsAre(8, 8));
   EXPECT_THAT(told(trace, 0), ElementsAre("0 kernel 0", "0 wait 0", "0 send 1", "0 wait 1"));
   EXPECT_THAT(told(trace, 1), ElementsAre("0 receive 0", "0 wait 0"));
-  const std::vector<Action>& actions = trace.program.ranks[0].threads[0].actions;
+  const ActionList& actions = trace.program.ranks[0].threads[0].actions;
   EXPECT_DOUBLE_EQ(std::get<Kernel>(actions[0].what).duration_s, 1500e-9);
   EXPECT_EQ(std::get<Kernel>(actions[0].what).stream, 2);
   EXPECT_EQ(std::tuple(message(actions[2]).peer, message(actions[2]).tag, message(actions[2]).bytes,

@@ -18,7 +18,8 @@ using Kind = Action::Kind;
 
 // Of a rank, but for the batch and the end of the iteration that close it.
 std::vector<Action> actions(const ImportedTrace& trace, size_t rank) {
-  std::vector<Action> list = trace.program.ranks.at(rank).threads.at(0).actions;
+  const ActionList& all = trace.program.ranks.at(rank).threads.at(0).actions;
+  std::vector<Action> list(all.begin(), all.end());
   EXPECT_EQ(list.back().kind, Kind::kEndIteration);
   list.resize(list.size() - 3);
   return list;

@@ -44,7 +44,7 @@ double end_of(const ProgramRank& rank) {
   for (bool moved = true; moved;) {
     moved = false;
     for (size_t i = 0; i < threads.size(); ++i) {
-      const std::vector<Action>& actions = rank.threads[i].actions;
+      const ActionList& actions = rank.threads[i].actions;
       while (threads[i].is_started && threads[i].at < actions.size() &&
              step(threads[i], actions[threads[i].at])) {
         ++threads[i].at;

@@ -81,11 +81,15 @@ TEST(Program, ReadsWhatItWrites) {
 TEST(Program, TimesSurviveToTheLastBit) {
   const double time_s = 0.1 + 0.2;
   Program program = read(two_ranks(""));
-  program.ranks[0].threads[0].actions.insert(
-      program.ranks[0].threads[0].actions.begin(),
-      {.kind = Action::Kind::kTimer, .id = 0, .what = TimerStart{time_s}});
+  ActionList& actions = program.ranks[0].threads[0].actions;
+  actions.push_back({.kind = Action::Kind::kTimer, .id = 0, .what = TimerStart{time_s}});
   const Program again = read(written(program));
-  EXPECT_EQ(std::get<TimerStart>(again.ranks[0].threads[0].actions[0].what).delay_s, time_s);
+  EXPECT_EQ(std::get<TimerStart>(again.ranks[0].threads[0].actions.back().what).delay_s, time_s);
+}
+
+TEST(Program, ARankLikeAnotherHasNoActionsOfItsOwn) {
+  EXPECT_THAT(refusal(two_ranks("") + "{\"do\": \"end-iteration\"}\n"),
+              HasSubstr("must come after a line"));
 }
 
 TEST(Program, RanksThatAreAlikeAreWrittenOnce) {

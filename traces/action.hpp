@@ -1,0 +1,46 @@
+// What a thread of a program does: one call of Worker.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "algorithms/worker.hpp"
+
+namespace forescale {
+
+struct TimerStart {
+  double delay_s = 0;
+};
+struct ThreadStart {
+  int thread = 0;  // of the same rank, started once
+};
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    kKernel,
+    kCollective,
+    kSend,
+    kReceive,
+    kPut,
+    kHostWork,
+    kHostCopy,
+    kTimer,
+    kNextBatch,
+    kSpawn,
+    kSignal,
+    kWait,
+    kWaitAny,
+    kTest,
+    kSet,
+    kEndIteration
+  };
+  Kind kind = Kind::kEndIteration;
+  int id = -1;  // of the request that it makes, unique in its rank; -1: makes none
+  std::vector<int> requests = {};  // of the rank, that it is about: kWait to kSet
+  std::variant<std::monostate, Kernel, CollectiveStep, MessageStep, HostWork, HostCopy, TimerStart,
+               ThreadStart>
+      what = {};
+};
+
+}  // namespace forescale
