@@ -86,6 +86,9 @@ struct Schedule {
   Traffic (*traffic)(const TrainingJob& job, int workers, const std::vector<int>& nodes) = nullptr;
   // Ranks do not wait for each other in every iteration: the period is a mean over ranks.
   bool is_asynchronous = false;
+  // What a rank does next depends on what has come first: no fixed order of calls says what it
+  // would do elsewhere.
+  bool follows_arrivals = false;
   int iterations = 3;  // that show its steady state, unless the user says how many
 };
 

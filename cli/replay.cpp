@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -20,6 +21,36 @@ struct Options {
   bool json = false;
 };
 
+std::string share_table(const std::string& heading,
+                        const std::vector<std::pair<std::string, double>>& parts) {
+  double sum_s = 0;
+  for (const auto& [part, time_s] : parts) sum_s += time_s;
+  Table table({"<" + heading, "time", "share"});
+  for (const auto& [part, time_s] : parts)
+    if (time_s > 0)
+      table.add({part, to_text(Seconds{time_s}), fmt::format("{:.1f} %", 100 * time_s / sum_s)});
+  return table.text();
+}
+
+std::string overlap_table(const Replay& replay) {
+  Table table({"<communication of a rank", "time", "hidden by compute", "exposed"});
+  const auto add = [&](const std::string& what, const Overlap& overlap) {
+    table.add({what, to_text(Seconds{overlap.communication_s}), to_text(Seconds{overlap.hidden_s}),
+               to_text(Seconds{overlap.communication_s - overlap.hidden_s})});
+  };
+  add("replayed", replay.overlap);
+  if (replay.measured_s > 0) add("measured", replay.measured_overlap);
+  return table.text();
+}
+
+std::string link_table(const std::vector<BusyLink>& links) {
+  Table table({"<busiest in the last iteration", "mean", "peak"});
+  for (size_t i = 0; i < std::min<size_t>(links.size(), 5); ++i)
+    table.add({links[i].name, fmt::format("{:.0f} %", 100 * links[i].mean),
+               fmt::format("{:.0f} %", 100 * links[i].peak)});
+  return table.text();
+}
+
 void print(const Replay& replay) {
   fmt::print("{}\nreplayed on {} with {}: {} ranks{}\n\n", replay.title, replay.platform,
              replay.stack, replay.ranks,
@@ -32,19 +63,26 @@ void print(const Replay& replay) {
                  : fmt::format("  ({} .. {})", to_text(Seconds{replay.iteration.low_s}),
                                to_text(Seconds{replay.iteration.high_s})));
   if (replay.images_per_s > 0) fmt::print("images/s    {:.1f}\n", replay.images_per_s);
-  Table table({"<rank 0", "time", "share"});
-  for (const auto& [phase, time_s] : replay.root_s)
-    if (time_s > 0)
-      table.add({phase, to_text(Seconds{time_s}),
-                 fmt::format("{:.1f} %", 100 * time_s / replay.iteration.time_s)});
-  fmt::print("\n{}\nbusiest resource: {}, {:.0f} %\n", table.text(), replay.busiest,
-             100 * replay.busiest_share);
+  if (replay.measured_s > 0)
+    fmt::print("measured    {} in the trace\n", to_text(Seconds{replay.measured_s}));
+  const std::vector<std::pair<std::string, double>> root(replay.root_s.begin(),
+                                                         replay.root_s.end());
+  fmt::print("\n{}", share_table("rank 0", root));
+  if (!replay.critical_path.empty())
+    fmt::print("\n{}", share_table(fmt::format("critical path, to the end of rank {}",
+                                               replay.critical_rank),
+                                   replay.critical_path));
+  fmt::print("\n{}", overlap_table(replay));
+  if (!replay.links.empty()) fmt::print("\n{}", link_table(replay.links));
+  fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
   for (const std::string& note : replay.notes) fmt::print("note: {}\n", note);
   if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
 }
 
 void run(const Options& options) {
-  check_writable(options.text.trace, "--trace");
+  check_writable(options.text.files_out.trace, "--trace");
+  check_writable(options.text.files_out.paje, "--paje");
+  check_writable(options.text.files_out.utilisation, "--utilisation");
   ReplayText text = options.text;
   text.files = options.trace.files;
   text.import = parse_trace_options(options.trace);
@@ -67,6 +105,7 @@ void add(CLI::App& app) {
       "  forescale replay run.jsonl\n"
       "  forescale replay run.jsonl --platform kesch\n"
       "  forescale replay run.jsonl --plan reduce/chain:chunk_bytes=1MiB --compute-scale 0.5\n"
+      "  forescale replay rank0.json.gz rank1.json.gz --platform mine.json --trace both.json\n"
       "A program holds what every thread of every rank does, in order, with its compute times\n"
       "(docs/program.md). Compute is kept; communication is simulated anew.");
   add_trace_options(*command, options->trace);
@@ -82,9 +121,21 @@ void add(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--compute-scale", text.compute_scale,
                       "All compute times so many times as long (default 1)");
+  command->add_option("--gpu", text.gpu,
+                      "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
+                      "or a file (a model by kernels' names, docs/traces.md)");
+  command->add_option("--traced-gpu", text.traced_gpu,
+                      "The GPU of the trace (default: what the trace says)");
   command->add_flag("--interval,!--no-range", text.range,
                     "The range that uncertain numbers cause (default)");
-  command->add_option("--trace", text.trace, "Write a Chrome/Perfetto timeline to this file");
+  command->add_flag("--critical-path,!--no-critical-path", text.causes,
+                    "The critical path and the use of links (default; takes memory)");
+  command->add_option("--trace", text.files_out.trace,
+                      "Write a Chrome/Perfetto timeline of the last iteration to this file:\n"
+                      "replayed and measured ranks, the critical path, the use of links");
+  command->add_option("--paje", text.files_out.paje, "The same as a Paje trace (pj_dump, ViTE)");
+  command->add_option("--utilisation", text.files_out.utilisation,
+                      "Write the use of every link over the last iteration to this CSV file");
   command->add_flag("--json", options->json, "Print JSON for machines");
   command->callback([options] { run(*options); });
 }

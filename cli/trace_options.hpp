@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale {
 

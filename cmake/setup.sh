@@ -16,7 +16,7 @@ run_packages=(
 # What ./test needs besides. The versions are pinned: clang-format's output changes with its
 # version, and clang-tidy below 16 cannot read C++20 coroutines and ranges of GCC 12.
 # shellcheck disable=SC2034
-test_packages=(clang-format-14 clang-tidy-16 python3 chromium slurm-wlm python3-torch
+test_packages=(clang-format-14 clang-tidy-16 python3 chromium slurm-wlm python3-torch pajeng
   python3-nbconvert python3-ipykernel python3-pandas python3-matplotlib)
 # Node.js and npm may be there from elsewhere: NodeSource's nodejs holds both and excludes Debian's.
 # shellcheck disable=SC2034

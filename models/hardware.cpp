@@ -24,7 +24,9 @@ std::string short_name(const std::string& name) {
 GpuModel load_gpu(const std::string& name, const std::string& option, Provenance* provenance) {
   const JsonInput in = open("gpus", name, option, provenance);
   in.allow_only({"memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops_per_s",
-                 "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s"});
+                 "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s",
+                 // matrix_peaks.hpp
+                 "tf32_flops_per_s", "half_flops_per_s"});
   return {.name = short_name(name),
           .memory = in.at("memory_bytes").bytes(1),
           .memory_bandwidth = in.at("memory_bandwidth_bytes_per_s").bandwidth(),

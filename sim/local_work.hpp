@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "sim/machine.hpp"
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 

@@ -173,6 +173,18 @@ const Machine::Path& Machine::host_memory_path(int rank) {
   return entry->second;
 }
 
+void Machine::watch(LinkUse& use) {
+  std::map<SimLink, int> numbers;
+  for (const auto& [resource, carried] : resources_)
+    numbers[carried.link] = use.add_link(lanes_.name(resource), lanes_.bandwidth(resource));
+  world_.observe_flows([this, &use, numbers = std::move(numbers)](const std::vector<SimLink>& route,
+                                                                  double bytes, double begin_s) {
+    for (SimLink link : route)
+      if (const auto known = numbers.find(link); known != numbers.end())
+        use.add_flow(known->second, begin_s, world_.now_s(), bytes);
+  });
+}
+
 Machine::Busiest Machine::busiest() const {
   Busiest busiest;
   for (const auto& [resource, carried] : resources_) {

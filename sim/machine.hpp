@@ -10,6 +10,7 @@
 
 #include "sim/lanes.hpp"
 #include "sim/world.hpp"
+#include "traces/timeline/link_use.hpp"
 
 namespace forescale {
 
@@ -57,6 +58,9 @@ class Machine {
   int shared_cores() const { return shared_cores_; }
   int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
   SimLink link(const Resource& resource) const;
+
+  // Writes down the use of all links, from now on; both live as long as the simulation.
+  void watch(LinkUse& use);
 
   // The busiest resource so far, by bytes over bandwidth.
   struct Busiest {

@@ -14,7 +14,7 @@
 #include "models/storage.hpp"
 #include "sim/session.hpp"
 #include "topologies/platform.hpp"
-#include "traces/program.hpp"
+#include "traces/program/program.hpp"
 
 namespace forescale {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "algorithms/worker.hpp"
-#include "traces/program.hpp"
+#include "traces/program/program.hpp"
 
 namespace forescale {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "algorithms/worker.hpp"
-#include "traces/program.hpp"
+#include "traces/program/program.hpp"
 
 namespace forescale {
 

@@ -17,12 +17,14 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
                  {.timeline = options_.timeline, .explicit_staging = options_.explicit_staging}),
       worker_count_(options_.workers == 0 ? rank_count : options_.workers),
       iteration_ends_(static_cast<size_t>(rank_count)),
+      iteration_moments_(static_cast<size_t>(rank_count)),
       batches_taken_(static_cast<size_t>(rank_count)),
       attributions_(static_cast<size_t>(rank_count)) {
   for (int rank = 0; rank < rank_count; ++rank) ranks_.push_back(std::make_unique<Rank>());
   if (options_.data != nullptr && !options_.data->is_synthetic())
     reading_ = std::make_unique<DataReading>(world_, machine_, *options_.data,
                                              options_.images_per_rank, options_.batches);
+  if (options_.links != nullptr) machine_.watch(*options_.links);
   transport_.set_failure_handler([this](const std::string& reason) { world_.stop(reason); });
 }
 
@@ -71,27 +73,13 @@ void Session::enter_call(int rank) {
 
 void Session::leave_call(int rank) { --ranks_[static_cast<size_t>(rank)]->calls; }
 
-void Session::account(int rank) {
-  Rank& state = *ranks_[static_cast<size_t>(rank)];
-  const double now_s = world_.now_s();
-  const double passed_s = now_s - state.accounted_s;
-  state.accounted_s = now_s;
-  if (passed_s <= 0) return;
-  for (const auto& busy : {state.kernels_running, state.waits}) {
-    for (size_t phase = 0; phase < busy.size(); ++phase) {
-      if (busy[phase] == 0) continue;
-      state.attribution.phase_s[phase] += passed_s;
-      return;
-    }
-  }
-  state.attribution.idle_s += passed_s;
-}
-
 // Starts the next kernel of a stream, after finishing the one that ran.
 void Session::begin_kernel(int rank, int stream_number) {
   Rank& state = *ranks_[static_cast<size_t>(rank)];
   Rank::Stream& stream = state.streams[stream_number];
   account(rank);
+  account_overlap(rank);
+  CauseLog::Moment ended = CauseLog::kStart;
   if (stream.running) {
     const auto done = stream.queue.front();
     stream.queue.pop_front();
@@ -103,9 +91,11 @@ void Session::begin_kernel(int rank, int stream_number) {
                               .label = options_.timeline->label(done->kernel.label),
                               .begin_s = stream.begin_s,
                               .end_s = world_.now_s()});
-    done->gate.open();
+    ended = happened(rank, done->after, Cause::kCompute, done->kernel.label);
+    done->open(ended);
   }
   if (stream.queue.empty()) return;
+  if (ended != CauseLog::kStart) stream.queue.front()->after = ended;
   const Kernel& kernel = stream.queue.front()->kernel;
   stream.running = true;
   stream.begin_s = world_.now_s();
@@ -165,7 +155,8 @@ Session::Communicator& Session::communicator(const CollectiveStep& step) {
 }
 
 // Finds or opens the operation that this call belongs to; SimulationStuck on a mismatch.
-std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const CollectiveStep& step) {
+std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const CollectiveStep& step,
+                                                          CauseLog::Moment moment) {
   Communicator& communicator = this->communicator(step);
   const auto member = communicator.member_of.find(rank);
   FORESCALE_CHECK(member != communicator.member_of.end(),
@@ -200,6 +191,8 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
   request->member = member->second;
   request->operation = entry->second;
   operation.least_value = std::min(operation.least_value, step.value);
+  operation.last_call = moment;
+  if (options_.causes != nullptr) operation.calls_s.push_back(world_.now_s());
   if (++operation.joined == operation.members) {
     stop_waiting(operation);
     communicator.open.erase(entry);
@@ -218,11 +211,17 @@ void Session::stop_waiting(Operation& operation) {
   operation.waiters.clear();
 }
 
-Request Session::start_collective(int rank, const CollectiveStep& step) {
-  auto request = join(rank, step);
+Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog::Moment moment) {
+  auto request = join(rank, step, moment);
+  request->rank = rank;
+  request->begin_s = world_.now_s();
+  if (!step.control) communicates(rank, +1);
   in_call(rank, [this, request] {  // posts what can be posted
     request->operation->run->join(request->member, [this, request] {
-      request->gate.open();
+      const CollectiveStep& what = request->operation->step;
+      if (!what.control) communicates(request->rank, -1);
+      record(request->rank, Track::kCollective, what.label, request->begin_s, what.bytes);
+      request->open(collective_happened(*request));
       // The run may be on the call stack: let go of it later.
       world_.after(0, [request] {});
     });

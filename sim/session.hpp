@@ -20,6 +20,8 @@
 #include "sim/data_reading.hpp"
 #include "sim/machine.hpp"
 #include "sim/transport.hpp"
+#include "traces/timeline/cause_log.hpp"
+#include "traces/timeline/link_use.hpp"
 
 namespace forescale {
 
@@ -33,7 +35,10 @@ struct SessionOptions {
   int workers = 0;  // ranks that train; 0: all. The others are servers
   std::map<CollectiveOp, AlgorithmChoice> choices;
   SharingSolver solver = SharingSolver::kLazy;
-  Timeline* timeline = nullptr;  // null: not recorded
+  // What is written down; null: nothing. Of causes and links the last two iterations stay.
+  Timeline* timeline = nullptr;
+  CauseLog* causes = nullptr;
+  LinkUse* links = nullptr;
   bool explicit_staging = false;
   ComputeNoise noise;
   // Training data: where from, and per rank the images of a batch (0 for servers). Null: costs
@@ -48,6 +53,10 @@ struct SessionOptions {
 struct Attribution {
   std::array<double, kPhaseCount> phase_s{};
   double idle_s = 0;
+  // While a collective or message of the rank was under way, from its call until it was complete;
+  // and of that, while the GPU computed.
+  double communication_s = 0;
+  double hidden_s = 0;
 };
 
 class Session : private ProgressGate {
@@ -63,6 +72,10 @@ class Session : private ProgressGate {
   double finished_s() const { return finished_s_; }
   // Per rank, the time at which each iteration ended.
   const std::vector<std::vector<double>>& iteration_ends() const { return iteration_ends_; }
+  // Per rank, what each iteration ended with; kStart without a log.
+  const std::vector<std::vector<CauseLog::Moment>>& iteration_moments() const {
+    return iteration_moments_;
+  }
   // Per rank, of each iteration.
   const std::vector<std::vector<Attribution>>& attributions() const { return attributions_; }
   const Machine& machine() const { return machine_; }
@@ -86,21 +99,34 @@ class Session : private ProgressGate {
   void enter_call(int rank);
   void leave_call(int rank);
   void account(int rank);
+  void account_overlap(int rank);
+  void communicates(int rank, int change);
+  void end_iteration(int rank, CauseLog::Moment moment);
+  // In the log of causes, if there is one: work of `rank` that ends now.
+  CauseLog::Moment happened(int rank, CauseLog::Moment after, Cause cause, const std::string& label,
+                            double late_s = 0);
   void begin_kernel(int rank, int stream);
   void in_call(int rank, std::function<void()> action);
-  Request start_collective(int rank, const CollectiveStep& step);
+  Request start_collective(int rank, const CollectiveStep& step, CauseLog::Moment moment);
+  CauseLog::Moment collective_happened(const CollectiveRequest& request);
   Communicator& communicator(const CollectiveStep& step);
-  std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step);
+  std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step,
+                                          CauseLog::Moment moment);
   void stop_waiting(Operation& operation);
   CollectiveRun::Settings settings_for(const CollectiveStep& step,
                                        const std::vector<int>& ranks) const;
   void check_peer(int rank, const MessageStep& step) const;
   MessagePost post_of(int source, const MessageStep& sent, std::uint64_t channel);
-  Request send(int rank, const MessageStep& step, bool one_sided);
-  Request receive(int rank, const MessageStep& step);
-  Request work_on_host(int rank, const HostWork& work);
-  Request copy(int rank, const HostCopy& copy);
-  Request next_batch(int rank);
+  std::shared_ptr<MessageRequest> new_message(int rank, const MessageStep& step,
+                                              CauseLog::Moment moment);
+  std::shared_ptr<LocalRequest> new_local(int rank, CauseLog::Moment moment, Cause cause,
+                                          const std::string& text, std::optional<Phase> phase);
+  Request send(int rank, const MessageStep& step, bool one_sided, CauseLog::Moment moment);
+  Request receive(int rank, const MessageStep& step, CauseLog::Moment moment);
+  Request work_on_host(int rank, const HostWork& work, CauseLog::Moment moment);
+  Request copy(int rank, const HostCopy& copy, CauseLog::Moment moment);
+  Request next_batch(int rank, CauseLog::Moment moment);
+  Request timer(int rank, double delay_s, CauseLog::Moment moment);
   void record(int rank, Track track, const std::string& label, double begin_s, std::int64_t bytes);
   void abort(std::exception_ptr error);
   std::string describe_stuck() const;
@@ -120,6 +146,9 @@ class Session : private ProgressGate {
   std::exception_ptr error_;
   double finished_s_ = 0;
   std::vector<std::vector<double>> iteration_ends_;
+  std::vector<std::vector<CauseLog::Moment>> iteration_moments_;
+  std::vector<int> iterations_ended_by_;  // by iteration, ranks
+  std::vector<double> all_ended_s_;       // when all workers had ended each iteration
   std::vector<std::int64_t> batches_taken_;
   std::vector<std::vector<Attribution>> attributions_;
 };

@@ -43,12 +43,22 @@ void Session::in_call(int rank, std::function<void()> action) {
   });
 }
 
-Request Session::send(int rank, const MessageStep& step, bool one_sided) {
+std::shared_ptr<Session::MessageRequest> Session::new_message(int rank, const MessageStep& step,
+                                                              CauseLog::Moment moment) {
   check_peer(rank, step);
   auto request = std::make_shared<MessageRequest>();
+  request->session = this;
+  request->rank = rank;
   request->step = step;
-  request->sends = true;
+  request->after = moment;
   request->self = request;
+  if (!step.control) communicates(rank, +1);
+  return request;
+}
+
+Request Session::send(int rank, const MessageStep& step, bool one_sided, CauseLog::Moment moment) {
+  auto request = new_message(rank, step, moment);
+  request->sends = true;
   Mailbox& box = mailboxes_[{rank, step.peer, step.tag}];
   const std::uint64_t channel = next_channel_++;
   MessagePost post = post_of(rank, step, channel);
@@ -58,6 +68,7 @@ Request Session::send(int rank, const MessageStep& step, bool one_sided) {
     if (receiver->step.bytes != step.bytes) sizes_differ(step, receiver->step);
     box.received.pop_front();
     receiver->value = step.value;
+    receiver->after = moment;
   }
   std::shared_ptr<Arrival> arrival;
   if (one_sided) {
@@ -65,7 +76,8 @@ Request Session::send(int rank, const MessageStep& step, bool one_sided) {
     arrival->self = arrival;
     arrival->waiting = receiver;
   }
-  if (!receiver) box.sent.push_back({.step = step, .channel = channel, .arrival = arrival});
+  if (!receiver)
+    box.sent.push_back({.step = step, .channel = channel, .arrival = arrival, .request = request});
   in_call(rank, [this, post, request, receiver, arrival]() mutable {
     MessagePost target = post;
     if (arrival) {
@@ -81,11 +93,8 @@ Request Session::send(int rank, const MessageStep& step, bool one_sided) {
   return request;
 }
 
-Request Session::receive(int rank, const MessageStep& step) {
-  check_peer(rank, step);
-  auto request = std::make_shared<MessageRequest>();
-  request->step = step;
-  request->self = request;
+Request Session::receive(int rank, const MessageStep& step, CauseLog::Moment moment) {
+  auto request = new_message(rank, step, moment);
   Mailbox& box = mailboxes_[{step.peer, rank, step.tag}];
   if (box.sent.empty()) {
     box.received.push_back(request);
@@ -96,12 +105,17 @@ Request Session::receive(int rank, const MessageStep& step) {
   box.sent.pop_front();
   request->value = sent.step.value;
   if (sent.arrival) {
+    request->after = sent.request->after;
     if (sent.arrival->arrived)
       request->finish();
     else
       sent.arrival->waiting = request;
     return request;
   }
+  if (step.bytes <= stack_.eager_limit.value)
+    request->after = sent.request->after;  // it travels already
+  else
+    sent.request->after = moment;
   MessagePost post = post_of(step.peer, sent.step, sent.channel);
   post.listener = request.get();
   in_call(rank, [this, post] { transport_.post_recv(post); });
@@ -119,11 +133,29 @@ void Session::record(int rank, Track track, const std::string& label, double beg
                           .bytes = bytes});
 }
 
-Request Session::work_on_host(int rank, const HostWork& work) {
+std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Moment moment,
+                                                          Cause cause, const std::string& text,
+                                                          std::optional<Phase> phase) {
   auto request = std::make_shared<LocalRequest>();
-  request->what = work.phase;
-  request->text = work.label;
+  request->session = this;
+  request->rank = rank;
+  request->after = moment;
+  request->cause = cause;
+  request->text = text;
+  request->what = phase;
   request->self = request;
+  return request;
+}
+
+Request Session::timer(int rank, double delay_s, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kTimer, "timer", std::nullopt);
+  world_.in_kernel(
+      [this, request, delay_s] { world_.after(delay_s, [request] { request->complete(); }); });
+  return request;
+}
+
+Request Session::work_on_host(int rank, const HostWork& work, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kHost, work.label, work.phase);
   const double begin_s = world_.now_s();
   request->on_complete = [this, rank, label = work.label, begin_s] {
     record(rank, Track::kHost, label, begin_s, 0);
@@ -141,12 +173,9 @@ Request Session::work_on_host(int rank, const HostWork& work) {
   return request;
 }
 
-Request Session::copy(int rank, const HostCopy& copy) {
+Request Session::copy(int rank, const HostCopy& copy, CauseLog::Moment moment) {
   FORESCALE_CHECK(rank < worker_count_, "a server has no GPU to copy from");
-  auto request = std::make_shared<LocalRequest>();
-  request->what = copy.phase;
-  request->text = copy.label;
-  request->self = request;
+  auto request = new_local(rank, moment, Cause::kCopy, copy.label, copy.phase);
   const double begin_s = world_.now_s();
   request->on_complete = [this, rank, label = copy.label, bytes = copy.bytes, begin_s] {
     record(rank, Track::kCopy, label, begin_s, bytes);
@@ -164,15 +193,12 @@ Request Session::copy(int rank, const HostCopy& copy) {
   return request;
 }
 
-Request Session::next_batch(int rank) {
-  auto request = std::make_shared<LocalRequest>();
-  request->what = Phase::kInput;
-  request->text = "training data";
+Request Session::next_batch(int rank, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kInput, "training data", Phase::kInput);
   if (!reading_) {
-    request->gate.open();
+    request->complete();
     return request;
   }
-  request->self = request;
   world_.in_kernel(
       [this, rank, request] { reading_->next_batch(rank, [request] { request->complete(); }); });
   return request;

@@ -16,7 +16,13 @@ struct Session::Done : Pending {
   virtual std::optional<Phase> phase() const { return std::nullopt; }
   virtual std::string describe() const { return "a signal of another thread"; }
   virtual std::string label() const { return "signal"; }
+  void open(CauseLog::Moment when) {
+    moment = when;
+    gate.open();
+  }
   Gate gate;
+  CauseLog::Moment after = CauseLog::kStart;   // what it follows from
+  CauseLog::Moment moment = CauseLog::kStart;  // once it is complete
   std::int64_t value = 0;
 };
 
@@ -35,9 +41,12 @@ struct Session::LocalRequest final : Done, Completion {
   void complete() override {
     if (--parts > 0) return;
     if (on_complete) on_complete();
-    gate.open();
+    open(session->happened(rank, after, cause, text));
     const auto last = std::move(self);
   }
+  Session* session = nullptr;
+  int rank = 0;
+  Cause cause = Cause::kTimer;
   std::optional<Phase> what;
   std::string text;
   int parts = 1;
@@ -61,9 +70,12 @@ struct Session::MessageRequest final : Done, MessageListener {
   void on_received(std::int64_t /*index*/) override {}
   void on_delivered(std::int64_t /*index*/) override { finish(); }
   void finish() {
-    gate.open();
+    if (!step.control) session->communicates(rank, -1);
+    open(session->happened(rank, after, Cause::kMessage, step.label));
     const auto last = std::move(self);
   }
+  Session* session = nullptr;
+  int rank = 0;
   MessageStep step;
   bool sends = false;
   std::shared_ptr<MessageRequest> self;  // until the transport has told it
@@ -89,6 +101,7 @@ struct Session::Mailbox {
     MessageStep step;
     std::uint64_t channel = 0;
     std::shared_ptr<Arrival> arrival;  // of a put
+    std::shared_ptr<MessageRequest> request;
   };
   std::deque<Sent> sent;
   std::deque<std::shared_ptr<MessageRequest>> received;
@@ -107,6 +120,8 @@ struct Session::Operation {
   int members = 0;
   std::int64_t least_value = 0;
   std::vector<Waiter> waiters;  // ranks that wait for others to join
+  CauseLog::Moment last_call = CauseLog::kStart;
+  std::vector<double> calls_s;  // only with a log of causes
   std::shared_ptr<CollectiveRun> run;
   bool all_joined() const { return joined == members; }
 };
@@ -131,6 +146,8 @@ struct Session::CollectiveRequest : Done {
     if (!operation->run->finished()) text += ": " + operation->run->describe(member);
     return text;
   }
+  int rank = 0;
+  double begin_s = 0;
   int member = 0;
   std::shared_ptr<Operation> operation;
 };
@@ -153,6 +170,8 @@ struct Session::Rank {
   std::vector<std::function<void()>> deferred;
   std::map<std::string, const Done*> waiting;  // thread name -> what it waits for
   double accounted_s = 0;
+  int communications = 0;  // collectives and messages under way
+  double overlap_accounted_s = 0;
   Attribution attribution;
   int threads = 0;
 };
@@ -160,8 +179,9 @@ struct Session::Rank {
 // A thread of a rank, as its schedule sees it.
 class Session::Thread : public Worker {
  public:
-  Thread(Session& session, int rank, std::string name, Track track)
-      : session_(session), rank_(rank), name_(std::move(name)), track_(track) {}
+  Thread(Session& session, int rank, std::string name, Track track,
+         CauseLog::Moment moment = CauseLog::kStart)
+      : session_(session), rank_(rank), name_(std::move(name)), track_(track), moment_(moment) {}
 
   int rank() const override { return rank_; }
   int rank_count() const override { return session_.machine_.rank_count(); }
@@ -183,8 +203,10 @@ class Session::Thread : public Worker {
   std::int64_t value(const Request& request) const override;
   Request spawn(std::function<void(Worker&)> body) override;
   Request make_signal() override { return std::make_shared<Done>(); }
-  void set(const Request& signal) override { static_cast<Done&>(*signal).gate.open(); }
+  void set(const Request& signal) override { static_cast<Done&>(*signal).open(moment_); }
   void end_iteration() override;
+
+  CauseLog::Moment moment() const { return moment_; }
 
   // A thread from beginning to end; an InputError or SimulationStuck ends the simulation with it.
   void run_body(const std::function<void(Worker&)>& body);
@@ -199,6 +221,7 @@ class Session::Thread : public Worker {
   int rank_;
   std::string name_;
   Track track_;
+  CauseLog::Moment moment_;  // what all that it does follows from
 };
 
 }  // namespace forescale

@@ -17,6 +17,7 @@ int Session::Thread::node(int rank) const {
 Request Session::Thread::launch(const Kernel& kernel) {
   auto request = std::make_shared<KernelRequest>();
   request->kernel = kernel;
+  request->after = moment_;
   Rank& state = *session_.ranks_[static_cast<size_t>(rank_)];
   if (!session_.options_.noise.none())
     request->kernel.duration_s *= session_.options_.noise.factor(rank_, state.kernels++);
@@ -52,43 +53,39 @@ Request Session::Thread::or_abort(const std::function<Request()>& action) {
 }
 
 Request Session::Thread::start(const CollectiveStep& step) {
-  return or_abort([&] { return session_.start_collective(rank_, step); });
+  return or_abort([&] { return session_.start_collective(rank_, step, moment_); });
 }
 
 Request Session::Thread::send(const MessageStep& step) {
-  return or_abort([&] { return session_.send(rank_, step, false); });
+  return or_abort([&] { return session_.send(rank_, step, false, moment_); });
 }
 
 Request Session::Thread::put(const MessageStep& step) {
-  return or_abort([&] { return session_.send(rank_, step, true); });
+  return or_abort([&] { return session_.send(rank_, step, true, moment_); });
 }
 
 Request Session::Thread::receive(const MessageStep& step) {
-  return or_abort([&] { return session_.receive(rank_, step); });
+  return or_abort([&] { return session_.receive(rank_, step, moment_); });
 }
 
-Request Session::Thread::start(const HostWork& work) { return session_.work_on_host(rank_, work); }
-
-Request Session::Thread::start(const HostCopy& copy) { return session_.copy(rank_, copy); }
-
-Request Session::Thread::timer(double delay_s) {
-  auto request = std::make_shared<LocalRequest>();
-  request->text = "timer";
-  request->self = request;
-  session_.world_.in_kernel([&world = session_.world_, request, delay_s] {
-    world.after(delay_s, [request] { request->complete(); });
-  });
-  return request;
+Request Session::Thread::start(const HostWork& work) {
+  return session_.work_on_host(rank_, work, moment_);
 }
+
+Request Session::Thread::start(const HostCopy& copy) { return session_.copy(rank_, copy, moment_); }
+
+Request Session::Thread::timer(double delay_s) { return session_.timer(rank_, delay_s, moment_); }
 
 Request Session::Thread::next_batch() {
   ++session_.batches_taken_[static_cast<size_t>(rank_)];
-  return session_.next_batch(rank_);
+  return session_.next_batch(rank_, moment_);
 }
 
 void Session::Thread::wait(const Request& request) {
   Done& done = static_cast<Done&>(*request);
-  if (!done.gate.is_open()) wait_at(request, done.gate);
+  if (done.gate.is_open()) return;
+  wait_at(request, done.gate);
+  moment_ = done.moment;
 }
 
 void Session::Thread::wait_any(const std::vector<Request>& requests) {
@@ -97,6 +94,11 @@ void Session::Thread::wait_any(const std::vector<Request>& requests) {
   const auto any = std::make_shared<Gate>();
   for (const Request& request : requests) static_cast<Done&>(*request).gate.also_open(any);
   wait_at(requests.front(), *any);
+  for (const Request& request : requests)
+    if (const Done& done = static_cast<Done&>(*request); done.gate.is_open()) {
+      moment_ = done.moment;
+      return;
+    }
 }
 
 // Blocks at a gate that is closed, as a wait for `request`.
@@ -170,18 +172,19 @@ Request Session::Thread::spawn(std::function<void(Worker&)> body) {
   Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
   const std::string name = fmt::format("helper thread {}", ++rank.threads);
   session_.world_.spawn(
-      fmt::format("rank {} {}", rank_, name),
-      [&session = session_, rank_number = rank_, name, body = std::move(body), request] {
-        Thread thread(session, rank_number, name, Track::kHelperThread);
+      fmt::format("rank {} {}", rank_, name), [&session = session_, rank_number = rank_, name,
+                                               body = std::move(body), request, moment = moment_] {
+        Thread thread(session, rank_number, name, Track::kHelperThread, moment);
         thread.run_body(body);
         session.finished_s_ = std::max(session.finished_s_, session.world_.now_s());
-        request->gate.open();
+        request->open(thread.moment());
       });
   return request;
 }
 
 void Session::Thread::end_iteration() {
   session_.account(rank_);
+  session_.account_overlap(rank_);
   Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
   session_.attributions_[static_cast<size_t>(rank_)].push_back(rank.attribution);
   rank.attribution = {};
@@ -190,6 +193,7 @@ void Session::Thread::end_iteration() {
   FORESCALE_CHECK(
       session_.batches_taken_[static_cast<size_t>(rank_)] >= static_cast<std::int64_t>(ends.size()),
       "a schedule ends an iteration without having taken its batch");
+  session_.end_iteration(rank_, moment_);
 }
 
 }  // namespace forescale

@@ -37,6 +37,8 @@ Attribution mean(const std::vector<Attribution>& attributions, size_t begin) {
     for (size_t phase = 0; phase < sum.phase_s.size(); ++phase)
       sum.phase_s[phase] += attributions[i].phase_s[phase] / count;
     sum.idle_s += attributions[i].idle_s / count;
+    sum.communication_s += attributions[i].communication_s / count;
+    sum.hidden_s += attributions[i].hidden_s / count;
   }
   return sum;
 }
@@ -49,8 +51,14 @@ TrainingOutcome outcome_of(Session& session, int iteration_count,
   session.run();
   TrainingOutcome outcome;
   const auto& ends = session.iteration_ends();
-  for (size_t rank = 0; rank < images.size(); ++rank)
-    outcome.simulated_s = std::max(outcome.simulated_s, ends[rank].at(iterations - 1));
+  for (size_t rank = 0; rank < images.size(); ++rank) {
+    const double end_s = ends[rank].at(iterations - 1);
+    if (end_s < outcome.simulated_s) continue;
+    outcome.simulated_s = end_s;
+    outcome.last_rank = static_cast<int>(rank);
+    outcome.last_begin_s = iterations > 1 ? ends[rank][iterations - 2] : 0;
+    outcome.last_moment = session.iteration_moments()[rank].at(iterations - 1);
+  }
   SteadyState steady;
   if (iterations == 1)  // a program that is no training loop: the whole of it
     steady.period_s = outcome.simulated_s;
@@ -87,6 +95,12 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
     record->is_asynchronous = schedule.is_asynchronous;
     record->images = images;
     record->ranks.assign(jobs.size(), {});
+    if (schedule.follows_arrivals) {
+      record->schedule = schedule.name;
+      for (const TrainingJob& job : jobs)
+        record->jobs.push_back(std::make_shared<const TrainingJob>(job));
+      record = nullptr;  // nothing to write down of what the ranks do
+    }
   }
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
@@ -104,6 +118,12 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options) {
   options.workers = program.workers;
+  if (!program.schedule.empty()) {
+    std::vector<TrainingJob> jobs;
+    for (const auto& job : program.jobs) jobs.push_back(*job);
+    return simulate_training(platform, stack, Registry<Schedule>::find(program.schedule, "program"),
+                             jobs, std::move(options));
+  }
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
     session.start_rank(static_cast<int>(rank), [&todo = program.ranks[rank]](Worker& worker) {

@@ -10,7 +10,7 @@
 #include "algorithms/schedule.hpp"
 #include "sim/bounds.hpp"
 #include "sim/session.hpp"
-#include "traces/program.hpp"
+#include "traces/program/program.hpp"
 
 namespace forescale {
 
@@ -33,7 +33,11 @@ struct TrainingOutcome {
   bool is_steady = true;          // or not
   std::vector<double> periods_s;  // of all iterations, the first from time 0
   double simulated_s = 0;         // end of the last iteration
-  double finished_s = 0;          // end of everything, messages that nobody waited for included
+  // The worker that ends its last iteration last: when that began, and what it ended with.
+  int last_rank = 0;
+  double last_begin_s = 0;
+  CauseLog::Moment last_moment = CauseLog::kStart;
+  double finished_s = 0;  // end of everything, messages that nobody waited for included
   std::vector<Attribution> attributions;  // per rank, mean over the same iterations
   std::uint64_t messages = 0;
   double bytes_sent = 0;

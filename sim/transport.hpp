@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sim/machine.hpp"
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 

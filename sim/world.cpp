@@ -93,6 +93,10 @@ struct World::Impl {
   struct Running {
     sg::ActivityPtr activity;
     Completion* completion = nullptr;
+    // Of a flow that is observed.
+    const std::vector<SimLink>* route = nullptr;
+    double bytes = 0;
+    double begin_s = 0;
   };
   std::vector<std::unique_ptr<Running>> running_pool;
   std::vector<Running*> free_running;
@@ -101,6 +105,7 @@ struct World::Impl {
   bool deadlock = false;
   std::function<std::string()> describe_stuck;
   std::string stuck;
+  FlowObserver flow_observer;
 
   Running* new_running(sg::ActivityPtr activity, Completion* completion) {
     if (free_running.empty()) {
@@ -111,12 +116,15 @@ struct World::Impl {
     free_running.pop_back();
     running->activity = std::move(activity);
     running->completion = completion;
+    running->route = nullptr;
     return running;
   }
 
   void finished(Running* running, bool ok) {
     parked = std::move(running->activity);
     Completion* completion = running->completion;
+    if (ok && running->route != nullptr)
+      flow_observer(*running->route, running->bytes, running->begin_s);
     free_running.push_back(running);
     if (ok)
       completion->complete();
@@ -218,7 +226,13 @@ void World::start_flow(const std::vector<SimLink>& route, double bytes, Completi
     return;
   }
   sg::CommPtr flow = sg::Comm::sendto_init();
-  flow->set_data(impl_->new_running(flow, completion));
+  Impl::Running* running = impl_->new_running(flow, completion);
+  if (impl_->flow_observer) {
+    running->route = &route;
+    running->bytes = bytes;
+    running->begin_s = now_s();
+  }
+  flow->set_data(running);
   flow->set_payload_size(static_cast<uint64_t>(bytes));
   impl_->zone->current = &route;
   flow->set_source(impl_->from);
@@ -236,6 +250,8 @@ void World::start_task(int processor, double work_s, Completion* completion) {
   task->set_flops_amount(work_s);
   task->start();
 }
+
+void World::observe_flows(FlowObserver observer) { impl_->flow_observer = std::move(observer); }
 
 void World::fail_link(SimLink link, double delay_s) {
   after(delay_s, [this, link] { impl_->links.at(link)->turn_off(); });

@@ -91,6 +91,11 @@ class World {
   void start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion);
   void start_task(int processor, double work_s, Completion* completion);
 
+  // Calls `observer` with the route, the bytes and the beginning of every flow that ends well.
+  using FlowObserver =
+      std::function<void(const std::vector<SimLink>& route, double bytes, double begin_s)>;
+  void observe_flows(FlowObserver observer);
+
   // Takes a link down after `delay_s`.
   void fail_link(SimLink link, double delay_s);
 

@@ -14,7 +14,7 @@
 #include "studies/inputs.hpp"
 #include "studies/progress.hpp"
 #include "topologies/placement.hpp"
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 namespace {

@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "models/error.hpp"
 #include "sim/isolate.hpp"
 #include "sim/predict.hpp"
 #include "studies/inputs.hpp"
+#include "studies/offered_plans.hpp"
 #include "studies/progress.hpp"
+#include "studies/replay_files.hpp"
 #include "topologies/placement.hpp"
-#include "traces/program.hpp"
-#include "traces/timeline.hpp"
+#include "traces/measured/kernel_scaling.hpp"
+#include "traces/program/program.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 namespace {
@@ -26,6 +28,24 @@ struct Place {
   Stack stack;
   DataSource data;
 };
+
+// A schedule that is run anew counts its servers by the nodes that it finds.
+void check_servers(const Program& program, const Platform& platform, int servers) {
+  if (program.schedule.empty()) return;
+  const Schedule& schedule = Registry<Schedule>::find(program.schedule, "the program");
+  Servers wanted;
+  if (schedule.servers != nullptr)
+    wanted = schedule.servers(*program.jobs.front(), program.workers);
+  if (wanted.each_node) wanted.count = nodes_of(platform, program.workers);
+  if (wanted.count != servers)
+    throw InputError({.source = "--platform",
+                      .path = "",
+                      .value = platform.name,
+                      .constraint = fmt::format("would need {} servers for schedule {}, where the "
+                                                "program has {}: predict it anew, or give a "
+                                                "--placement on as many nodes",
+                                                wanted.count, schedule.name, servers)});
+}
 
 Place place_of(const ReplayText& text, const Program& program, Scenario scenario) {
   const std::string& platform = text.platform.empty() ? program.platform : text.platform;
@@ -40,6 +60,7 @@ Place place_of(const ReplayText& text, const Program& program, Scenario scenario
   if (!placement.empty()) place_ranks(place.platform, placement, "--placement");
   check_ranks(place.platform, {program.workers}, "the program's workers");
   const int servers = static_cast<int>(program.ranks.size()) - program.workers;
+  check_servers(program, place.platform, servers);
   place_servers(
       place.platform,
       {.workers = program.workers, .servers = servers, .own_nodes = program.servers_have_nodes},
@@ -65,30 +86,80 @@ std::map<CollectiveOp, AlgorithmChoice> choices_of(const ReplayText& text, const
   return choices;
 }
 
-void scale_compute(Program& program, double scale) {
-  if (scale == 1) return;
-  std::map<const void*, ActionList> scaled;  // ranks that do the same share their lists
+using KernelTime = std::function<double(const std::string& label, double duration_s)>;
+
+void change_kernels(Program& program, const KernelTime& time_s) {
+  std::map<const void*, ActionList> changed;  // ranks that do the same share their lists
   for (ProgramRank& rank : program.ranks)
     for (ProgramThread& thread : rank.threads) {
-      const auto [done, is_new] = scaled.try_emplace(thread.actions.identity(), thread.actions);
-      if (is_new) done->second.scale_kernels(scale);
+      const auto [done, is_new] = changed.try_emplace(thread.actions.identity(), thread.actions);
+      if (is_new) done->second.scale_kernels(time_s);
       thread.actions = done->second;
     }
 }
 
-void write_trace(const Timeline& timeline, const Place& place, const Program& program,
-                 const std::string& file) {
-  std::ofstream out(file);
-  write_chrome_trace(timeline, rank_places(place.platform, static_cast<int>(program.ranks.size())),
-                     out);
-  if (!out.flush())
-    throw InputError(
-        {.source = "--trace", .path = "", .value = file, .constraint = "cannot be written"});
+void scale_compute(Program& program, double scale) {
+  if (scale == 1) return;
+  for (auto& job : program.jobs) {
+    auto scaled = std::make_shared<TrainingJob>(*job);
+    for (TrainingStage& stage : scaled->stages) {
+      stage.forward_s *= scale;
+      stage.backward_s *= scale;
+      stage.update_s *= scale;
+    }
+    job = std::move(scaled);
+  }
+  change_kernels(program,
+                 [scale](const std::string&, double duration_s) { return duration_s * scale; });
 }
 
-json simulate(const Place& place, const Program& program,
-              const std::map<CollectiveOp, AlgorithmChoice>& choices, const std::string& trace) {
+// What --gpu starts from. InputError where the trace is of no GPU.
+std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
+  if (!text.traced_gpu.empty()) return text.traced_gpu;
+  const std::string known = gpu_model_of(measured.gpu);
+  if (known.empty())
+    throw InputError(
+        {.source = "--gpu",
+         .path = "",
+         .value = text.gpu,
+         .constraint = measured.gpu.empty()
+                           ? "needs --traced-gpu: the trace does not say on which GPU it was "
+                             "measured"
+                           : "needs --traced-gpu: \"" + measured.gpu +
+                                 "\", which the trace names, is none of forescale's GPUs"});
+  return known;
+}
+
+// The ten busiest.
+json links_json(const LinkUse::Curves& curves) {
+  json links = json::array();
+  for (const LinkUse::Curve& curve : curves.links) {
+    if (links.size() == 10) break;
+    links.push_back({{"link", curve.link},
+                     {"mean", curve.mean},
+                     {"peak", *std::max_element(curve.shares.begin(), curve.shares.end())}});
+  }
+  return links;
+}
+
+// Mean over the workers.
+Overlap overlap_of(const std::vector<Attribution>& attributions, int workers) {
+  Overlap overlap;
+  for (size_t rank = 0; rank < static_cast<size_t>(workers); ++rank) {
+    overlap.communication_s += attributions[rank].communication_s / workers;
+    overlap.hidden_s += attributions[rank].hidden_s / workers;
+  }
+  return overlap;
+}
+
+// One simulation. With `wanted` what was written down on the way, too.
+json simulate(const Place& place, const Program& program, const MeasuredRun& measured,
+              const std::map<CollectiveOp, AlgorithmChoice>& choices, const ReplayText* wanted) {
+  const bool wants_files = wanted != nullptr && wanted->files_out.any();
+  const bool wants_causes = wanted != nullptr && (wanted->causes || wants_files);
   Timeline timeline;
+  CauseLog causes;
+  LinkUse links;
   std::vector<std::int64_t> images = program.images;
   images.resize(program.ranks.size());  // servers read nothing
   const TrainingOutcome outcome =
@@ -96,20 +167,31 @@ json simulate(const Place& place, const Program& program,
                        {.workers = program.workers,
                         .choices = choices,
                         .solver = SharingSolver::kLazy,
-                        .timeline = trace.empty() ? nullptr : &timeline,
+                        .timeline = wants_files ? &timeline : nullptr,
+                        .causes = wants_causes ? &causes : nullptr,
+                        .links = wants_causes ? &links : nullptr,
                         .noise = parse_noise(program.noise, program.stragglers),
                         .data = &place.data,
                         .images_per_rank = images,
                         .batches = program.iterations});
-  if (!trace.empty()) {
-    timeline.keep_from(outcome.simulated_s - outcome.iteration_s);
-    write_trace(timeline, place, program, trace);
-  }
+  const CriticalPath path = critical_path(causes, outcome.last_moment, outcome.last_begin_s);
+  const LinkUse::Curves curves =
+      links.curves(outcome.last_begin_s, outcome.simulated_s, kUseIntervals);
+  if (wants_files)
+    write_replay_files({.platform = place.platform,
+                        .rank_count = static_cast<int>(program.ranks.size()),
+                        .begin_s = outcome.last_begin_s,
+                        .timeline = timeline,
+                        .path = path,
+                        .links = curves,
+                        .measured = measured},
+                       wanted->files_out);
   json root;
   for (int phase = 0; phase < kPhaseCount; ++phase)
     root[name_of(static_cast<Phase>(phase))] =
         outcome.attributions.front().phase_s[static_cast<size_t>(phase)];
   root["idle"] = outcome.attributions.front().idle_s;
+  const Overlap overlap = overlap_of(outcome.attributions, program.workers);
   return {
       {"iteration_s", outcome.iteration_s},
       {"is_steady", outcome.is_steady},
@@ -117,7 +199,12 @@ json simulate(const Place& place, const Program& program,
       {"bytes_sent", outcome.bytes_sent},
       {"busiest", outcome.busiest.name},
       {"busiest_share", outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0},
-      {"root_s", root}};
+      {"root_s", root},
+      {"communication_s", overlap.communication_s},
+      {"hidden_s", overlap.hidden_s},
+      {"critical_rank", outcome.last_rank},
+      {"critical_path_s", path.by_cause_s},
+      {"links", links_json(curves)}};
 }
 
 bool has(const Program& program, std::initializer_list<Action::Kind> kinds) {
@@ -132,7 +219,7 @@ bool has(const Program& program, std::initializer_list<Action::Kind> kinds) {
 std::vector<std::string> notes_of(const ReplayText& text, const Program& program) {
   std::vector<std::string> notes;
   if (text.platform.empty() && text.stack.empty() && text.placement.empty() && text.plans.empty() &&
-      text.compute_scale == 1)
+      text.compute_scale == 1 && text.gpu.empty())
     return notes;
   using Kind = Action::Kind;
   if (has(program, {Kind::kTimer}))
@@ -154,17 +241,33 @@ Replay replay(const ReplayText& text) {
                       .value = fmt::format("{}", text.compute_scale),
                       .constraint = "must be above 0"});
   ImportedTrace imported = import_trace(text.files, text.import);
-  Program& program = imported.program;
-  scale_compute(program, text.compute_scale);
-  const auto choices = choices_of(text, program);
-  std::vector<Place> places{place_of(text, program, Scenario::kNominal)};
-  if (text.range)
-    for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow})
-      places.push_back(place_of(text, program, scenario));
+  scale_compute(imported.program, text.compute_scale);
+  const auto choices = choices_of(text, imported.program);
+  std::vector<Scenario> scenarios{Scenario::kNominal};
+  if (text.range) scenarios.insert(scenarios.end(), {Scenario::kFast, Scenario::kSlow});
+  std::vector<Place> places;
+  std::vector<Program> programs;
+  for (const Scenario scenario : scenarios) {
+    places.push_back(place_of(text, imported.program, scenario));
+    programs.push_back(imported.program);
+    if (text.gpu.empty()) continue;
+    const std::string traced = traced_gpu_of(text, imported.measured);
+    const KernelScaling scaling(traced, text.gpu, scenario);
+    change_kernels(programs.back(), [&](const std::string& label, double duration_s) {
+      return scaling.scaled_s(label, duration_s);
+    });
+    if (scenario == Scenario::kNominal)
+      imported.notes.push_back(fmt::format(
+          "kernels scaled from {} to {}: assumed bound by memory, matrix kernels by arithmetic; "
+          "host work and copies as measured",
+          traced, text.gpu));
+  }
+  const Program& program = imported.program;
   std::vector<std::function<std::string()>> tasks;
-  for (const Place& place : places)
-    tasks.push_back([&, is_nominal = &place == places.data()] {
-      return simulate(place, program, choices, is_nominal ? text.trace : "").dump();
+  for (size_t i = 0; i < places.size(); ++i)
+    tasks.push_back([&, i] {
+      return simulate(places[i], programs[i], imported.measured, choices, i == 0 ? &text : nullptr)
+          .dump();
     });
   ProgressLine progress("replaying " + program.title, tasks.size());
   std::vector<json> answers;
@@ -185,7 +288,19 @@ Replay replay(const ReplayText& text) {
                 .bytes_sent = nominal.at("bytes_sent"),
                 .busiest = nominal.at("busiest"),
                 .busiest_share = nominal.at("busiest_share"),
+                .overlap = {.communication_s = nominal.at("communication_s"),
+                            .hidden_s = nominal.at("hidden_s")},
+                .critical_rank = nominal.at("critical_rank"),
+                .measured_s = imported.measured.step_s,
+                .measured_overlap = {.communication_s = imported.measured.communication_s,
+                                     .hidden_s = imported.measured.hidden_s},
                 .notes = imported.notes};
+  for (const auto& [cause, cause_s] : nominal.at("critical_path_s").items())
+    result.critical_path.emplace_back(cause, cause_s);
+  std::stable_sort(result.critical_path.begin(), result.critical_path.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const json& link : nominal.at("links"))
+    result.links.push_back({link.at("link"), link.at("mean"), link.at("peak")});
   for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
   const double time_s = nominal.at("iteration_s");
   result.iteration = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
@@ -200,23 +315,37 @@ Replay replay(const ReplayText& text) {
 }
 
 json to_json(const Replay& replay) {
-  return {{"format", "forescale-replay-1"},
-          {"title", replay.title},
-          {"platform", replay.platform},
-          {"stack", replay.stack},
-          {"ranks", replay.ranks},
-          {"workers", replay.workers},
-          {"iteration_s", replay.iteration.time_s},
-          {"iteration_fast_s", replay.iteration.low_s},
-          {"iteration_slow_s", replay.iteration.high_s},
-          {"images_per_s", replay.images_per_s},
-          {"root_s", replay.root_s},
-          {"is_steady", replay.is_steady},
-          {"messages", replay.messages},
-          {"bytes_sent", replay.bytes_sent},
-          {"busiest", replay.busiest},
-          {"busiest_share", replay.busiest_share},
-          {"notes", replay.notes}};
+  json document{{"format", "forescale-replay-1"},
+                {"title", replay.title},
+                {"platform", replay.platform},
+                {"stack", replay.stack},
+                {"ranks", replay.ranks},
+                {"workers", replay.workers},
+                {"iteration_s", replay.iteration.time_s},
+                {"iteration_fast_s", replay.iteration.low_s},
+                {"iteration_slow_s", replay.iteration.high_s},
+                {"images_per_s", replay.images_per_s},
+                {"root_s", replay.root_s},
+                {"is_steady", replay.is_steady},
+                {"messages", replay.messages},
+                {"bytes_sent", replay.bytes_sent},
+                {"busiest", replay.busiest},
+                {"busiest_share", replay.busiest_share},
+                {"communication_s", replay.overlap.communication_s},
+                {"hidden_s", replay.overlap.hidden_s},
+                {"notes", replay.notes}};
+  if (!replay.critical_path.empty()) {
+    document["critical_path"] = {{"rank", replay.critical_rank}, {"by_cause_s", json::object()}};
+    for (const auto& [cause, time_s] : replay.critical_path)
+      document["critical_path"]["by_cause_s"][cause] = time_s;
+  }
+  for (const BusyLink& link : replay.links)
+    document["links"].push_back({{"link", link.name}, {"mean", link.mean}, {"peak", link.peak}});
+  if (replay.measured_s > 0)
+    document["measured"] = {{"iteration_s", replay.measured_s},
+                            {"communication_s", replay.measured_overlap.communication_s},
+                            {"hidden_s", replay.measured_overlap.hidden_s}};
+  return document;
 }
 
 }  // namespace forescale

@@ -52,6 +52,7 @@ const bool kRegistered = Registry<Schedule>::add(
            const std::vector<Tensor> gradients = gradients_of(job);
            return all_reduce_traffic(fuse(gradients, 0, gradients.size(), 0));
          },
+     .follows_arrivals = true,
      .iterations = 2});  // as many rings as tensors: the slowest of all to simulate
 
 }  // namespace

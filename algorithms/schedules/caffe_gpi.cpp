@@ -255,6 +255,7 @@ const bool kRegistered = Registry<Schedule>::add(
      .servers = nullptr,
      .traffic = traffic,
      .is_asynchronous = false,
+     .follows_arrivals = true,
      .iterations = 12});
 
 }  // namespace

@@ -351,6 +351,7 @@ const bool kRegistered = Registry<Schedule>::add(
            return shard_traffic(plan_of(job, chosen_servers(job, workers).count).shards, workers);
          },
      .is_asynchronous = false,
+     .follows_arrivals = true,
      .iterations = 2});
 
 }  // namespace

@@ -82,7 +82,8 @@ const bool kRegistered = Registry<Schedule>::add(
                   .source = ""}},
      .run = run,
      .servers = nullptr,
-     .traffic = traffic});
+     .traffic = traffic,
+     .follows_arrivals = true});
 
 }  // namespace
 }  // namespace forescale

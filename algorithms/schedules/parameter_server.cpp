@@ -85,6 +85,7 @@ const bool kRegistered = [] {
               .servers = servers,
               .traffic = traffic,
               .is_asynchronous = true,
+              .follows_arrivals = true,
               .iterations = 12});
 }();
 

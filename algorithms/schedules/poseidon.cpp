@@ -24,6 +24,7 @@ const bool kRegistered = Registry<Schedule>::add(
          [](const TrainingJob& job, int workers, const std::vector<int>& nodes) {
            return poseidon_traffic(job, workers, nodes, poseidon_settings(job));
          },
+     .follows_arrivals = true,
      .iterations = 4});
 
 }  // namespace

@@ -57,6 +57,7 @@ const bool kRegistered = Registry<Schedule>::add(
          [](const TrainingJob& job, int workers, const std::vector<int>& nodes) {
            return poseidon_traffic(job, workers, nodes, settings_of(job));
          },
+     .follows_arrivals = true,
      .iterations = 4});
 
 }  // namespace

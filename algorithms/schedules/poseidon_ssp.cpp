@@ -41,6 +41,7 @@ const bool kRegistered = Registry<Schedule>::add(
            return poseidon_traffic(job, workers, nodes, settings_of(job));
          },
      .is_asynchronous = true,
+     .follows_arrivals = true,
      .iterations = 12});
 
 }  // namespace

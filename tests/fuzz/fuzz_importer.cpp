@@ -16,7 +16,7 @@
 #include "models/scratch_folder.hpp"
 #include "models/sqlite.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale {
 namespace {

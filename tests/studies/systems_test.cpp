@@ -10,7 +10,7 @@
 #include "models/data_files.hpp"
 #include "sim/isolate.hpp"
 #include "studies/prediction.hpp"
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 namespace {

@@ -1,4 +1,4 @@
-#include "traces/action_list.hpp"
+#include "traces/program/action_list.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,7 +69,9 @@ TEST(ActionList, CopiesShareUntilOneIsChanged) {
       {.kind = Kind::kHostWork, .id = 1, .what = HostWork{.duration_s = 1, .label = "h"}});
   ActionList scaled = list;
   EXPECT_EQ(scaled.identity(), list.identity());
-  scaled.scale_kernels(0.5);
+  scaled.scale_kernels([](const std::string& label, double duration_s) {
+    return label == "k" ? duration_s / 2 : 0;
+  });
   EXPECT_NE(scaled.identity(), list.identity());
   EXPECT_EQ(std::get<Kernel>(scaled[0].what).duration_s, 0.5);
   EXPECT_EQ(std::get<Kernel>(list[0].what).duration_s, 1);

@@ -13,8 +13,8 @@
 
 #include "models/error.hpp"
 #include "models/registry.hpp"
-#include "traces/chakra.pb.h"
-#include "traces/trace_format.hpp"
+#include "traces/formats/chakra/chakra.pb.h"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale::chakra_test {
 

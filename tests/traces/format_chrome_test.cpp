@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
 namespace {
@@ -82,8 +82,9 @@ TEST(TimelineSpans, ForgetsWhatEndedBefore) {
 
 TEST(TimelineLabels, EveryTrackHasAName) {
   std::set<std::string> names;
-  for (const Track track : {Track::kCompute, Track::kReduction, Track::kSend, Track::kReceive,
-                            Track::kCopy, Track::kMainThread, Track::kHelperThread, Track::kHost})
+  for (const Track track :
+       {Track::kCompute, Track::kReduction, Track::kSend, Track::kReceive, Track::kCopy,
+        Track::kMainThread, Track::kHelperThread, Track::kHost, Track::kCollective, Track::kPath})
     names.insert(name_of(track));
   EXPECT_EQ(names.size(), static_cast<size_t>(kTrackCount));
   EXPECT_EQ(names.count(""), 0u);

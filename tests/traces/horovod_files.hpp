@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/traces/trace_files.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing::horovod {
 

@@ -1,5 +1,5 @@
 // Large JSON files, value by value, plain and compressed.
-#include "traces/json_scan.hpp"
+#include "traces/formats/json_scan.hpp"
 
 #include <gmock/gmock.h>
 

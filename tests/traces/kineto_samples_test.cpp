@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "tests/traces/trace_files.hpp"
-#include "traces/trace_format.hpp"
-#include "traces/trace_input.hpp"
+#include "traces/formats/trace_format.hpp"
+#include "traces/formats/trace_input.hpp"
 
 namespace forescale::testing {
 namespace {

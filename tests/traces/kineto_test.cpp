@@ -6,7 +6,7 @@
 
 #include "models/registry.hpp"
 #include "tests/traces/trace_files.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Programs as files: what is written is read, what is wrong is named with its line.
-#include "traces/program.hpp"
+#include "traces/program/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

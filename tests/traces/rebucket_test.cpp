@@ -1,5 +1,5 @@
 // Gradients in other buckets.
-#include "traces/rebucket.hpp"
+#include "traces/measured/rebucket.hpp"
 
 #include <gmock/gmock.h>
 

@@ -11,7 +11,7 @@
 
 #include "models/error.hpp"
 #include "models/registry.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
 

@@ -1,5 +1,5 @@
 // A timeline's summary: where one rank's time goes, by precedence, adding up to the whole.
-#include "traces/timeline.hpp"
+#include "traces/timeline/timeline.hpp"
 
 #include <gtest/gtest.h>
 

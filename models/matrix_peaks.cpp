@@ -1,0 +1,20 @@
+#include "models/matrix_peaks.hpp"
+
+#include "models/data_files.hpp"
+
+namespace forescale {
+
+MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
+                              Provenance* provenance) {
+  const JsonInput in =
+      JsonInput::from_file(find_data_file("models/hardware/gpus", gpu, option), provenance);
+  const auto rate = [&](const char* key) {
+    const auto found = in.find(key);
+    return found ? found->flops_rate() : FlopsPerSecond{};
+  };
+  return {.fp32 = in.at("peak_flops_per_s").flops_rate(),
+          .tf32 = rate("tf32_flops_per_s"),
+          .half = rate("half_flops_per_s")};
+}
+
+}  // namespace forescale

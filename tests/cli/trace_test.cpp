@@ -1,0 +1,143 @@
+// `import` and `replay` of a measured trace as a person runs them: two ranks of which the second
+// is slow, timelines beside each other, what collectives cost, another GPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+std::string event(const std::string& category, const std::string& name, double begin_us,
+                  double length_us, const std::string& args = "") {
+  return fmt::format(
+      R"({{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":1,"ts":{},"dur":{},"args":{{{}}}}},)",
+      category, name, begin_us, length_us, args);
+}
+
+// Two steps: a GEMM, an all-reduce of 4, 40 or 400 kB that needs it, an elementwise kernel beside.
+std::string timeline(int rank, double gemm_us) {
+  std::string text =
+      fmt::format(R"({{"deviceProperties":[{{"id":0,"name":"Tesla P100-PCIE-16GB"}}],)"
+                  R"("distributedInfo":{{"rank":{},"world_size":2}},"traceEvents":[)",
+                  rank);
+  int number = 0;
+  for (int step = 0; step < 3; ++step) {
+    const double at_us = 2000 * step;
+    const auto launch = [&](double us, const char* name) {
+      return event("cuda_runtime", name, at_us + us, 5,
+                   fmt::format(R"("correlation":{})", ++number));
+    };
+    const auto on = [&](int stream) {
+      return fmt::format(R"("stream":{},"correlation":{})", stream, number);
+    };
+    text += event("user_annotation", fmt::format("ProfilerStep#{}", step), at_us, 1999);
+    text += launch(10, "cudaLaunchKernel") +
+            event("kernel", "volta_sgemm_128x64_nn", at_us + 20, gemm_us, on(7));
+    text +=
+        launch(30, "cudaLaunchKernelExC") +
+        event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", at_us + 20 + gemm_us,
+              900 - gemm_us,
+              on(9) + fmt::format(R"(,"In msg nelems":{},"dtype":"Float")", step == 0   ? 1000
+                                                                            : step == 1 ? 10'000
+                                                                                        : 100'000));
+    text += launch(40, "cudaLaunchKernel") +
+            event("kernel", "vectorized_elementwise_kernel", at_us + 20 + gemm_us, 100, on(7));
+    text += event("cuda_runtime", "cudaDeviceSynchronize", at_us + 60, 900,
+                  fmt::format(R"("correlation":{})", ++number));
+  }
+  return text + R"({"ph":"M","name":"end"}]})";
+}
+
+class MeasuredTrace : public ::testing::Test {
+ protected:
+  Workshop workshop_;
+  std::string files_ = workshop_.file("rank0.json", timeline(0, 300)) + " " +
+                       workshop_.file("rank1.json", timeline(1, 700));
+};
+
+constexpr const char* kHere = " --platform star:hosts=2,bandwidth=1GB/s,latency=5us ";
+
+TEST_F(MeasuredTrace, ReplayExplainsItsTime) {
+  const nlohmann::json answer = expect_answer("replay " + files_ + kHere + "--json").json();
+  EXPECT_EQ(answer["critical_path"]["rank"].get<int>() % 2, answer["critical_path"]["rank"]);
+  double path_s = 0;
+  for (const auto& [cause, time_s] : answer["critical_path"]["by_cause_s"].items())
+    path_s += time_s.get<double>();
+  EXPECT_NEAR(path_s, answer["iteration_s"].get<double>(), 0.1 * path_s);
+  const nlohmann::json& causes = answer["critical_path"]["by_cause_s"];
+  // From when rank 0 could begin.
+  EXPECT_NEAR(causes["straggler: rank 1"].get<double>(), 400e-6, 1e-6);
+  EXPECT_TRUE(causes.contains("all-reduce"));
+  EXPECT_NEAR(answer["measured"]["iteration_s"].get<double>(), 2e-3, 1e-9);
+  // 600 and 200 us of all-reduce, 100 of each beside the other kernel.
+  EXPECT_NEAR(answer["measured"]["communication_s"].get<double>(), 400e-6, 1e-9);
+  EXPECT_NEAR(answer["measured"]["hidden_s"].get<double>(), 100e-6, 1e-9);
+  EXPECT_GT(answer["hidden_s"], 0);
+  EXPECT_FALSE(answer["links"].empty());
+  expect_answer("replay " + files_ + kHere,
+                {"critical path", "straggler: rank 1", "hidden by compute", "measured", "peak"});
+  const nlohmann::json plain =
+      expect_answer("replay " + files_ + kHere + "--json --no-critical-path").json();
+  EXPECT_FALSE(plain.contains("critical_path"));
+  EXPECT_EQ(plain["iteration_s"], answer["iteration_s"]);
+}
+
+TEST_F(MeasuredTrace, TimelinesStandBesideEachOther) {
+  const std::string chrome = workshop_.path("both.json");
+  const std::string paje = workshop_.path("both.paje");
+  const std::string use = workshop_.path("use.csv");
+  expect_answer("replay " + files_ + kHere + "--trace " + chrome + " --paje " + paje +
+                " --utilisation " + use);
+  std::set<std::string> threads;
+  std::set<std::string> counters;
+  const nlohmann::json trace = nlohmann::json::parse(text_of(chrome));
+  for (const nlohmann::json& one : trace["traceEvents"]) {
+    if (one["name"] == "thread_name") threads.insert(one["args"]["name"]);
+    if (one["ph"] == "C") counters.insert(one["name"]);
+  }
+  for (const char* thread : {"rank 0 (measured) compute", "rank 1 (measured) collectives",
+                             "critical path of the iteration"})
+    EXPECT_TRUE(threads.contains(thread)) << thread;
+  EXPECT_FALSE(counters.empty());
+  EXPECT_NE(text_of(paje).find("rank 0 (measured) compute"), std::string::npos);
+  EXPECT_EQ(text_of(use).find("begin_s,end_s,link,share\n"), 0U);
+  expect_answer("report " + chrome + " -o " + workshop_.path("page.html"), {"1 timeline"});
+  EXPECT_NE(text_of(workshop_.path("page.html")).find("(measured)"), std::string::npos);
+  expect_refused("replay " + files_ + kHere + "--paje /nowhere/x", {"--paje", "cannot be written"});
+}
+
+TEST_F(MeasuredTrace, ImportGivesWhatCollectivesCost) {
+  const std::string file = workshop_.path("m.json");
+  // Rank 1 comes last: 200 us each.
+  expect_answer("import " + files_ + " --measurement " + file,
+                {"measured step: 2 ms", "all-reduce", "alpha us", "measurement: " + file});
+  const nlohmann::json measurement = nlohmann::json::parse(text_of(file));
+  ASSERT_EQ(measurement["series"].size(), 1U);
+  EXPECT_EQ(measurement["series"][0]["ranks"], 2);
+  ASSERT_EQ(measurement["series"][0]["points"].size(), 3U);
+  EXPECT_NEAR(measurement["series"][0]["points"][1]["time_s"].get<double>(), 200e-6, 1e-9);
+  expect_answer("calibrate show " + file, {"all-reduce"});
+}
+
+TEST_F(MeasuredTrace, AnotherGpuByModel) {
+  const auto replayed_s = [&](const std::string& options) {
+    return expect_answer("replay " + files_ + kHere + "--json " + options)
+        .json()["iteration_s"]
+        .get<double>();
+  };
+  EXPECT_LT(replayed_s("--gpu v100"), replayed_s(""));
+  EXPECT_GT(replayed_s("--gpu k40"), replayed_s(""));
+  EXPECT_EQ(replayed_s("--gpu p100"), replayed_s(""));
+  expect_refused("replay " + files_ + kHere + "--gpu v200", {"--gpu", "v200"});
+  const std::string unnamed = workshop_.file("unnamed.json", [] {
+    std::string text = timeline(0, 300);
+    return text.replace(text.find("Tesla P100"), 10, "Voodoo 3dx");
+  }());
+  expect_refused("replay " + unnamed + kHere + "--gpu v100", {"--traced-gpu", "Voodoo 3dx"});
+}
+
+}  // namespace
+}  // namespace forescale::testing

@@ -1,0 +1,185 @@
+#include "traces/formats/kineto/kineto_rank.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "models/error.hpp"
+#include "traces/formats/kineto/kineto_event.hpp"
+#include "traces/measured/gpu_timeline.hpp"
+#include "traces/measured/host_timeline.hpp"
+
+namespace forescale {
+namespace {
+
+namespace dom = simdjson::dom;
+
+bool begins_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// Categories were capitalised once.
+bool is_category(const KinetoEvent& event, std::string_view now, std::string_view once) {
+  return event.category == now || event.category == once;
+}
+
+// Bytes of all tensors in "Input Dims": [[n, m], ...] with "Input type"; -1 where it cannot be
+// told.
+std::int64_t bytes_of_inputs(const KinetoEvent& event) {
+  dom::array dims;
+  dom::array types;
+  if (event.args["Input Dims"].get(dims) != simdjson::SUCCESS ||
+      event.args["Input type"].get(types) != simdjson::SUCCESS || dims.size() != types.size())
+    return -1;
+  std::int64_t sum = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    dom::array extents;
+    std::string_view type;
+    if (dims.at(i).get(extents) != simdjson::SUCCESS || types.at(i).get(type) != simdjson::SUCCESS)
+      return -1;
+    const auto bytes = bytes_of_type(type);
+    if (!bytes || extents.size() == 0) return -1;
+    std::int64_t size = *bytes;
+    for (const dom::element extent : extents) {
+      std::int64_t count = 0;
+      if (extent.get(count) != simdjson::SUCCESS || __builtin_mul_overflow(size, count, &size) ||
+          count < 0)
+        return -1;
+    }
+    if (__builtin_add_overflow(sum, size, &sum)) return -1;
+  }
+  return sum;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : input_(file), scan_(input_, "traceEvents") {
+    rank_.file = file;
+  }
+
+  MeasuredRank read() {
+    while (scan_.next()) {
+      if (scan_.key().empty()) {
+        if (const auto event = kineto_event(scan_, parser_)) take(*event);
+      } else if (scan_.key() == "distributedInfo") {
+        take_distribution();
+      } else if (scan_.key() == "deviceProperties") {
+        take_gpu();
+      }
+    }
+    if (gpu_.is_empty() && host_.is_empty())
+      throw InputError({.source = rank_.file,
+                        .path = "",
+                        .value = "",
+                        .constraint = "has no complete events (\"ph\": \"X\")"});
+    std::sort(rank_.steps.begin(), rank_.steps.end(),
+              [](const ClockSpan& a, const ClockSpan& b) { return a.begin_ns < b.begin_ns; });
+    gpu_.name_members(groups_);
+    if (gpu_.is_empty())
+      host_.fill(rank_);
+    else
+      gpu_.fill(rank_);
+    host_.fill_gradients(rank_);
+    return std::move(rank_);
+  }
+
+ private:
+  void take(const KinetoEvent& event) {
+    if (begins_with(event.name, "ProfilerStep#") && event.category != "gpu_user_annotation" &&
+        event.category != "Trace")
+      rank_.steps.push_back(event.span);
+    if (is_category(event, "kernel", "Kernel")) {
+      take_task(event, false);
+    } else if (is_category(event, "gpu_memcpy", "Memcpy") ||
+               is_category(event, "gpu_memset", "Memset")) {
+      take_task(event, true);
+    } else if (is_category(event, "cuda_runtime", "Runtime") || event.category == "cuda_driver") {
+      gpu_.take_call(event.name, event.span, event.integer("correlation"));
+    } else if (event.category.empty() || is_category(event, "cpu_op", "Operator") ||
+               event.category == "user_annotation") {
+      if (begins_with(event.name, "nccl:"))
+        gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event));
+      host_.take(event.name, event.span, event.thread,
+                 begins_with(event.name, "gloo:") ? bytes_of_inputs(event) : -1);
+    }
+  }
+
+  // All GPUs of the node are there; they are taken to be alike.
+  void take_gpu() {
+    dom::array gpus;
+    std::string_view name;
+    if (parse_value(scan_, parser_).get(gpus) != simdjson::SUCCESS) return;
+    for (const dom::element gpu : gpus)
+      if (gpu["name"].get(name) == simdjson::SUCCESS && rank_.gpu.empty()) rank_.gpu = name;
+  }
+
+  void take_distribution() {
+    const dom::element about = parse_value(scan_, parser_);
+    std::int64_t number = 0;
+    if (about["rank"].get(number) == simdjson::SUCCESS) rank_.rank = static_cast<int>(number);
+    if (about["world_size"].get(number) == simdjson::SUCCESS)
+      rank_.world_size = static_cast<int>(number);
+    constexpr std::int64_t kRanks_max = 1 << 20;
+    if (rank_.rank < -1 || rank_.world_size < 0 || rank_.world_size > kRanks_max)
+      scan_.fail("distributedInfo", "must have a rank >= 0 and a world_size <= 1048576");
+    dom::array groups;
+    if (about["pg_config"].get(groups) != simdjson::SUCCESS) return;
+    for (const dom::element group : groups) {
+      std::string_view name;
+      dom::array members;
+      if (group["pg_name"].get(name) != simdjson::SUCCESS ||
+          group["ranks"].get(members) != simdjson::SUCCESS)
+        continue;
+      std::vector<int>& ranks = groups_[std::string(name)];
+      for (const dom::element member : members) {
+        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kRanks_max)
+          scan_.fail("pg_config", "must have ranks from 0 to 1048575");
+        ranks.push_back(static_cast<int>(number));
+      }
+    }
+  }
+
+  void take_task(const KinetoEvent& event, bool is_copy) {
+    const GpuTimeline::Task task{.name = event.name,
+                                 .span = event.span,
+                                 .stream = event.integer("stream").value_or(0),
+                                 .correlation = event.integer("correlation").value_or(-1),
+                                 .is_copy = is_copy};
+    gpu_.take_task(task, GpuTimeline::is_nccl(event.name) ? said_of(event) : std::nullopt);
+  }
+
+  // What a kernel's arguments say of its collective.
+  std::optional<MeasuredCollective> said_of(const KinetoEvent& event) const {
+    const std::string_view named = event.text("Collective name");
+    const auto op = collective_of(named.empty() ? event.name : named);
+    if (!op) return std::nullopt;
+    MeasuredCollective said{
+        .op = *op,
+        .group = std::string(event.text("Process Group Name")),
+        .ranks = ranks_in(event.text("Process Group Ranks")).value_or(std::vector<int>{})};
+    const std::int64_t in = event.integer("In msg nelems").value_or(-1);
+    const std::int64_t out = event.integer("Out msg nelems").value_or(-1);
+    const auto element_bytes = bytes_of_type(event.text("dtype"));
+    // Sizes name the larger of both sides for these.
+    const bool by_out = *op == CollectiveOp::kAllGather || *op == CollectiveOp::kGather;
+    const std::int64_t elements = by_out ? out : in;
+    if (element_bytes && elements >= 0 && elements < (std::int64_t{1} << 50))
+      said.bytes = elements * *element_bytes;
+    return said;
+  }
+
+  TraceInput input_;
+  JsonScan scan_;
+  dom::parser parser_;
+  MeasuredRank rank_;
+  HostTimeline host_;
+  GpuTimeline gpu_;
+  std::map<std::string, std::vector<int>> groups_;  // by name
+};
+
+}  // namespace
+
+MeasuredRank read_kineto(const std::string& file) { return Reader(file).read(); }
+
+}  // namespace forescale

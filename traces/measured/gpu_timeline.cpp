@@ -1,0 +1,153 @@
+#include "traces/measured/gpu_timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "traces/formats/kineto/kineto_event.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr size_t kLabelBytes_max = 80;
+
+// Operands of a gather are one part of what sizes name.
+std::int64_t parts_of(const MeasuredCollective& collective, const MeasuredRank& rank) {
+  const bool is_part =
+      collective.op == CollectiveOp::kAllGather || collective.op == CollectiveOp::kGather;
+  if (!is_part) return 1;
+  return collective.ranks.empty() ? std::max(rank.world_size, 1)
+                                  : static_cast<std::int64_t>(collective.ranks.size());
+}
+
+}  // namespace
+
+bool GpuTimeline::is_nccl(std::string_view kernel) {
+  return kernel.substr(0, 4) == "nccl" || kernel.substr(0, 4) == "rccl";
+}
+
+int GpuTimeline::label_of(std::string_view name) {
+  size_t length = std::min(name.size(), kLabelBytes_max);
+  // Not within a character of UTF-8.
+  while (length > 0 && length < name.size() && (name[length] & 0xc0) == 0x80) --length;
+  const auto [at, is_new] = labels_.try_emplace(std::string(name.substr(0, length)),
+                                                static_cast<int>(label_texts_.size()));
+  if (is_new) label_texts_.push_back(at->first);
+  return at->second;
+}
+
+void GpuTimeline::take_task(const Task& task, const std::optional<MeasuredCollective>& said) {
+  const auto [stream, is_new] =
+      streams_.try_emplace(task.stream, static_cast<int>(streams_.size()));
+  MeasuredTask made{.span = task.span,
+                    .stream = stream->second,
+                    .label = label_of(task.name),
+                    .is_copy = task.is_copy};
+  if (!task.is_copy && is_nccl(task.name)) {
+    MeasuredCollective collective = said.value_or(MeasuredCollective{});
+    const auto op = said ? said->op : collective_of(task.name);
+    if (op) {
+      collective.op = *op;
+      made.collective = static_cast<int>(collectives_.size());
+      collectives_.push_back(std::move(collective));
+    } else {  // a message; all-to-alls are made of them
+      messages_.insert(tasks_.size());
+    }
+  }
+  correlations_.push_back(task.correlation);
+  tasks_.push_back(made);
+}
+
+void GpuTimeline::take_call(std::string_view name, const ClockSpan& span,
+                            std::optional<std::int64_t> correlation) {
+  const auto contains = [&](const char* part) { return name.find(part) != std::string_view::npos; };
+  if (contains("Synchronize"))
+    calls_.push_back({span, HostCall::Kind::kWaitFor});
+  else if (contains("StreamWaitEvent"))
+    calls_.push_back({span, HostCall::Kind::kStreamWait});
+  else if (correlation)
+    launches_.try_emplace(*correlation, span);
+}
+
+void GpuTimeline::take_annotation(const ClockSpan& span, std::optional<CollectiveOp> op,
+                                  std::int64_t bytes) {
+  annotations_.push_back({span, op, bytes});
+}
+
+void GpuTimeline::name_members(const std::map<std::string, std::vector<int>>& groups) {
+  for (MeasuredCollective& collective : collectives_)
+    if (const auto known = groups.find(collective.group);
+        collective.ranks.empty() && known != groups.end())
+      collective.ranks = known->second;
+}
+
+const GpuTimeline::Annotation* GpuTimeline::annotation_around(const ClockSpan& call) const {
+  auto after = std::upper_bound(annotations_.begin(), annotations_.end(), call.begin_ns,
+                                [](std::int64_t begin_ns, const Annotation& annotation) {
+                                  return begin_ns < annotation.span.begin_ns;
+                                });
+  if (after == annotations_.begin()) return nullptr;
+  --after;
+  return after->span.end_ns >= call.end_ns ? &*after : nullptr;
+}
+
+void GpuTimeline::make_calls(MeasuredRank& rank) {
+  // NCCL makes streams wait around its own launches.
+  std::erase_if(calls_, [&](const Call& call) {
+    return call.kind == HostCall::Kind::kStreamWait && annotation_around(call.span) != nullptr;
+  });
+  const std::unordered_set<std::int64_t> ran(correlations_.begin(), correlations_.end());
+  for (const auto& [correlation, span] : launches_)
+    if (ran.contains(correlation)) calls_.push_back({span, HostCall::Kind::kLaunch, correlation});
+  for (const ClockSpan& step : rank.steps)
+    calls_.push_back({{step.end_ns, step.end_ns}, HostCall::Kind::kStepEnd});
+  std::sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
+    return std::tuple(a.span.begin_ns, a.correlation) < std::tuple(b.span.begin_ns, b.correlation);
+  });
+  for (const Call& call : calls_) {
+    if (call.kind == HostCall::Kind::kLaunch)
+      call_of_[call.correlation] = static_cast<int>(rank.calls.size());
+    rank.calls.push_back({call.span, call.kind});
+  }
+}
+
+void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
+  MeasuredTask& task = rank.tasks[index];
+  task.call = call;
+  const bool is_message = messages_.contains(index);
+  if (task.collective < 0 && !is_message) return;
+  const Annotation* around = annotation_around(rank.calls[static_cast<size_t>(call)].span);
+  if (is_message) {
+    if (around == nullptr || !around->op) return;
+    task.collective = static_cast<int>(rank.collectives.size());
+    rank.collectives.push_back({.op = *around->op});
+    messages_.erase(index);
+  }
+  MeasuredCollective& collective = rank.collectives[static_cast<size_t>(task.collective)];
+  if (around != nullptr && collective.bytes < 0 && around->bytes >= 0)
+    if (__builtin_mul_overflow(around->bytes, parts_of(collective, rank), &collective.bytes))
+      collective.bytes = std::numeric_limits<std::int64_t>::max();  // is refused with its number
+}
+
+void GpuTimeline::fill(MeasuredRank& rank) {
+  rank.has_gpu = true;
+  rank.labels = std::move(label_texts_);
+  rank.tasks = std::move(tasks_);
+  rank.collectives = std::move(collectives_);
+  std::sort(annotations_.begin(), annotations_.end(), [](const Annotation& a, const Annotation& b) {
+    return a.span.begin_ns < b.span.begin_ns;
+  });
+  make_calls(rank);
+  for (size_t i = 0; i < rank.tasks.size(); ++i)
+    if (const auto call = call_of_.find(correlations_[i]); call != call_of_.end())
+      link(i, call->second, rank);
+  order_tasks(rank);
+  if (!messages_.empty())
+    rank.notes.push_back(
+        fmt::format("{}: {} sends and receives of NCCL keep their measured time, as kernels do",
+                    rank.file, messages_.size()));
+}
+
+}  // namespace forescale

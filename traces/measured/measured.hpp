@@ -1,0 +1,78 @@
+// What a profiler saw of one rank of a training run: host calls, the tasks that they queued on
+// streams, and collectives. Importers fill it, rebuild.hpp makes a program of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "algorithms/collective.hpp"
+
+namespace forescale {
+
+// Nanoseconds of the rank's own clock.
+struct ClockSpan {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t length_ns() const { return end_ns - begin_ns; }
+};
+
+struct HostCall {
+  enum class Kind : std::uint8_t {
+    kLaunch,      // queues a task
+    kStreamWait,  // makes a stream wait for what another one has queued
+    kWaitFor,     // blocks the host until tasks are done
+    kStepEnd      // a training step ends
+  };
+  ClockSpan span;
+  Kind kind = Kind::kLaunch;
+  // When what it waited for was done; -1: read off the tasks that had been queued.
+  std::int64_t resumes_ns = -1;
+};
+
+// Tasks of one stream run in the order of their launches.
+struct MeasuredTask {
+  ClockSpan span;
+  int stream = 0;       // index, dense
+  int call = -1;        // that queued it; -1: not in the trace
+  int label = 0;        // index
+  int collective = -1;  // index; -1: a kernel or a copy
+  bool is_copy = false;
+};
+
+struct MeasuredCollective {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  std::int64_t bytes = -1;      // as forescale names sizes of that operation; -1: not in the trace
+  int root = 0;                 // index in the group
+  std::string group = {};       // its name, equal on all members
+  std::vector<int> ranks = {};  // of the group; empty: not in the trace
+};
+
+// A gradient is there: when, and how much.
+struct MeasuredGradient {
+  std::int64_t ready_ns = 0;
+  std::int64_t bytes = 0;
+};
+
+struct MeasuredRank {
+  std::string file = {};
+  int rank = -1;  // -1: not in the trace
+  int world_size = 0;
+  // Work of a host without GPU runs on the host itself.
+  bool has_gpu = false;
+  std::string gpu = {};  // what the driver calls it; empty: not in the trace
+  std::vector<std::string> labels = {};
+  std::vector<HostCall> calls = {};  // by begin
+  std::vector<MeasuredTask> tasks = {};
+  std::vector<MeasuredCollective> collectives = {};
+  std::vector<MeasuredGradient> gradients = {};  // in order of time; empty: not in the trace
+  std::vector<ClockSpan> steps = {};             // in order of time; empty: not in the trace
+  std::vector<std::string> notes = {};
+};
+
+// Puts tasks, and with them collectives, in the order of their launches. A task whose launch is not
+// in the trace is taken to have been launched with the one before it on its stream, or else at the
+// beginning; a note says how many.
+void order_tasks(MeasuredRank& rank);
+
+}  // namespace forescale

@@ -1,0 +1,40 @@
+// The measured run itself, to be held against its replay.
+#pragma once
+
+#include <vector>
+
+#include "traces/measured/measured.hpp"
+#include "traces/timeline/timeline.hpp"
+
+namespace forescale {
+
+// A collective of a group, as the rank saw it that came last and waited for nobody: the shortest
+// time of the group's traced ranks.
+struct MeasuredCall {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  std::int64_t bytes = 0;
+  int ranks = 0;         // of the group
+  int traced_ranks = 0;  // of those, in the trace
+  bool on_host = false;
+  double time_s = 0;
+};
+
+struct MeasuredRun {
+  double step_s = 0;     // median over steps and ranks; 0: not in the trace
+  std::string gpu = {};  // what the driver calls it; empty: not in the trace
+  // Mean over ranks and steps: while a collective ran on the rank, and of that, while it computed.
+  double communication_s = 0;
+  double hidden_s = 0;
+  // The last step, which begins and ends then on the timeline's clock; spans have the ranks of the
+  // trace. Empty where a trace has no spans.
+  Timeline timeline = Timeline();
+  double begin_s = 0;
+  double end_s = 0;
+  std::vector<MeasuredCall> calls = {};  // of every group in their order
+};
+
+// `offsets_ns`: by how much each rank's clock is ahead. `world`: ranks of the traced run.
+MeasuredRun measured_run(const std::vector<MeasuredRank>& ranks,
+                         const std::vector<std::int64_t>& offsets_ns, int world);
+
+}  // namespace forescale

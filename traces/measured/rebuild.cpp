@@ -1,0 +1,365 @@
+#include "traces/measured/rebuild.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "models/error.hpp"
+#include "models/units.hpp"
+#include "traces/measured/rebucket.hpp"
+#include "traces/measured/rebuild_rank.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr std::int64_t kExtent_ns_max = 1'000'000'000'000'000'000;  // 1e9 s
+
+[[noreturn]] void refuse(const std::string& source, const std::string& value,
+                         const std::string& constraint) {
+  throw InputError({.source = source, .path = "", .value = value, .constraint = constraint});
+}
+
+// One that its ranks share; the ranks themselves where they are not all.
+std::string group_key(const MeasuredCollective& collective, int world) {
+  if (collective.ranks.empty() || static_cast<int>(collective.ranks.size()) == world)
+    return "all " + collective.group;
+  std::string key = collective.group;
+  for (const int rank : collective.ranks) key += fmt::format(" {}", rank);
+  return key;
+}
+
+bool is_of_all(const MeasuredCollective& collective, int world) {
+  return collective.ranks.empty() || static_cast<int>(collective.ranks.size()) == world;
+}
+
+class Rebuild {
+ public:
+  Rebuild(std::vector<MeasuredRank> ranks, const ImportOptions& options)
+      : ranks_(std::move(ranks)), options_(options) {}
+
+  ImportedTrace run() {
+    number_ranks();
+    find_world();
+    check_groups();
+    check_times();
+    check_sizes();
+    check_agreement();
+    count();
+    offsets_ns_ = clock_offsets();
+    result_.measured = measured_run(ranks_, offsets_ns_, traced_world_);
+    if (options_.bucket_bytes > 0)
+      for (MeasuredRank& rank : ranks_) rebucket(rank, options_.bucket_bytes);
+    for (const MeasuredRank& rank : ranks_)
+      result_.notes.insert(result_.notes.end(), rank.notes.begin(), rank.notes.end());
+    build();
+    return std::move(result_);
+  }
+
+ private:
+  void number_ranks() {
+    const bool are_numbered = std::all_of(ranks_.begin(), ranks_.end(),
+                                          [](const MeasuredRank& rank) { return rank.rank >= 0; });
+    if (!are_numbered) {
+      if (ranks_.size() > 1)
+        result_.notes.emplace_back(
+            "the files do not say whose they are: taken to be in the order of the ranks");
+      for (size_t i = 0; i < ranks_.size(); ++i) ranks_[i].rank = static_cast<int>(i);
+      return;
+    }
+    std::stable_sort(ranks_.begin(), ranks_.end(),
+                     [](const MeasuredRank& a, const MeasuredRank& b) { return a.rank < b.rank; });
+    for (size_t i = 1; i < ranks_.size(); ++i)
+      if (ranks_[i].rank == ranks_[i - 1].rank)
+        refuse(ranks_[i].file, "",
+               fmt::format("is of rank {}, and so is {}", ranks_[i].rank, ranks_[i - 1].file));
+  }
+
+  // How many ranks were traced of how many, and how many there shall be.
+  void find_world() {
+    const auto traced = static_cast<int>(ranks_.size());
+    for (const MeasuredRank& rank : ranks_)
+      traced_world_ = std::max(traced_world_, rank.world_size);
+    if (traced_world_ == 0) traced_world_ = traced > 1 ? traced : options_.ranks;
+    const bool communicates =
+        std::any_of(ranks_.begin(), ranks_.end(),
+                    [](const MeasuredRank& rank) { return !rank.collectives.empty(); });
+    if (traced_world_ == 0 && communicates)
+      refuse("--ranks", "",
+             "is required: the trace has collectives, and does not say of how many ranks");
+    traced_world_ = std::max(traced_world_, 1);
+    world_ = options_.ranks > 0 ? options_.ranks : traced_world_;
+    if (traced > 1 && traced < traced_world_) {
+      std::string missing;
+      for (int rank = 0; rank < traced_world_ && missing.size() < 60; ++rank)
+        if (std::none_of(ranks_.begin(), ranks_.end(),
+                         [&](const MeasuredRank& one) { return one.rank == rank; }))
+          missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+      refuse(ranks_.front().file, "",
+             fmt::format("and the others are of {} ranks of {}: all of them are needed, or one "
+                         "that stands for all; missing: {}",
+                         traced, traced_world_, missing));
+    }
+    if (world_ == traced) return;
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives)
+        if (!is_of_all(collective, traced_world_))
+          refuse(rank.file, collective.group,
+                 fmt::format("is a group of {} of {} ranks: where there are such groups, every "
+                             "rank's trace is needed",
+                             collective.ranks.size(), traced_world_));
+    result_.notes.push_back(
+        traced == 1 ? fmt::format("the trace of rank {} stands for all {} ranks",
+                                  ranks_.front().rank, world_)
+                    : fmt::format("{} ranks were traced: rank r of {} does what rank r modulo {} "
+                                  "did, with the same work",
+                                  traced, world_, traced));
+  }
+
+  void check_groups() const {
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives) {
+        const std::set<int> distinct(collective.ranks.begin(), collective.ranks.end());
+        if (distinct.size() < collective.ranks.size() ||
+            (!distinct.empty() && (*distinct.begin() < 0 || *distinct.rbegin() >= traced_world_)))
+          refuse(
+              rank.file, collective.group,
+              fmt::format("is a group whose ranks must be distinct and below {}", traced_world_));
+      }
+  }
+
+  void check_times() const {
+    for (const MeasuredRank& rank : ranks_) {
+      if (rank.steps.size() != ranks_.front().steps.size())
+        refuse(rank.file, fmt::format("{} steps", rank.steps.size()),
+               fmt::format("are in it, {} has {}: the traces must cover the same steps",
+                           ranks_.front().file, ranks_.front().steps.size()));
+      std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+      std::int64_t end = std::numeric_limits<std::int64_t>::min();
+      const auto take = [&](const ClockSpan& span) {
+        begin = std::min(begin, span.begin_ns);
+        end = std::max(end, span.end_ns);
+      };
+      for (const HostCall& call : rank.calls) take(call.span);
+      for (const MeasuredTask& task : rank.tasks) take(task.span);
+      for (const ClockSpan& step : rank.steps) take(step);
+      if (begin <= end && end - begin > kExtent_ns_max)
+        refuse(rank.file, "", "covers more than 1e9 s");
+    }
+  }
+
+  void check_sizes() const {
+    constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives)
+        if (collective.bytes > kBytes_max)
+          refuse(rank.file, fmt::format("{} of {} bytes", name_of(collective.op), collective.bytes),
+                 "must have at most 2^50 bytes");
+    std::map<std::string, int> without;
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives)
+        if (collective.bytes < 0) ++without[name_of(collective.op)];
+    if (without.empty()) return;
+    std::string counts;
+    for (const auto& [op, count] : without)
+      counts += fmt::format("{}{} of {}", counts.empty() ? "" : ", ", count, op);
+    refuse(ranks_.front().file, counts,
+           "without a size: give the execution trace of the same run behind the timeline, or "
+           "profile with record_shapes=True");
+  }
+
+  // The n-th collective of a group is the same one on all its ranks, and every one of them has it.
+  void check_agreement() const {
+    using Sequence = std::vector<const MeasuredCollective*>;
+    std::map<std::string, std::pair<const MeasuredRank*, Sequence>> first;
+    std::vector<std::map<std::string, Sequence>> by_rank;
+    for (const MeasuredRank& rank : ranks_) {
+      std::map<std::string, Sequence>& mine = by_rank.emplace_back();
+      for (const MeasuredCollective& collective : rank.collectives)
+        mine[group_key(collective, traced_world_)].push_back(&collective);
+      for (const auto& [key, sequence] : mine) first.try_emplace(key, &rank, sequence);
+    }
+    for (const auto& [key, reference] : first) {
+      const std::vector<int>& members = reference.second.front()->ranks;
+      for (size_t i = 0; i < ranks_.size(); ++i) {
+        const bool is_member =
+            is_of_all(*reference.second.front(), traced_world_) ||
+            std::find(members.begin(), members.end(), ranks_[i].rank) != members.end();
+        if (is_member) {
+          compare(*reference.first, reference.second, ranks_[i], by_rank[i][key]);
+        } else if (by_rank[i].contains(key)) {
+          refuse(ranks_[i].file, key, "is a group that this rank is not in");
+        }
+      }
+    }
+  }
+
+  static void compare(const MeasuredRank& a, const std::vector<const MeasuredCollective*>& of_a,
+                      const MeasuredRank& b, const std::vector<const MeasuredCollective*>& of_b) {
+    for (size_t n = 0; n < std::min(of_a.size(), of_b.size()); ++n)
+      if (of_a[n]->op != of_b[n]->op || of_a[n]->bytes != of_b[n]->bytes)
+        refuse(b.file, fmt::format("{} of {} bytes", name_of(of_b[n]->op), of_b[n]->bytes),
+               fmt::format("is collective {} of its group; in {} it is {} of {} bytes", n, a.file,
+                           name_of(of_a[n]->op), of_a[n]->bytes));
+    if (of_a.size() != of_b.size())
+      refuse(b.file, fmt::format("{} collectives", of_b.size()),
+             fmt::format("of a group of which {} has {}: the traces must cover the same steps",
+                         a.file, of_a.size()));
+  }
+
+  void count() {
+    for (const MeasuredRank& rank : ranks_) {
+      for (const MeasuredCollective& collective : rank.collectives) {
+        Volume& volume = result_.found.collectives[name_of(collective.op)];
+        ++volume.count;
+        volume.bytes += static_cast<double>(collective.bytes);
+      }
+      for (const MeasuredTask& task : rank.tasks)
+        if (task.collective < 0 && !task.is_copy) ++result_.found.kernels;
+    }
+  }
+
+  // Nanoseconds by which a rank's clock is ahead of the first one's: collectives end on all ranks
+  // at about the same time.
+  std::vector<std::int64_t> clock_offsets() {
+    const auto ends = [&](const MeasuredRank& rank) {
+      std::vector<std::int64_t> of_all;
+      for (const MeasuredTask& task : rank.tasks)
+        if (task.collective >= 0 &&
+            is_of_all(rank.collectives[static_cast<size_t>(task.collective)], traced_world_))
+          of_all.push_back(task.span.end_ns);
+      return of_all;
+    };
+    std::vector<std::int64_t> offsets(ranks_.size(), 0);
+    const std::vector<std::int64_t> reference = ends(ranks_.front());
+    std::string shown;
+    for (size_t i = 1; i < ranks_.size(); ++i) {
+      std::vector<std::int64_t> differences = ends(ranks_[i]);
+      for (size_t n = 0; n < differences.size(); ++n) differences[n] -= reference[n];
+      if (differences.empty()) continue;
+      const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+      std::nth_element(differences.begin(), middle, differences.end());
+      offsets[i] = *middle;
+      shown += fmt::format("{}rank {} {}", shown.empty() ? "" : ", ", ranks_[i].rank,
+                           to_text(Seconds{static_cast<double>(*middle) * 1e-9}));
+    }
+    if (!shown.empty())
+      result_.notes.push_back(
+          fmt::format("clocks, as the ends of collectives say, ahead of rank {}'s: {}",
+                      ranks_.front().rank, shown));
+    return offsets;
+  }
+
+  static double median_compute_s(const std::vector<RankBuild>& built) {
+    std::vector<double> of_ranks;
+    for (const RankBuild& one : built) of_ranks.push_back(one.compute_s);
+    // Of an even number the lower one of both: with two ranks the slower one is the straggler.
+    const auto middle = of_ranks.begin() + static_cast<std::ptrdiff_t>((of_ranks.size() - 1) / 2);
+    std::nth_element(of_ranks.begin(), middle, of_ranks.end());
+    return *middle;
+  }
+
+  static std::int64_t begin_ns(const MeasuredRank& rank) {
+    std::int64_t begin = rank.calls.empty() ? 0 : rank.calls.front().span.begin_ns;
+    if (!rank.steps.empty()) begin = std::min(begin, rank.steps.front().begin_ns);
+    return begin;
+  }
+
+  CollectiveStep step_of(const MeasuredRank& rank, int index) const {
+    const MeasuredCollective& collective = rank.collectives[static_cast<size_t>(index)];
+    const bool propagates = collective.op == CollectiveOp::kBroadcast ||
+                            collective.op == CollectiveOp::kAllGather ||
+                            collective.op == CollectiveOp::kScatter;
+    CollectiveStep step{.op = collective.op,
+                        .bytes = collective.bytes,
+                        .root = collective.root,
+                        .phase = propagates ? Phase::kPropagation : Phase::kAggregation,
+                        .label = fmt::format("{} {}", name_of(collective.op), index),
+                        .on_host = !rank.has_gpu};
+    const std::string key = group_key(collective, traced_world_);
+    step.communicator = static_cast<int>(std::distance(
+        communicators_.begin(), std::find(communicators_.begin(), communicators_.end(), key)));
+    // Gloo gives every collective a tag of its own: its threads start them in any order.
+    if (!rank.has_gpu) step.communicator += index * static_cast<int>(communicators_.size());
+    if (!is_of_all(collective, traced_world_)) step.group = groups_.at(key);
+    return step;
+  }
+
+  void name_groups() {
+    std::set<std::string> keys;
+    for (const MeasuredRank& rank : ranks_)
+      for (const MeasuredCollective& collective : rank.collectives) {
+        const std::string key = group_key(collective, traced_world_);
+        if (!keys.insert(key).second || is_of_all(collective, traced_world_)) continue;
+        groups_[key] = std::make_shared<const std::vector<int>>(collective.ranks);
+      }
+    communicators_.assign(keys.begin(), keys.end());
+  }
+
+  void build() {
+    name_groups();
+    std::vector<std::int64_t> begins;
+    for (size_t i = 0; i < ranks_.size(); ++i)
+      begins.push_back(begin_ns(ranks_[i]) - offsets_ns_[i]);
+    const std::int64_t first_ns = *std::min_element(begins.begin(), begins.end());
+    Program& program = result_.program;
+    const auto build_one = [&](size_t i, double compute_factor) {
+      const MeasuredRank& rank = ranks_[i];
+      return build_rank(rank, dependencies_of(rank),
+                        {.begin_s = static_cast<double>(begins[i] - first_ns) * 1e-9,
+                         .compute_factor = compute_factor},
+                        [&](int collective) { return step_of(rank, collective); });
+    };
+    std::vector<RankBuild> built;
+    double waited_s = 0;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      built.push_back(build_one(i, 1));
+      result_.found.compute_s += built.back().compute_s;
+      waited_s += built.back().waited_s;
+    }
+    if (options_.without_stragglers) {
+      const double median_s = median_compute_s(built);
+      for (size_t i = 0; i < built.size(); ++i) {
+        const double factor = median_s / built[i].compute_s;
+        if (!(factor < 1)) continue;
+        result_.notes.push_back(
+            fmt::format("rank {} computed for {}, {:.1f} % longer than the median rank: taken away",
+                        ranks_[i].rank, to_text(Seconds{built[i].compute_s}), 100 / factor - 100));
+        built[i] = build_one(i, factor);
+      }
+    }
+    if (waited_s > 0)
+      result_.notes.push_back(
+          fmt::format("{} in all between a task's beginning and what it is known to need: kept",
+                      to_text(Seconds{waited_s})));
+    program.title = std::filesystem::path(ranks_.front().file).filename();
+    program.workers = world_;
+    program.iterations = std::max<int>(1, static_cast<int>(ranks_.front().steps.size()));
+    program.images.assign(static_cast<size_t>(world_), options_.images);
+    if (*std::max_element(begins.begin(), begins.end()) - first_ns > kExtent_ns_max)
+      refuse(ranks_.front().file, "", "and the others begin more than 1e9 s apart");
+    for (int rank = 0; rank < world_; ++rank)
+      program.ranks.push_back(built[static_cast<size_t>(rank) % built.size()].program);
+  }
+
+  std::vector<MeasuredRank> ranks_;
+  const ImportOptions& options_;
+  ImportedTrace result_;
+  std::vector<std::int64_t> offsets_ns_;  // by which each rank's clock is ahead
+  int traced_world_ = 0;
+  int world_ = 0;
+  std::map<std::string, RankGroup> groups_;  // that are not all ranks, by key
+  std::vector<std::string> communicators_;   // keys, sorted: the index is the communicator
+};
+
+}  // namespace
+
+ImportedTrace rebuild(std::vector<MeasuredRank> ranks, const ImportOptions& options) {
+  return Rebuild(std::move(ranks), options).run();
+}
+
+}  // namespace forescale
