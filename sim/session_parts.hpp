@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "sim/collective_parts.hpp"
 #include "sim/session.hpp"
 
 namespace forescale {
@@ -107,7 +108,7 @@ struct Session::Operation {
   int members = 0;
   std::int64_t least_value = 0;
   std::vector<Waiter> waiters;  // ranks that wait for others to join
-  std::shared_ptr<CollectiveRun> run;
+  std::unique_ptr<CollectiveParts> parts;
   bool all_joined() const { return joined == members; }
 };
 
@@ -128,7 +129,7 @@ struct Session::CollectiveRequest : Done {
     std::string text =
         fmt::format("{} #{} \"{}\" on communicator {}", name_of(operation->step.op),
                     operation->number, operation->step.label, operation->step.communicator);
-    if (!operation->run->finished()) text += ": " + operation->run->describe(member);
+    if (!operation->parts->finished()) text += ": " + operation->parts->describe(member);
     return text;
   }
   int member = 0;
