@@ -52,15 +52,16 @@ struct Inputs {
 };
 
 json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const Lanes& lanes) {
-  const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
   json row = json::object();
-  if (resolved.through_host || inputs.stack.channels > 1 || inputs.platform.has_bursts())
+  if (resolved.through_host || resolved.is_in_parts || inputs.stack.channels > 1 ||
+      inputs.platform.has_bursts())
     return row;
-  const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, place);
+  const MessageKind kind(lanes.default_place(), resolved.protocol);
+  const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, kind);
   row = {{"cost_engine_s", resolved.call_overhead_s + cost.time_s},
          {"messages", cost.messages},
          {"bytes_sent", cost.bytes_sent}};
-  if (const auto step = uniform_step(lanes, resolved.call.rank_count, place))
+  if (const auto step = uniform_step(lanes, resolved.call.rank_count, kind))
     if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
       row["closed_form_s"] = resolved.call_overhead_s + *closed;
   return row;
@@ -89,8 +90,9 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
       throw InputError({.source = "--engine",
                         .path = "",
                         .value = "cost",
-                        .constraint = "cannot price a stack with several channels, whole-buffer "
-                                      "copies through the host or shaped links; use sim"});
+                        .constraint = "cannot price a stack with several channels, calls in parts "
+                                      "with orders of their own, whole-buffer copies through the "
+                                      "host or shaped links; use sim"});
     row["time_s"] = row["cost_engine_s"];
   } else {
     Timeline timeline;

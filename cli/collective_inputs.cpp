@@ -82,6 +82,12 @@ ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack
     resolved.through_host = rule->through_host;
     resolved.call_overhead_s = rule->call_overhead.value;
   }
+  const SelectionRule* of_algorithm =
+      stack.find_rule_with(resolved.collective->algorithm, name_of(op), ranks, bytes);
+  if (of_algorithm != nullptr && !resolved.through_host) {
+    resolved.protocol = of_algorithm->protocol;
+    resolved.is_in_parts = !of_algorithm->orders.empty();
+  }
   check_call(*resolved.collective, resolved.call);
   return resolved;
 }

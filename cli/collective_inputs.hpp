@@ -29,6 +29,8 @@ struct ResolvedChoice {
   const Collective* collective = nullptr;
   CollectiveCall call;
   bool through_host = false;
+  int protocol = 0;            // of its messages, by the algorithm's rule
+  bool is_in_parts = false;    // side by side: the simulator's
   double call_overhead_s = 0;  // of the stack, before any rank's part begins
 };
 ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,

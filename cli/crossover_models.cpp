@@ -141,9 +141,18 @@ std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lane
   const SelectionRule* rule = lanes.stack().find_rule(name_of(contest.op), contest.ranks, bytes);
   if (contest.stack->channels > 1 || (rule != nullptr && rule->through_host)) return std::nullopt;
   const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
+  const auto rule_of = [&](const AlgorithmChoice& choice) {
+    return lanes.stack().find_rule_with(choice.algorithm, name_of(contest.op), contest.ranks,
+                                        bytes);
+  };
+  for (const AlgorithmChoice& choice : {contest.first, contest.second})
+    if (const SelectionRule* of_choice = rule_of(choice); of_choice && !of_choice->orders.empty())
+      return std::nullopt;
   const auto time_s = [&](const AlgorithmChoice& choice) {
+    const SelectionRule* of_choice = rule_of(choice);
+    const MessageKind kind(lanes.default_place(), of_choice ? of_choice->protocol : 0);
     return call_s + evaluate_cost(find_collective(contest.op, choice.algorithm, "--algorithms"),
-                                  contest.call(choice, chunks), lanes, lanes.default_place())
+                                  contest.call(choice, chunks), lanes, kind)
                         .time_s;
   };
   return ContestTimes{.first_s = time_s(contest.first), .second_s = time_s(contest.second)};

@@ -28,9 +28,11 @@ json limit(Integer value) {
 
 json cap(BytesPerSecond rate) { return rate.value > 0 ? json(rate.value) : json(); }
 
-json to_json(const PathRule& rule) {
+json to_json(const Stack& stack, const PathRule& rule) {
   return {{"where", rule.where},
           {"buffers", name_of(rule.buffers)},
+          {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
+          {"wire_factor", rule.wire_factor},
           {"up_to_bytes", limit(rule.up_to_bytes)},
           {"mechanism", rule.staged ? "staged" : "direct"},
           {"o_send_s", rule.o_send.value},
@@ -54,7 +56,7 @@ json to_json(const ReductionRule& rule) {
           {"rate_bytes_per_s", is_fixed ? json(rule.rate.value) : json()}};
 }
 
-json to_json(const std::string& op, const SelectionRule& rule) {
+json to_json(const Stack& stack, const std::string& op, const SelectionRule& rule) {
   return {{"op", op},
           {"up_to_ranks", limit(rule.up_to_ranks)},
           {"up_to_bytes", limit(rule.up_to_bytes)},
@@ -62,6 +64,8 @@ json to_json(const std::string& op, const SelectionRule& rule) {
           {"chunk_bytes", rule.chunk_bytes > 0 ? json(rule.chunk_bytes) : json()},
           {"chain_size", read_chain_size(op, rule.algorithm, rule.chain_size)},
           {"levels", rule.levels},
+          {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
+          {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
           {"through_host", rule.through_host},
           {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};
 }
@@ -80,9 +84,10 @@ json to_json(const Stack& stack) {
       {"paths", json::array()},
       {"selection", json::array()},
       {"numbers", sources_json(stack.provenance)}};
-  for (const PathRule& rule : stack.paths) document["paths"].push_back(to_json(rule));
+  for (const PathRule& rule : stack.paths) document["paths"].push_back(to_json(stack, rule));
   for (const auto& [op, rules] : stack.selection)
-    for (const SelectionRule& rule : rules) document["selection"].push_back(to_json(op, rule));
+    for (const SelectionRule& rule : rules)
+      document["selection"].push_back(to_json(stack, op, rule));
   return document;
 }
 
@@ -118,6 +123,7 @@ void print_text(const Stack& stack, const json& document) {
       table_text(document["paths"],
                  {{.key = "where", .heading = "<where"},
                   {.key = "buffers", .heading = "<buffers"},
+                  {.key = "protocol", .heading = "<protocol"},
                   {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
                   {.key = "mechanism", .heading = "<mechanism"},
                   {.key = "o_send_s", .heading = "o_send", .text = seconds_cell},
@@ -136,6 +142,8 @@ void print_text(const Stack& stack, const json& document) {
                          {.key = "up_to_ranks", .heading = "up to ranks"},
                          {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
                          {.key = "algorithm", .heading = "<algorithm"},
+                         {.key = "protocol", .heading = "<protocol"},
+                         {.key = "parts", .heading = "parts"},
                          {.key = "chunk_bytes", .heading = "chunk", .text = bytes_cell},
                          {.key = "chain_size", .heading = "chain size"},
                          {.key = "levels", .heading = "<levels"},

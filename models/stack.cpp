@@ -7,102 +7,12 @@
 #include "models/data_files.hpp"
 #include "models/error.hpp"
 #include "models/options_text.hpp"
+#include "models/stack_rules.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr const char* kStacks = "models/stacks";
-
-Seconds seconds_or_zero(const JsonInput& in, const char* key) {
-  const auto value = in.find(key);
-  return value ? value->seconds() : Seconds{0};
-}
-
-BytesPerSecond cap_or_none(const JsonInput& in, const char* key) {
-  const auto value = in.find(key);
-  return value ? value->bandwidth() : BytesPerSecond{0};
-}
-
-std::int64_t limit_bytes(const JsonInput& in) {
-  const auto value = in.find("up_to_bytes");
-  return value ? value->bytes().value : std::numeric_limits<std::int64_t>::max();
-}
-
-BufferPlace read_place(const JsonInput& in) {
-  return in.one_of({"gpu", "host"}) == "gpu" ? BufferPlace::kGpu : BufferPlace::kHost;
-}
-
-PathRule read_path(const JsonInput& in) {
-  in.allow_only({"where", "buffers", "up_to_bytes", "mechanism", "o_send_s", "o_recv_s",
-                 "latency_s", "connection_cap_bytes_per_s", "read_cap_bytes_per_s",
-                 "write_cap_bytes_per_s", "duplex_cap_bytes_per_s", "pair_cap_bytes_per_s",
-                 "fabric_cap_bytes_per_s", "segment_bytes", "segment_overhead_s", "through_nic"});
-  PathRule rule;
-  rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
-  rule.buffers = read_place(in.at("buffers"));
-  rule.up_to_bytes = limit_bytes(in);
-  rule.staged = in.at("mechanism").one_of({"direct", "staged"}) == "staged";
-  if (rule.staged && rule.buffers == BufferPlace::kHost)
-    in.at("mechanism").fail("must be \"direct\" for buffers in host memory");
-  if (const auto nic = in.find("through_nic")) rule.through_nic = nic->boolean();
-  if (rule.through_nic && rule.buffers != BufferPlace::kHost)
-    in.at("through_nic").fail("must be false for buffers in GPU memory");
-  rule.o_send = seconds_or_zero(in, "o_send_s");
-  rule.o_recv = seconds_or_zero(in, "o_recv_s");
-  rule.latency = seconds_or_zero(in, "latency_s");
-  rule.connection_cap = cap_or_none(in, "connection_cap_bytes_per_s");
-  rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
-  rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
-  rule.duplex_cap = cap_or_none(in, "duplex_cap_bytes_per_s");
-  rule.pair_cap = cap_or_none(in, "pair_cap_bytes_per_s");
-  rule.fabric_cap = cap_or_none(in, "fabric_cap_bytes_per_s");
-  if (rule.staged && (rule.read_cap.value > 0 || rule.write_cap.value > 0 ||
-                      rule.duplex_cap.value > 0 || rule.pair_cap.value > 0))
-    in.fail(
-        "must be \"direct\" to have read_cap_bytes_per_s, write_cap_bytes_per_s, "
-        "duplex_cap_bytes_per_s or pair_cap_bytes_per_s");
-  if (rule.staged) {
-    rule.segment = in.at("segment_bytes").bytes(1);
-    rule.segment_overhead = in.at("segment_overhead_s").seconds();
-  } else if (in.has("segment_bytes") || in.has("segment_overhead_s")) {
-    in.fail("must be \"staged\" to have segments");
-  }
-  return rule;
-}
-
-ReductionRule read_reduction(const JsonInput& in) {
-  in.allow_only({"place", "overlaps_transfer", "overhead_s", "rate_bytes_per_s"});
-  ReductionRule rule;
-  const std::string place = in.at("place").one_of({"free", "gpu", "cpu", "fixed"});
-  rule.place = place == "free"  ? ReductionPlace::kFree
-               : place == "gpu" ? ReductionPlace::kGpu
-               : place == "cpu" ? ReductionPlace::kCpu
-                                : ReductionPlace::kFixed;
-  rule.overlaps_transfer = in.at("overlaps_transfer").boolean();
-  if (rule.place == ReductionPlace::kFixed) {
-    rule.overhead = in.at("overhead_s").seconds();
-    rule.rate = in.at("rate_bytes_per_s").bandwidth();
-  }
-  return rule;
-}
-
-SelectionRule read_selection(const JsonInput& in) {
-  in.allow_only({"up_to_ranks", "up_to_bytes", "algorithm", "chunk_bytes", "chain_size", "levels",
-                 "through_host", "through_host_bytes_per_s", "call_overhead_s"});
-  SelectionRule rule;
-  if (const auto ranks = in.find("up_to_ranks"))
-    rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
-  rule.up_to_bytes = limit_bytes(in);
-  rule.algorithm = in.at("algorithm").string();
-  if (const auto chunk = in.find("chunk_bytes")) rule.chunk_bytes = chunk->bytes(1).value;
-  if (const auto chain = in.find("chain_size"))
-    rule.chain_size = static_cast<int>(chain->integer(1, 1 << 20));
-  if (const auto levels = in.find("levels")) rule.levels = levels->string();
-  if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
-  rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
-  if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();
-  return rule;
-}
 
 ServiceCosts read_service(const JsonInput& in) {
   in.allow_only({"request_bytes", "request_s", "encode_bytes_per_s", "decode_bytes_per_s",
@@ -175,7 +85,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   }
   if (states("paths")) {
     stack.paths.clear();
-    for (const JsonInput& rule : in.at("paths").elements()) stack.paths.push_back(read_path(rule));
+    for (const JsonInput& rule : in.at("paths").elements())
+      stack.paths.push_back(read_path(rule, stack.protocols));
     if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
   }
   if (!base || in.has("selection"))
@@ -183,7 +94,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
       forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");
       stack.selection[op].clear();
       for (const JsonInput& rule : in.at("selection").at(op).elements())
-        stack.selection[op].push_back(read_selection(rule));
+        stack.selection[op].push_back(read_selection(rule, stack.protocols));
     }
   return stack;
 }
@@ -215,9 +126,7 @@ const char* name_of(BufferPlace place) { return place == BufferPlace::kGpu ? "gp
 const PathRule& Stack::path(const std::string& locality, BufferPlace buffers,
                             std::int64_t bytes) const {
   for (const PathRule& rule : paths)
-    if (rule.buffers == buffers && bytes <= rule.up_to_bytes &&
-        (rule.where == "any" || rule.where == locality))
-      return rule;
+    if (bytes <= rule.up_to_bytes && rule.is_for(locality, buffers)) return rule;
   throw InputError({.source = "stack " + name,
                     .path = "/paths",
                     .value = "",
@@ -230,6 +139,16 @@ const SelectionRule* Stack::find_rule(const std::string& op, int ranks, std::int
   if (rules != selection.end())
     for (const SelectionRule& rule : rules->second)
       if (ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes) return &rule;
+  return nullptr;
+}
+
+const SelectionRule* Stack::find_rule_with(const std::string& algorithm, const std::string& op,
+                                           int ranks, std::int64_t bytes) const {
+  const auto rules = selection.find(op);
+  if (rules != selection.end())
+    for (const SelectionRule& rule : rules->second)
+      if (rule.algorithm == algorithm && ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes)
+        return &rule;
   return nullptr;
 }
 

@@ -12,6 +12,10 @@
 // Staged paths move through host memory in segments: with stage k the slowest of m segments,
 // m * segment_overhead holds the ports before the bytes, and one segment's time on each other stage
 // delays delivery (the pipeline's fill).
+// Protocols: a selection rule may name one for its calls, and path rules may be of one. The first
+// path rule that fits counts, of that protocol or of none. A byte of a message takes `wire_factor`
+// bytes of every link and cap: more than 1 for flags beside the data, less where switches add and
+// copy what plans let ranks add and copy.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +32,19 @@ namespace forescale {
 enum class BufferPlace { kGpu, kHost };
 const char* name_of(BufferPlace place);
 
+// What the choice of a path depends on, beside the pair and the size.
+struct MessageKind {
+  BufferPlace place = BufferPlace::kHost;
+  int protocol = 0;  // index into Stack::protocols
+  // Messages outside of collectives, and those of calls without a protocol.
+  MessageKind(BufferPlace buffers, int protocol_of_call = 0)  // NOLINT(google-explicit-constructor)
+      : place(buffers), protocol(protocol_of_call) {}
+};
+
 // One way of moving a message; the first rule of a stack that fits is taken.
 struct PathRule {
   std::string where = "any";  // locality: any, peer, cross-socket, inter-node
+  int protocol = 0;           // only for messages of that one; 0: for all
   BufferPlace buffers = BufferPlace::kHost;
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool staged = false;       // through host memory at both ends (GPU buffers only)
@@ -47,6 +61,12 @@ struct PathRule {
   BytesPerSecond fabric_cap;  // all messages of all devices together; 0: none
   Bytes segment;              // staged only
   Seconds segment_overhead;   // staged only: alpha of one segment on one stage
+  double wire_factor = 1;     // bytes on the links per byte of a message; direct only
+
+  bool is_for(const std::string& locality, const MessageKind& kind) const {
+    return buffers == kind.place && (protocol == 0 || protocol == kind.protocol) &&
+           (where == "any" || where == locality);
+  }
 };
 
 // Where received bytes are added to the local ones.
@@ -85,6 +105,11 @@ struct SelectionRule {
   // Of every rank before its part begins: driver queries, kernel launch. With through_host, of
   // calls with GPU buffers only.
   Seconds call_overhead;
+  int protocol = 0;  // of the call's messages; index into Stack::protocols
+  // The vector is cut into as many equal parts, which run side by side as collectives of their own:
+  // NCCL's rings and trees. In part i the ranks of every group of as many as an order is long take
+  // each other's roles: role p is played by the group's rank orders[i][p]. None: one part, as is.
+  std::vector<std::vector<int>> orders;
 };
 
 // Remote procedure calls and parameter servers on this stack; zero costs nothing.
@@ -117,6 +142,7 @@ struct Stack {
   ReductionRule reduction;       // of buffers that live on GPUs
   ReductionRule host_reduction;  // of buffers in host memory
   std::vector<PathRule> paths;
+  std::vector<std::string> protocols = {""};  // by index; the first stands for none
   std::map<std::string, std::vector<SelectionRule>> selection;  // key: operation's name
   ServiceCosts service;
   Provenance provenance;
@@ -128,6 +154,10 @@ struct Stack {
   // Null when it has none. What the rule says of a call, its copies through the host and its
   // overhead, holds for every algorithm: a library told to use another one works in the same place.
   const SelectionRule* find_rule(const std::string& op, int ranks, std::int64_t bytes) const;
+  // The first that fits and has that algorithm: its protocol and its orders belong to the
+  // algorithm, whoever chose it. Null when there is none.
+  const SelectionRule* find_rule_with(const std::string& algorithm, const std::string& op,
+                                      int ranks, std::int64_t bytes) const;
 };
 
 // What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:

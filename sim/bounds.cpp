@@ -101,14 +101,23 @@ struct Cuts {
   int root_node = 0;
 };
 
-Cuts find_cuts(const Platform& platform, int rank_count, int root) {
+// The least that a byte of any message takes of a link.
+double least_wire_factor(const Stack& stack) {
+  double least = 1;
+  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
+  return least;
+}
+
+Cuts find_cuts(const Lanes& lanes, int rank_count, int root) {
+  const Platform& platform = lanes.platform();
+  const double wire_factor = least_wire_factor(lanes.stack());
   Cuts cuts;
   cuts.node_out.resize(static_cast<size_t>(platform.node_count));
   std::map<int, Width> by_device;
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
     const auto capacity = static_cast<Capacity>(2 * i);
-    const Width width{.bandwidth = platform.bandwidth(capacity).value,
+    const Width width{.bandwidth = platform.bandwidth(capacity).value / wire_factor,
                       .burst = static_cast<double>(platform.burst(capacity).value)};
     by_device[link.from] += width;
     by_device[link.to] += width;
@@ -156,11 +165,13 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
   for (int rank = 0; rank < call.rank_count; ++rank) {
     if (rank == call.root) continue;
     for (const std::int64_t size : rule_sizes(stack, call.bytes))
-      for (const auto& [from, to] : {std::pair(rank, call.root), std::pair(call.root, rank)}) {
-        const LaneCost cost = lanes.cost(lanes.lane(from, to, place, size), 1);
-        hold_s = std::min(hold_s, cost.hold_s);
-        alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
-      }
+      for (const auto& [from, to] : {std::pair(rank, call.root), std::pair(call.root, rank)})
+        for (size_t protocol = 0; protocol < stack.protocols.size(); ++protocol) {
+          const MessageKind kind(place, static_cast<int>(protocol));
+          const LaneCost cost = lanes.cost(lanes.lane(from, to, kind, size), 1);
+          hold_s = std::min(hold_s, cost.hold_s);
+          alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
+        }
   }
   const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
                         !stack.channels_of_collective && stack.eager_limit.value == 0 &&
@@ -190,7 +201,7 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   const Platform& platform = lanes.platform();
   raise_latency(bound, op, call, lanes, place);
   if (least_piece(call) <= lanes.stack().packet_limit.value) return bound;  // they load no link
-  const Cuts cuts = find_cuts(platform, ranks, call.root);
+  const Cuts cuts = find_cuts(lanes, ranks, call.root);
   Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
   for (int rank = 0; rank < ranks; ++rank) {
@@ -231,7 +242,7 @@ Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const La
   // Small messages load no link on some stacks, and sizes are not known here.
   if (bytes.empty() || lanes.stack().packet_limit.value > 0) return bound;
   const Platform& platform = lanes.platform();
-  const Cuts cuts = find_cuts(platform, platform.slot_count(), 0);
+  const Cuts cuts = find_cuts(lanes, platform.slot_count(), 0);
   const auto device = [&](int rank) { return platform.endpoints[static_cast<size_t>(rank)]; };
   const auto node = [&](int rank) {
     return platform.devices[static_cast<size_t>(device(rank))].node;

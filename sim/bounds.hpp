@@ -5,7 +5,8 @@
 //          narrowest cut; what must be moved in total crosses all ranks' (nodes') links together
 //   time   one message's alpha for any result that depends on another rank; ceil(log2 P) of them
 //          where the alpha holds the ports (one-port model)
-// Reductions inside the network are not considered.
+// Where a protocol of the stack lets switches add and copy, a byte of a message takes less than a
+// byte of a link (wire_factor < 1), and so do the floors.
 #pragma once
 
 #include <cstdint>

@@ -85,7 +85,6 @@ class CollectiveRun::Member final : public MessageListener {
   PlanSlot& slot(std::int64_t index) { return window_.at(index); }
   const PlanSlot& slot(std::int64_t index) const { return window_.at(index); }
   int world_rank() const { return run_.settings_.ranks[static_cast<size_t>(index_)]; }
-  BufferPlace place() const { return run_.settings_.place; }
   const ReductionRule& reduction() const { return work_.reduction(); }
   bool is_root() const { return index_ == run_.settings_.call.root; }
 
@@ -206,7 +205,7 @@ class CollectiveRun::Member final : public MessageListener {
             .source = sends ? world_rank() : peer,
             .destination = sends ? peer : world_rank(),
             .bytes = op.bytes,
-            .place = place(),
+            .kind = {run_.settings_.place, run_.settings_.protocol},
             .listener = this,
             .index = index,
             .label = run_.label_,

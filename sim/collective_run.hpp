@@ -23,11 +23,13 @@ class CollectiveRun {
     const Collective* collective = nullptr;
     CollectiveCall call;
     BufferPlace place = BufferPlace::kGpu;
+    int protocol = 0;           // of its messages
     bool through_host = false;  // copy the buffer to the host, run there, copy back
     double through_host_bandwidth = 0;
     double call_s = 0;  // of the caller's time before its plan begins
     std::string label;
     bool control = false;
+    std::vector<std::vector<int>> orders = {};  // for CollectiveParts: a run is one part
   };
 
   CollectiveRun(Settings settings, Machine& machine, Transport& transport, ProgressGate& gate,

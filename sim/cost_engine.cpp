@@ -348,12 +348,12 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
 }
 
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
-                         const Lanes& lanes, BufferPlace place) {
-  if (const auto step = uniform_step(lanes, call.rank_count, place))
+                         const Lanes& lanes, MessageKind kind) {
+  if (const auto step = uniform_step(lanes, call.rank_count, kind))
     return evaluate_cost(collective, call, *step);
   const auto rank_count = static_cast<size_t>(call.rank_count);
   return evaluate(collective, call,
-                  LaneTimes{lanes, place, std::vector<LaneTimes::Last>(rank_count)});
+                  LaneTimes{lanes, kind, std::vector<LaneTimes::Last>(rank_count)});
 }
 
 }  // namespace forescale

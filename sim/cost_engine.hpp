@@ -2,7 +2,7 @@
 //
 // Same cost contract as the simulator (models/stack.hpp), but each message has its lane to itself.
 // Streaming: a few hundred bytes a rank, whatever the number of operations. One send and one
-// receive at a time (stacks with more channels are the simulator's).
+// receive at a time (stacks with more channels, and rules with orders, are the simulator's).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,6 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
 
 // Lanes of a platform and stack; member i sits on slot i.
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
-                         const Lanes& lanes, BufferPlace place);
+                         const Lanes& lanes, MessageKind kind);
 
 }  // namespace forescale

@@ -10,9 +10,12 @@
 namespace forescale {
 namespace {
 
-std::uint64_t pair_key(int from_slot, int to_slot, BufferPlace place) {
+// Slots below 2^24, protocols below 2^7.
+std::uint64_t pair_key(int from_slot, int to_slot, MessageKind kind) {
   return (static_cast<std::uint64_t>(from_slot) << 32) |
-         (static_cast<std::uint64_t>(to_slot) << 1) | (place == BufferPlace::kGpu ? 1U : 0U);
+         (static_cast<std::uint64_t>(to_slot) << 8) |
+         (static_cast<std::uint64_t>(kind.protocol) << 1) |
+         (kind.place == BufferPlace::kGpu ? 1U : 0U);
 }
 
 }  // namespace
@@ -28,26 +31,26 @@ BufferPlace Lanes::place_of_call(const std::string& op, int ranks, std::int64_t 
   return rule != nullptr && rule->through_host ? BufferPlace::kHost : default_place();
 }
 
-const Lane& Lanes::lane(int from_slot, int to_slot, BufferPlace place, std::int64_t bytes) const {
+const Lane& Lanes::lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const {
   const int from = platform_.endpoints[static_cast<size_t>(from_slot)];
   const int to = platform_.endpoints[static_cast<size_t>(to_slot)];
-  auto [entry, fresh] = pairs_.try_emplace(pair_key(from_slot, to_slot, place));
-  if (fresh) entry->second = make_pair(from, to, place);
+  auto [entry, fresh] = pairs_.try_emplace(pair_key(from_slot, to_slot, kind));
+  if (fresh) entry->second = make_pair(from, to, kind);
   for (Pair::Choice& choice : entry->second.choices) {
     if (bytes > choice.up_to_bytes) continue;
     if (!choice.lane) choice.lane = make_lane(from, to, *choice.rule);
     return *choice.lane;
   }
   // Says which path is missing.
-  stack_.path(name_of(platform_.locality(from, to)), place, bytes);
+  stack_.path(name_of(platform_.locality(from, to)), kind.place, bytes);
   FORESCALE_CHECK(false, "a pair without a lane has a path");
 }
 
-Lanes::Pair Lanes::make_pair(int from, int to, BufferPlace place) const {
+Lanes::Pair Lanes::make_pair(int from, int to, MessageKind kind) const {
   const std::string locality = name_of(platform_.locality(from, to));
   Pair pair;
   for (const PathRule& rule : stack_.paths)
-    if (rule.buffers == place && (rule.where == "any" || rule.where == locality))
+    if (rule.is_for(locality, kind))
       pair.choices.push_back({.up_to_bytes = rule.up_to_bytes, .rule = &rule, .lane = nullptr});
   return pair;
 }
@@ -170,7 +173,7 @@ LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {
   LaneCost cost{.hold_s = rule.o_send.value,
                 .o_recv_s = rule.o_recv.value,
                 .deliver_s = 0,
-                .bandwidth_bytes_per_s = lane.bandwidth_bytes_per_s};
+                .bandwidth_bytes_per_s = lane.bandwidth_bytes_per_s / rule.wire_factor};
   (stack_.latency_holds_ports ? cost.hold_s : cost.deliver_s) += latency;
   if (lane.stages.empty() || bytes == 0) return cost;
   const std::int64_t segment = std::min(rule.segment.value, bytes);

@@ -4,6 +4,7 @@
 // simulator lets its bytes contend on its links.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,7 +45,7 @@ struct LaneCost {
   double hold_s = 0;                 // before the bytes, both ports held
   double o_recv_s = 0;               // after the bytes, receive port held
   double deliver_s = 0;              // after o_recv, nothing held
-  double bandwidth_bytes_per_s = 0;  // the narrowest resource, uncontended
+  double bandwidth_bytes_per_s = 0;  // of the message over the narrowest resource, uncontended
 };
 
 struct Lane {
@@ -73,8 +74,12 @@ class Lanes {
   // Where a collective works on them: in host memory if the stack's rule copies them there first.
   BufferPlace place_of_call(const std::string& op, int ranks, std::int64_t bytes) const;
 
-  const Lane& lane(int from_slot, int to_slot, BufferPlace place, std::int64_t bytes) const;
+  const Lane& lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const;
   LaneCost cost(const Lane& lane, std::int64_t bytes) const;
+  // What a message loads on every link that it crosses: whole bytes.
+  static double wire_bytes(const Lane& lane, std::int64_t bytes) {
+    return std::ceil(lane.rule->wire_factor * static_cast<double>(bytes));
+  }
   bool is_eager(std::int64_t bytes) const { return bytes <= stack_.eager_limit.value; }
   // Time of the copy that an eager message costs at either end.
   double eager_copy_s(std::int64_t bytes) const;
@@ -101,7 +106,7 @@ class Lanes {
   const Stack& stack() const { return stack_; }
 
  private:
-  // The lanes of one pair of slots and one buffer place, by the rules that can apply to them.
+  // The lanes of one pair of slots and one kind of messages, by the rules that can apply to them.
   struct Pair {
     struct Choice {
       std::int64_t up_to_bytes = 0;
@@ -110,7 +115,7 @@ class Lanes {
     };
     std::vector<Choice> choices;
   };
-  Pair make_pair(int from_device, int to_device, BufferPlace place) const;
+  Pair make_pair(int from_device, int to_device, MessageKind kind) const;
   std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
   int adapter_of(int device) const;  // InputError where there is none
   double narrowest(const std::vector<Resource>& resources) const;

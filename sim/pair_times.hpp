@@ -35,7 +35,7 @@ struct UniformTimes {
 
 struct LaneTimes {
   const Lanes& lanes;
-  BufferPlace place;
+  MessageKind kind;
   // What a rank sends is often like what it sent before.
   struct Last {
     std::int64_t bytes = -1;
@@ -47,7 +47,7 @@ struct LaneTimes {
   const PairTimes& pair(int from, int to, std::int64_t bytes) const {
     Last& last = last_of_sender[static_cast<size_t>(from)];
     if (last.to == to && last.bytes == bytes) return last.times;
-    const LaneCost cost = lanes.cost(lanes.lane(from, to, place, bytes), bytes);
+    const LaneCost cost = lanes.cost(lanes.lane(from, to, kind, bytes), bytes);
     last = {.bytes = bytes,
             .to = to,
             .times = {.hold_s = cost.hold_s,
@@ -56,9 +56,9 @@ struct LaneTimes {
                       .deliver_s = cost.deliver_s}};
     return last.times;
   }
-  double reduce_s(std::int64_t bytes) const { return lanes.reduce_s(bytes, place); }
+  double reduce_s(std::int64_t bytes) const { return lanes.reduce_s(bytes, kind.place); }
   bool overlaps() const {
-    const ReductionRule& rule = lanes.reduction(place);
+    const ReductionRule& rule = lanes.reduction(kind.place);
     return rule.overlaps_transfer || rule.place == ReductionPlace::kFree;
   }
   bool is_eager(std::int64_t bytes) const { return lanes.is_eager(bytes); }
@@ -66,6 +66,6 @@ struct LaneTimes {
 };
 
 // The step cost that is common to all pairs of the first `rank_count` slots, if there is one.
-std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, BufferPlace place);
+std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, MessageKind kind);
 
 }  // namespace forescale

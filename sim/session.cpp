@@ -127,6 +127,12 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
     settings.call.options = {
         .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
   }
+  if (const SelectionRule* rule =
+          stack_.find_rule_with(algorithm, name_of(step.op), rank_count, step.bytes);
+      rule != nullptr && !settings.through_host) {
+    settings.protocol = rule->protocol;
+    settings.orders = rule->orders;
+  }
   settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
   settings.call.rank_count = rank_count;
   settings.call.bytes = step.bytes;
@@ -171,10 +177,13 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
     fresh->first_rank = rank;
     fresh->members = static_cast<int>(communicator.ranks.size());
     fresh->least_value = step.value;
-    settings.channel = next_channel_++;
-    ProgressGate& gate = *this;
-    fresh->run = std::make_shared<CollectiveRun>(std::move(settings), machine_, transport_, gate,
-                                                 options_.timeline);
+    settings.channel = next_channel_;
+    fresh->parts = std::make_unique<CollectiveParts>(
+        settings, CollectiveParts::Setting{.machine = machine_,
+                                           .transport = transport_,
+                                           .gate = *this,
+                                           .timeline = options_.timeline});
+    next_channel_ += static_cast<std::uint64_t>(fresh->parts->count());
     entry = communicator.open.emplace(number, std::move(fresh)).first;
   }
   Operation& operation = *entry->second;
@@ -217,7 +226,7 @@ Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog
   request->begin_s = world_.now_s();
   if (!step.control) communicates(rank, +1);
   in_call(rank, [this, request] {  // posts what can be posted
-    request->operation->run->join(request->member, [this, request] {
+    request->operation->parts->join(request->member, [this, request] {
       const CollectiveStep& what = request->operation->step;
       if (!what.control) communicates(request->rank, -1);
       record(request->rank, Track::kCollective, what.label, request->begin_s, what.bytes);

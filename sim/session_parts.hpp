@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "sim/collective_parts.hpp"
 #include "sim/session.hpp"
 
 namespace forescale {
@@ -122,7 +123,7 @@ struct Session::Operation {
   std::vector<Waiter> waiters;  // ranks that wait for others to join
   CauseLog::Moment last_call = CauseLog::kStart;
   std::vector<double> calls_s;  // only with a log of causes
-  std::shared_ptr<CollectiveRun> run;
+  std::unique_ptr<CollectiveParts> parts;
   bool all_joined() const { return joined == members; }
 };
 
@@ -143,7 +144,7 @@ struct Session::CollectiveRequest : Done {
     std::string text =
         fmt::format("{} #{} \"{}\" on communicator {}", name_of(operation->step.op),
                     operation->number, operation->step.label, operation->step.communicator);
-    if (!operation->run->finished()) text += ": " + operation->run->describe(member);
+    if (!operation->parts->finished()) text += ": " + operation->parts->describe(member);
     return text;
   }
   int rank = 0;

@@ -150,7 +150,7 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
   }
   Message* message = free_.back();
   free_.pop_back();
-  const Lane& lane = machine_.lanes().lane(post.source, post.destination, post.place, post.bytes);
+  const Lane& lane = machine_.lanes().lane(post.source, post.destination, post.kind, post.bytes);
   message->send = post;
   message->cost = machine_.lanes().cost(lane, post.bytes);
   message->lane = &lane;
@@ -176,7 +176,7 @@ void Transport::post_send(const MessagePost& post) {
     // The sender goes on after its own copy, whether or not anybody receives.
     message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
     message->path = &machine_.path(*message->lane, 0);
-    message->path->account(static_cast<double>(post.bytes));
+    message->path->account(Lanes::wire_bytes(*message->lane, post.bytes));
     prepare(message, message->eager_copy_s, [this, message] {
       message->send.listener->on_sent(message->send.index);
       if (is_packet(message->send, machine_.lanes().stack()))
@@ -284,7 +284,7 @@ bool Transport::start_one_of(const std::vector<Message*>& waiting) {
 void Transport::start(Message* message) {
   take_ports(*message);
   message->path = &machine_.path(*message->lane, message->channel);
-  message->path->account(static_cast<double>(message->send.bytes));
+  message->path->account(Lanes::wire_bytes(*message->lane, message->send.bytes));
   message->begin_s = world_.now_s();
   if (explicit_staging_ && !message->lane->stages.empty() && message->send.bytes > 0) {
     start_explicitly(message);
@@ -314,7 +314,7 @@ void Transport::prepare(Message* message, double more_s, std::function<void()> t
 }
 
 void Transport::start_flow(Message* message) {
-  const auto bytes = static_cast<double>(message->send.bytes);
+  const double bytes = Lanes::wire_bytes(*message->lane, message->send.bytes);
   const double spared = machine_.enter(*message->path, bytes);
   world_.start_flow(message->path->links, bytes - spared, message);
 }

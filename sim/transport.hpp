@@ -45,7 +45,7 @@ struct MessagePost {
   int source = 0;
   int destination = 0;
   std::int64_t bytes = 0;
-  BufferPlace place = BufferPlace::kGpu;
+  MessageKind kind = BufferPlace::kGpu;
   MessageListener* listener = nullptr;
   std::int64_t index = 0;
   int label = 0;         // of the timeline

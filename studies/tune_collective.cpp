@@ -98,10 +98,14 @@ std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<P
     const CollectiveCall call =
         CollectiveQuestion{.plan = plan, .ranks = question.ranks, .bytes = question.bytes}.call();
     double bound_s = collective_bound(question.op, call, lanes, place).time_s;
-    if (!through_host) bound_s = std::max(bound_s, messages_s(plan, call, lanes));
-    if (!through_host && is_priced(machine))
+    const SelectionRule* of_plan = machine.stack.find_rule_with(plan.collective->algorithm, op,
+                                                                question.ranks, question.bytes);
+    const bool is_whole = !through_host && (of_plan == nullptr || of_plan->orders.empty());
+    const MessageKind kind(place, of_plan == nullptr ? 0 : of_plan->protocol);
+    if (is_whole) bound_s = std::max(bound_s, messages_s(plan, call, lanes));
+    if (is_whole && is_priced(machine))
       bound_s =
-          std::max(bound_s, call_s + evaluate_cost(*plan.collective, call, lanes, place).time_s);
+          std::max(bound_s, call_s + evaluate_cost(*plan.collective, call, lanes, kind).time_s);
     candidates.push_back({.plan = &plan, .bound_s = bound_s});
   }
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -8,61 +8,18 @@
 #include <array>
 #include <tuple>
 
+#include "algorithms/binary_trees.hpp"
 #include "algorithms/collective.hpp"
 #include "algorithms/plan_pieces.hpp"
 
 namespace forescale {
 namespace {
 
-// In-order binary tree over 0..rank_count-1. Rank 0 is the root and has one child; another rank
-// stands as high as its lowest set bit, its children half that bit away on both sides.
-struct TreeNode {
-  int parent = -1;
-  std::array<int, 2> children = {-1, -1};
-};
-
-TreeNode in_order_node(int rank_count, int rank) {
-  TreeNode node;
-  if (rank == 0) {
-    node.children[1] = rank_count > 1 ? highest_child(rank_count) : -1;
-    return node;
-  }
-  const int bit = lowest_bit(rank);
-  const int parent = (rank ^ bit) | (bit << 1);
-  node.parent = parent < rank_count ? parent : rank ^ bit;
-  if (bit == 1) return node;
-  node.children[0] = rank - bit / 2;
-  for (int step = bit / 2; step > 0 && node.children[1] < 0; step /= 2)
-    if (rank + step < rank_count) node.children[1] = rank + step;
-  return node;
-}
-
-// A rank's name in the in-order tree (shift -1), or the rank of that name (shift 1).
-int renamed(int rank_count, int tree, int rank, int shift) {
-  if (tree == 0 || rank < 0) return rank;
-  if (rank_count % 2 == 0) return rank_count - 1 - rank;
-  const int shifted = rank + shift;
-  return shifted < 0 ? rank_count - 1 : shifted == rank_count ? 0 : shifted;
-}
-
-TreeNode tree_node(int rank_count, int tree, int rank) {
-  TreeNode node = in_order_node(rank_count, renamed(rank_count, tree, rank, -1));
-  node.parent = renamed(rank_count, tree, node.parent, 1);
-  for (int& child : node.children) child = renamed(rank_count, tree, child, 1);
-  return node;
-}
-
-int depth_of(int rank_count, int tree, int rank) {
-  int depth = 0;
-  while ((rank = tree_node(rank_count, tree, rank).parent) >= 0) ++depth;
-  return depth;
-}
-
 // The other child of a rank's parent; -1: none.
 int sibling(int rank_count, int tree, int rank) {
-  const int parent = tree_node(rank_count, tree, rank).parent;
+  const int parent = binary_tree_node(rank_count, tree, rank).parent;
   if (parent < 0) return -1;
-  const std::array<int, 2> children = tree_node(rank_count, tree, parent).children;
+  const std::array<int, 2> children = binary_tree_node(rank_count, tree, parent).children;
   return children[0] == rank ? children[1] : children[0];
 }
 
@@ -121,8 +78,8 @@ struct Lanes {
 };
 
 void add_tree(Lanes& lanes, int rank_count, int tree, int rank) {
-  const TreeNode node = tree_node(rank_count, tree, rank);
-  const int depth = depth_of(rank_count, tree, rank);
+  const TreeNode node = binary_tree_node(rank_count, tree, rank);
+  const int depth = binary_tree_depth(rank_count, tree, rank);
   const int height = 2 * ceil_log2(rank_count);  // at least the depth of any rank
   if (node.parent >= 0) {
     const int side = colour(rank_count, tree, rank);

@@ -64,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(RankCounts, ClosedForm,
 
 // Equal blocks: the known formulas must be there, whatever the number of ranks.
 TEST(ClosedFormIsKnown, ForEqualBlocks) {
-  const std::map<std::string, bool> partly = {{"all-reduce/double-binary-tree", true},
+  const std::map<std::string, bool> partly = {{"all-reduce/chain-tree", true},
+                                              {"all-reduce/star-tree", true},
+                                              {"all-reduce/double-binary-tree", true},
                                               {"all-reduce/recursive-doubling", true},
                                               {"allgather/bruck", true}};
   const Variants variants = {.chunk_bytes = {0, 4 * 7}, .chain_sizes = {4}, .levels = {""}};

@@ -90,6 +90,46 @@ TEST(Messages, DoubleTreeSendsEachHalfUpAndDownEveryEdge) {
   EXPECT_EQ(traffic.bytes, 2 * (kRanks - 1) * kBytes);
 }
 
+// Twelve ranks in three groups of four: eleven edges in each of two trees.
+TEST(Messages, GroupedTreesSendEachChunkUpAndDownEveryEdge) {
+  CollectiveCall call = kCall;
+  call.options.chain_size = 4;
+  call.options.chunk_bytes = kBytes / 2 / 5;
+  for (const char* algorithm : {"chain-tree", "star-tree"}) {
+    const Traffic traffic = sent_by_all(CollectiveOp::kAllReduce, algorithm, call);
+    EXPECT_EQ(traffic.messages, 2 * 2 * 5 * (kRanks - 1)) << algorithm;
+    EXPECT_EQ(traffic.bytes, 2 * (kRanks - 1) * kBytes) << algorithm;
+  }
+}
+
+// One group is one tree: a chain's middle sends the vector up and down, a star's leaf up only.
+TEST(Messages, GroupedTreesOfOneGroupAreAChainAndAStar) {
+  CollectiveCall call = kCall;
+  call.options.chain_size = kRanks;
+  const auto bytes = [&](const char* algorithm, int rank) {
+    return sent_by(find_collective(CollectiveOp::kAllReduce, algorithm, "test"), call, rank).bytes;
+  };
+  EXPECT_EQ(bytes("chain-tree", 0), kBytes);
+  EXPECT_EQ(bytes("chain-tree", 5), 2 * kBytes);
+  EXPECT_EQ(bytes("chain-tree", kRanks - 1), kBytes);
+  EXPECT_EQ(bytes("star-tree", 0), (kRanks - 1) * kBytes);
+  EXPECT_EQ(bytes("star-tree", 5), kBytes);
+}
+
+// With two groups the first ranks exchange half of the vector each way in either tree: once the
+// vector over the network, where a ring of all ranks sends nearly twice.
+TEST(Messages, GroupedTreesOfTwoGroupsSendTheVectorOnceBetweenThem) {
+  CollectiveCall call = kCall;
+  call.options.chain_size = kRanks / 2;
+  const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
+  std::int64_t across = 0;
+  for (int rank = 0; rank < kRanks / 2; ++rank)
+    for (OpStream plan = tree.plan(call, rank); plan.next();)
+      if (plan.op().kind == OpKind::kSend && plan.op().peer >= kRanks / 2)
+        across += plan.op().bytes;
+  EXPECT_EQ(across, kBytes);
+}
+
 TEST(Messages, BlocksTravelOnceInFlatAndPairwise) {
   const std::int64_t others = kBytes / kRanks * (kRanks - 1);
   EXPECT_EQ(sent_by_all(CollectiveOp::kGather, "flat", kCall).bytes, others);

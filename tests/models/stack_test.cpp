@@ -82,6 +82,63 @@ class StackFiles : public ::testing::Test {
   std::string folder_;
 };
 
+// The good stack with a protocol of its own for small calls, which run in two parts.
+json with_protocol(json stack) {
+  stack["paths"].insert(stack["paths"].begin(), json{{"where", "any"},
+                                                     {"protocol", "low-latency"},
+                                                     {"buffers", "gpu"},
+                                                     {"mechanism", "direct"},
+                                                     {"latency_s", "1us"},
+                                                     {"wire_factor", 2}});
+  stack["selection"]["all-reduce"] =
+      json::parse(R"([{"up_to_bytes": 1024, "algorithm": "ring", "protocol": "low-latency",
+                       "orders": [[0, 1, 2], [2, 0, 1]]},
+                      {"up_to_bytes": 4096, "algorithm": "chain-tree"},
+                      {"algorithm": "ring"}])");
+  return stack;
+}
+
+TEST_F(StackFiles, ProtocolsAndOrdersAreRead) {
+  const Stack stack = load_stack(write("mine.json", with_protocol(good())));
+  ASSERT_EQ(stack.protocols, (std::vector<std::string>{"", "low-latency"}));
+  EXPECT_EQ(stack.paths[0].protocol, 1);
+  EXPECT_EQ(stack.paths[0].wire_factor, 2);
+  EXPECT_EQ(stack.paths[1].protocol, 0);
+  EXPECT_EQ(stack.paths[1].wire_factor, 1);
+  EXPECT_TRUE(stack.paths[0].is_for("peer", {BufferPlace::kGpu, 1}));
+  EXPECT_FALSE(stack.paths[0].is_for("peer", BufferPlace::kGpu)) << "of calls without it";
+  EXPECT_TRUE(stack.paths[1].is_for("peer", {BufferPlace::kGpu, 1})) << "of none is for all";
+  const SelectionRule& rule = stack.select("all-reduce", 8, 8);
+  EXPECT_EQ(rule.protocol, 1);
+  EXPECT_EQ(rule.orders, (std::vector<std::vector<int>>{{0, 1, 2}, {2, 0, 1}}));
+  // A ring that somebody names has the protocol of the ring's own rule.
+  EXPECT_EQ(stack.select("all-reduce", 8, 2048).algorithm, "chain-tree");
+  EXPECT_EQ(stack.find_rule_with("ring", "all-reduce", 8, 1024)->protocol, 1);
+  EXPECT_EQ(stack.find_rule_with("ring", "all-reduce", 8, 2048)->protocol, 0);
+  EXPECT_EQ(stack.find_rule_with("recursive-doubling", "all-reduce", 8, 8), nullptr);
+}
+
+TEST_F(StackFiles, WrongProtocolsAndOrdersAreRefused) {
+  const auto refusal_of_rule = [&](const char* place, const json& value) {
+    json content = with_protocol(good());
+    content[json::json_pointer(place)] = value;
+    return refusal_of(content);
+  };
+  EXPECT_THAT(refusal_of_rule("/selection/all-reduce/0/protocol", "low-latncy"),
+              HasSubstr("/selection/all-reduce/0/protocol = \"low-latncy\": is of no path"));
+  EXPECT_THAT(refusal_of_rule("/paths/0/protocol", ""), HasSubstr("must not be empty"));
+  EXPECT_THAT(refusal_of_rule("/paths/0/wire_factor", 0), HasSubstr("must be >= 0.01"));
+  EXPECT_THAT(refusal_of_rule("/paths/3/wire_factor", 2),
+              HasSubstr("must not be given for a staged path"));
+  const char* orders = "/selection/all-reduce/0/orders";
+  EXPECT_THAT(refusal_of_rule(orders, json::array()), HasSubstr("must have 1 to"));
+  EXPECT_THAT(refusal_of_rule(orders, {{0, 1}, {0, 1, 2}}), HasSubstr("orders/1: must be as long"));
+  EXPECT_THAT(refusal_of_rule(orders, {{0, 0}}), HasSubstr("must not be there twice"));
+  EXPECT_THAT(refusal_of_rule(orders, {{0, 2}}), HasSubstr("must be <= 1"));
+  EXPECT_THAT(refusal_of_rule("/selection/all-reduce/0/through_host", true),
+              HasSubstr("must not be given with through_host"));
+}
+
 TEST(StackCatalogue, EveryFileLoadsInEveryScenario) {
   EXPECT_GE(catalogue("models/stacks").size(), 5u);
   for (const std::string& name : catalogue("models/stacks"))

@@ -1,4 +1,5 @@
 // The preset clusters: all load and obey the schema (the loader checks it); KESCH link by link.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,14 +30,15 @@ TEST(Presets, AllLoadInEveryScenario) {
 }
 
 TEST(Presets, AllPairsSound) {
-  for (const char* name : {"kesch", "cluster-b", "taurus-smp4", "susitna"})
+  for (const char* name : {"kesch", "cluster-b", "taurus-smp4", "susitna", "dgx-a100", "aws-p3dn",
+                           "alps-gh200", "gb200-nvl72"})
     expect_all_pairs_sound(load_platform(name));
 }
 
 class Kesch : public ::testing::Test {
  protected:
   int slot(int node, int gpu) const {
-    return kesch.endpoints[static_cast<size_t>(16 * node + gpu)];
+    return kesch.endpoints[16 * static_cast<size_t>(node) + static_cast<size_t>(gpu)];
   }
   std::vector<std::string> names(int from, int to) const {
     return link_names(kesch, kesch.route(from, to));
@@ -143,6 +145,64 @@ TEST(Presets, PizDaintIsADragonflyInRandomOrder) {
               3U + 2 + 1 + 2 + 3);
   }
   EXPECT_LT(in_one_group, 127 / 4);
+}
+
+// The names of the links between two GPUs, by slot.
+std::vector<std::string> links_between(const Platform& platform, int from, int to) {
+  const auto device = [&](int slot) { return platform.endpoints[static_cast<size_t>(slot)]; };
+  return link_names(platform, platform.route(device(from), device(to)));
+}
+
+TEST(Presets, NvswitchJoinsAllGpusOfANode) {
+  for (const char* name : {"dgx-a100", "dgx-h100", "dgx-h200", "aws-p4de", "aws-p5"}) {
+    const Platform platform = load_platform(name);
+    for (int to = 1; to < 8; ++to) {
+      EXPECT_THAT(links_between(platform, 0, to),
+                  ElementsAre("node0/gpu0 -> node0/nvswitch",
+                              fmt::format("node0/nvswitch -> node0/gpu{}", to)))
+          << name;
+      EXPECT_EQ(
+          platform.locality(platform.endpoints[0], platform.endpoints[static_cast<size_t>(to)]),
+          Locality::kPeer);
+    }
+  }
+}
+
+TEST(Presets, EveryGpuLeavesThroughTheAdapterOfItsRail) {
+  const auto adapters = [](const char* name) {
+    const Platform platform = load_platform(name);
+    std::vector<std::string> names;
+    for (int gpu = 0; gpu < 8; ++gpu)
+      names.push_back(platform
+                          .devices[static_cast<size_t>(
+                              platform.nic_of(platform.endpoints[static_cast<size_t>(gpu)]))]
+                          .name.substr(6));
+    return names;
+  };
+  const std::vector<std::string> own{"nic0", "nic1", "nic2", "nic3",
+                                     "nic4", "nic5", "nic6", "nic7"};
+  EXPECT_EQ(adapters("dgx-a100"), own);
+  EXPECT_EQ(adapters("dgx-h100"), own);
+  const std::vector<std::string> pairs{"nic0", "nic0", "nic1", "nic1",
+                                       "nic2", "nic2", "nic3", "nic3"};
+  EXPECT_EQ(adapters("dgx-1-v100"), pairs);
+  EXPECT_EQ(adapters("aws-p4de"), pairs);
+}
+
+// White paper WP-08437-002: six NVLinks a GPU, one or two to each of four neighbours.
+TEST(Presets, TheCubeMeshOfDgx1HasSixNvlinksAGpu) {
+  const Platform platform = load_platform("dgx-1-v100");
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    int nvlinks = 0;
+    for (const Link& link : platform.links) {
+      const int device = platform.endpoints[static_cast<size_t>(gpu)];
+      if (link.from != device && link.to != device) continue;
+      const std::string& name = platform.link_classes[static_cast<size_t>(link.link_class)].name;
+      nvlinks += name == "nvlink2" ? 1 : name == "nvlink2-double" ? 2 : 0;
+    }
+    EXPECT_EQ(nvlinks, 6) << gpu;
+  }
+  EXPECT_THAT(links_between(platform, 0, 4), ElementsAre("node0/gpu0 -> node0/gpu4"));
 }
 
 TEST(Presets, MinskyHasNvlinkToTheCpuAndInPairs) {

@@ -74,7 +74,10 @@ TEST(KernelScaling, OneSideOfTheRooflineAKernel) {
 }
 
 TEST(KernelScaling, FindsTheModelOfTheDriversName) {
-  EXPECT_EQ(gpu_model_of("Tesla V100-SXM2-16GB"), "v100");
+  EXPECT_EQ(gpu_model_of("Tesla V100-SXM2-16GB"), "v100-sxm2");
+  EXPECT_EQ(gpu_model_of("Tesla V100-PCIE-16GB"), "v100");
+  EXPECT_EQ(gpu_model_of("NVIDIA A100-SXM4-40GB"), "a100-40gb");
+  EXPECT_EQ(gpu_model_of("NVIDIA A100-SXM4-80GB"), "a100");
   EXPECT_EQ(gpu_model_of("Tesla P100-PCIE-16GB"), "p100");
   EXPECT_EQ(gpu_model_of("NVIDIA GeForce RTX 2080 Ti"), "");
   EXPECT_EQ(gpu_model_of(""), "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "models/data_files.hpp"
 #include "models/error.hpp"
@@ -22,6 +23,21 @@ std::string lower(std::string_view text) {
   std::transform(small.begin(), small.end(), small.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return small;
+}
+
+// Letters and digits in a row.
+std::set<std::string> words_of(const std::string& text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : lower(text) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::move(word));
+      word.clear();
+    }
+  }
+  return words;
 }
 
 // Libraries multiply in FP32 where a GPU has no TF32.
@@ -84,17 +100,18 @@ double KernelScaling::scaled_s(const std::string& kernel, double duration_s) con
 }
 
 std::string gpu_model_of(const std::string& driver_name) {
-  std::string word;
-  const std::vector<std::string> known = catalogue("models/hardware/gpus");
-  for (const char c : lower(driver_name) + " ") {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      word += c;
+  const std::set<std::string> given = words_of(driver_name);
+  std::string best;
+  std::size_t most = 0;
+  for (const std::string& known : catalogue("models/hardware/gpus")) {
+    const std::set<std::string> words = words_of(known);
+    if (words.size() <= most ||
+        !std::includes(given.begin(), given.end(), words.begin(), words.end()))
       continue;
-    }
-    if (std::find(known.begin(), known.end(), word) != known.end()) return word;
-    word.clear();
+    best = known;
+    most = words.size();
   }
-  return "";
+  return best;
 }
 
 }  // namespace forescale

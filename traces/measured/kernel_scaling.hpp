@@ -47,8 +47,8 @@ class KernelScaling {
   Scenario scenario_;
 };
 
-// The model among models/hardware/gpus whose name is a word of what the driver calls the GPU:
-// "Tesla V100-SXM2-16GB" -> "v100". Empty when none is.
+// The model among models/hardware/gpus all words of whose name are in what the driver calls the
+// GPU, that of most words: "Tesla V100-SXM2-16GB" -> "v100-sxm2". Empty when there is none.
 std::string gpu_model_of(const std::string& driver_name);
 
 }  // namespace forescale

@@ -1,0 +1,183 @@
+// Protocols, wire factors and calls in parts: both engines obey the cost contract of
+// models/stack.hpp, parts use the links that their orders lead over.
+#include <gtest/gtest.h>
+
+#include "models/stack.hpp"
+#include "sim/collective_parts.hpp"
+#include "sim/cost_engine.hpp"
+#include "tests/sim/simulations.hpp"
+
+namespace forescale::testing {
+namespace {
+
+constexpr std::int64_t kBytes = 1 << 20;
+constexpr double kBandwidth = 1e9;
+constexpr double kLatency_s = 5e-6;
+
+Platform star(int hosts) {
+  return load_platform(fmt::format("star:hosts={},bandwidth=1GB/s,latency=0us", hosts));
+}
+
+// Every message takes kLatency_s; those of the protocol "thin" 1 us and three times the bytes.
+Stack two_protocols() {
+  Stack stack = load_stack("ideal");
+  stack.protocols = {"", "thin"};
+  PathRule thin = stack.paths.front();
+  stack.paths.front().latency = {kLatency_s};
+  thin.latency = {1e-6};
+  thin.protocol = 1;
+  thin.wire_factor = 3;
+  stack.paths.insert(stack.paths.begin(), thin);
+  return stack;
+}
+
+using Orders = std::vector<std::vector<int>>;
+
+SelectionRule rule_of(const std::string& algorithm, int protocol, Orders orders = {}) {
+  SelectionRule rule;
+  rule.algorithm = algorithm;
+  rule.protocol = protocol;
+  rule.orders = std::move(orders);
+  return rule;
+}
+
+CollectiveCall call_of(int ranks, std::int64_t bytes = kBytes) {
+  return {.rank_count = ranks, .bytes = bytes};
+}
+
+double simulated_s(const Platform& platform, const Stack& stack, const std::string& algorithm,
+                   int ranks, std::int64_t bytes = kBytes) {
+  const Collective& collective = find_collective(CollectiveOp::kAllReduce, algorithm, "test");
+  return in_child([&] { return collective_s(platform, stack, collective, call_of(ranks, bytes)); });
+}
+
+// A ring of 4 ranks: 6 steps of a quarter each.
+TEST(Protocols, BelongToTheirAlgorithmInBothEngines) {
+  const Platform platform = star(4);
+  Stack stack = two_protocols();
+  stack.selection["all-reduce"] = {rule_of("ring", 1)};
+  const double thin_s = 6 * (1e-6 + 3 * kBytes / 4.0 / kBandwidth);
+  const double plain_s = 6 * (kLatency_s + kBytes / 4.0 / kBandwidth);
+  EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), thin_s, 1e-9 * thin_s);
+  const Collective& ring = find_collective(CollectiveOp::kAllReduce, "ring", "test");
+  const Lanes lanes(platform, stack);
+  const auto priced_s = [&](int protocol) {
+    return evaluate_cost(ring, call_of(4), lanes, MessageKind(BufferPlace::kHost, protocol)).time_s;
+  };
+  EXPECT_NEAR(priced_s(1), thin_s, 1e-9 * thin_s);
+  EXPECT_NEAR(priced_s(0), plain_s, 1e-9 * plain_s);
+  // Recursive doubling has no rule: two rounds of the whole vector by the path of none.
+  const double doubling_s = 2 * (kLatency_s + kBytes / kBandwidth);
+  EXPECT_NEAR(simulated_s(platform, stack, "recursive-doubling", 4), doubling_s, 1e-9 * doubling_s);
+}
+
+TEST(Protocols, PartsShareALinkByTheirWireBytes) {
+  const Platform platform = star(4);
+  Stack stack = two_protocols();
+  stack.selection["all-reduce"] = {rule_of("ring", 1, {{0, 1, 2, 3}})};
+  const double one_s = simulated_s(platform, stack, "ring", 4);
+  stack.channels_of_collective = true;
+  stack.selection["all-reduce"].front().orders = {{0, 1, 2, 3}, {0, 1, 2, 3}};
+  const double two_s = simulated_s(platform, stack, "ring", 4);
+  EXPECT_NEAR(two_s, one_s, 1e-9 * one_s) << "two halves side by side over the same links";
+}
+
+TEST(Protocols, SwitchesThatAddLowerThePhysicalFloor) {
+  const Platform platform = star(4);
+  Stack stack = two_protocols();
+  const Lanes lanes(platform, stack);
+  const double floor_s =
+      collective_bound(CollectiveOp::kAllReduce, call_of(4), lanes, BufferPlace::kHost).time_s;
+  EXPECT_NEAR(floor_s, 2 * 3 * kBytes / 4.0 / kBandwidth, 1e-12);
+  stack.paths.front().wire_factor = 0.5;
+  const Lanes adding(platform, stack);
+  const double lower_s =
+      collective_bound(CollectiveOp::kAllReduce, call_of(4), adding, BufferPlace::kHost).time_s;
+  EXPECT_NEAR(lower_s, floor_s / 2, 1e-12);
+  stack.selection["all-reduce"] = {rule_of("ring", 1)};
+  EXPECT_GT(simulated_s(platform, stack, "ring", 4), lower_s);
+}
+
+TEST(Parts, RolesFollowTheOrderInEveryGroup) {
+  EXPECT_EQ(members_by_role({1, 2, 0}, 6), (std::vector<int>{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(members_by_role({1, 2, 0}, 5), (std::vector<int>{1, 2, 0, 4, 3})) << "a shorter group";
+}
+
+// Two nodes of two GPUs, an adapter of 1 GB/s beside each GPU, NVLink that never limits.
+Platform rails() {
+  const char* text = R"({
+    "format": "forescale-platform-1", "name": "rails",
+    "link_classes": {
+      "slow": {"bandwidth_bytes_per_s": 1e9, "latency_s": 0},
+      "fast": {"bandwidth_bytes_per_s": 1e15, "latency_s": 0}},
+    "node": {
+      "count": 2, "layout": "explicit", "gpu": "h100", "cpu": "grace",
+      "devices": [
+        {"name": "cpu0", "kind": "cpu", "socket": 0},
+        {"name": "switch0", "kind": "pcie-switch", "socket": 0},
+        {"name": "switch1", "kind": "pcie-switch", "socket": 0},
+        {"name": "gpu0", "kind": "gpu", "socket": 0}, {"name": "gpu1", "kind": "gpu", "socket": 0},
+        {"name": "nic0", "kind": "nic", "socket": 0}, {"name": "nic1", "kind": "nic", "socket": 0}],
+      "links": [
+        {"from": "cpu0", "to": "switch0", "class": "fast"},
+        {"from": "cpu0", "to": "switch1", "class": "fast"},
+        {"from": "switch0", "to": "gpu0", "class": "fast"},
+        {"from": "switch1", "to": "gpu1", "class": "fast"},
+        {"from": "switch0", "to": "nic0", "class": "fast"},
+        {"from": "switch1", "to": "nic1", "class": "fast"},
+        {"from": "gpu0", "to": "gpu1", "class": "fast"}]},
+    "fabric": {"layout": "star", "link": "slow"}})";
+  return read_platform(text, "rails.json");
+}
+
+Stack of_collectives() {
+  Stack stack = load_stack("ideal");
+  stack.channels = 4;
+  stack.channels_of_collective = true;
+  PathRule gpu = stack.paths.front();
+  gpu.buffers = BufferPlace::kGpu;
+  stack.paths.push_back(gpu);
+  return stack;
+}
+
+// A ring of 4 ranks as it is leaves a node through one adapter: 2 (3/4) b at 1 GB/s. Two parts
+// whose orders end at different GPUs use both.
+TEST(Parts, UseAnAdapterEach) {
+  const Platform platform = rails();
+  Stack stack = of_collectives();
+  const double one_s = 2 * 0.75 * kBytes / 1e9;
+  EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), one_s, 1e-6 * one_s);
+  stack.selection["all-reduce"] = {rule_of("ring", 0, {{0, 1}, {1, 0}})};
+  EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), one_s / 2, 1e-6 * one_s);
+}
+
+// Between two nodes a tree moves the vector once, not 2 (P-1)/P of it: with many chunks the time
+// comes down to b over both adapters, which is more "bus bandwidth" than they have.
+TEST(Parts, TreesOfTwoNodesBeatTheRingsShareOfTheAdapters) {
+  const Platform platform = rails();
+  Stack stack = of_collectives();
+  stack.selection["all-reduce"] = {rule_of("chain-tree", 0, {{0, 1}, {1, 0}})};
+  const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
+  CollectiveCall call = call_of(4, 64 * kBytes);
+  call.options = {.chunk_bytes = kBytes / 8, .chain_size = 2, .levels = ""};
+  const double tree_s = in_child([&] { return collective_s(platform, stack, tree, call); });
+  const double both_s = 64 * kBytes / 2e9;
+  EXPECT_GE(tree_s, both_s);
+  EXPECT_LT(tree_s, 1.1 * both_s);
+}
+
+// Rooted ones keep their root: of rank 3's vector both parts, one over each adapter.
+TEST(Parts, KeepTheRoot) {
+  const Platform platform = rails();
+  Stack stack = of_collectives();
+  stack.selection["broadcast"] = {rule_of("flat", 0, {{0, 1}, {1, 0}})};
+  const Collective& flat = find_collective(CollectiveOp::kBroadcast, "flat", "test");
+  const CollectiveCall call{.rank_count = 4, .bytes = kBytes, .root = 3};
+  // Rank 3 sends the vector to ranks 0 and 1 through its own adapter, whatever the part.
+  const double out_s = 2 * kBytes / 1e9;
+  EXPECT_NEAR(in_child([&] { return collective_s(platform, stack, flat, call); }), out_s,
+              1e-6 * out_s);
+}
+
+}  // namespace
+}  // namespace forescale::testing

@@ -1,0 +1,86 @@
+// The nccl-tests tables (studies/claims/open-nccl.json): what docs/nccl.md promises of the error,
+// on a part of the rows that takes seconds.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/median.hpp"
+#include "studies/validate.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kGiB = 1 << 30;
+
+struct Sizes {
+  std::int64_t from = 8;
+  std::int64_t to = 0;
+  int factor = 4;
+};
+
+// Errors in percent without their signs, of rows of all roles.
+std::vector<double> errors(const std::vector<std::string>& tables, const Sizes& sizes) {
+  ValidationChoice choice;
+  for (const std::string& table : tables)
+    for (std::int64_t bytes = sizes.from; bytes <= sizes.to; bytes *= sizes.factor)
+      choice.ids.push_back(fmt::format("{}-{}", table, bytes));
+  std::vector<double> found;
+  for (const ValidationRow& row : validate(load_all_claims(), choice).rows) {
+    EXPECT_TRUE(row.error_percent.has_value()) << row.claim.id << " " << row.failure;
+    found.push_back(std::abs(row.error_percent.value_or(1e9)));
+  }
+  EXPECT_EQ(found.size(), choice.ids.size());
+  return found;
+}
+
+double largest(const std::vector<double>& errors) {
+  return *std::max_element(errors.begin(), errors.end());
+}
+
+TEST(NcclTables, LargeMessagesInsideANodeAreWithinTenPercent) {
+  EXPECT_LT(largest(errors({"nccl-p5-8"}, {.from = 256 * kMiB, .to = 16 * kGiB})), 10);
+  EXPECT_LT(largest(errors({"nccl-smc-8"}, {.from = 176160768, .to = 704643072})), 10);
+  EXPECT_LT(largest(errors({"nccl-google-8"}, {.from = 1731821448, .to = 1731821448})), 10);
+  EXPECT_LT(largest(errors({"nccl-a100-4"}, {.from = 512 * kMiB, .to = kGiB, .factor = 2})), 10);
+}
+
+TEST(NcclTables, TheShapeFrom8BytesTo1GiBIsWithin25PercentMedian) {
+  EXPECT_LT(median(errors({"nccl-p5-8"}, {.from = 8, .to = kGiB})), 25);
+}
+
+// Nothing of these tables was fitted but the latency of p4de's and a3-mega's adapters.
+TEST(NcclTables, SeveralNodesAreWithin20PercentMedianFrom1MiB) {
+  EXPECT_LT(median(errors({"nccl-dell-16", "nccl-p4de-16", "nccl-a3mega-16", "nccl-gj-16"},
+                          {.from = kMiB, .to = kGiB})),
+            20);
+  EXPECT_LT(largest(errors({"nccl-oci-16"}, {.from = kGiB, .to = 4 * kGiB})), 10);
+}
+
+// More than the adapters carry: 4 x 12.5, 8 x 25 and 8 x 50 GB/s. A tree of two nodes moves the
+// vector once between them, which nccl-tests counts as 2 (n-1)/n of it.
+TEST(NcclTables, TreesOfTwoNodesExceedTheAdaptersAndTheModelSaysSo) {
+  const auto bus_bandwidth = [](const ValidationRow& row, double predicted_s) {
+    constexpr double kRanks = 16;
+    const std::string& id = row.claim.id;
+    const double bytes = std::stod(id.substr(id.rfind('-') + 1));
+    return 2 * (kRanks - 1) / kRanks * bytes / predicted_s;
+  };
+  ValidationChoice choice;
+  for (const char* table : {"nccl-p4de-16", "nccl-a3mega-16", "nccl-dell-16"})
+    choice.ids.push_back(fmt::format("{}-{}", table, 2 * kGiB));
+  const Validation validation = validate(load_all_claims(), choice);
+  const std::map<std::string, double> adapters = {
+      {"aws-p4de", 50e9}, {"gcp-a3-mega", 200e9}, {"dgx-h100", 400e9}};
+  ASSERT_EQ(validation.rows.size(), adapters.size());
+  for (const ValidationRow& row : validation.rows) {
+    const double all_adapters = adapters.at(row.platforms.front());
+    EXPECT_GT(bus_bandwidth(row, *row.predicted), all_adapters) << row.claim.id;
+    EXPECT_GT(bus_bandwidth(row, row.claim.measured.front()), all_adapters) << row.claim.id;
+  }
+}
+
+}  // namespace
+}  // namespace forescale
