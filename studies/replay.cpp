@@ -11,9 +11,9 @@
 #include "studies/inputs.hpp"
 #include "studies/offered_plans.hpp"
 #include "studies/progress.hpp"
+#include "studies/replay_compute.hpp"
 #include "studies/replay_files.hpp"
 #include "topologies/placement.hpp"
-#include "traces/measured/kernel_scaling.hpp"
 #include "traces/program/program.hpp"
 #include "traces/timeline/timeline.hpp"
 
@@ -84,50 +84,6 @@ std::map<CollectiveOp, AlgorithmChoice> choices_of(const ReplayText& text, const
     for (const auto& [op, plan] : program.plans) choose(plan, text.files.front());
   for (const std::string& plan : text.plans) choose(plan, "--plan");
   return choices;
-}
-
-using KernelTime = std::function<double(const std::string& label, double duration_s)>;
-
-void change_kernels(Program& program, const KernelTime& time_s) {
-  std::map<const void*, ActionList> changed;  // ranks that do the same share their lists
-  for (ProgramRank& rank : program.ranks)
-    for (ProgramThread& thread : rank.threads) {
-      const auto [done, is_new] = changed.try_emplace(thread.actions.identity(), thread.actions);
-      if (is_new) done->second.scale_kernels(time_s);
-      thread.actions = done->second;
-    }
-}
-
-void scale_compute(Program& program, double scale) {
-  if (scale == 1) return;
-  for (auto& job : program.jobs) {
-    auto scaled = std::make_shared<TrainingJob>(*job);
-    for (TrainingStage& stage : scaled->stages) {
-      stage.forward_s *= scale;
-      stage.backward_s *= scale;
-      stage.update_s *= scale;
-    }
-    job = std::move(scaled);
-  }
-  change_kernels(program,
-                 [scale](const std::string&, double duration_s) { return duration_s * scale; });
-}
-
-// What --gpu starts from. InputError where the trace is of no GPU.
-std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
-  if (!text.traced_gpu.empty()) return text.traced_gpu;
-  const std::string known = gpu_model_of(measured.gpu);
-  if (known.empty())
-    throw InputError(
-        {.source = "--gpu",
-         .path = "",
-         .value = text.gpu,
-         .constraint = measured.gpu.empty()
-                           ? "needs --traced-gpu: the trace does not say on which GPU it was "
-                             "measured"
-                           : "needs --traced-gpu: \"" + measured.gpu +
-                                 "\", which the trace names, is none of forescale's GPUs"});
-  return known;
 }
 
 // The ten busiest.
@@ -250,18 +206,14 @@ Replay replay(const ReplayText& text) {
   for (const Scenario scenario : scenarios) {
     places.push_back(place_of(text, imported.program, scenario));
     programs.push_back(imported.program);
-    if (text.gpu.empty()) continue;
-    const std::string traced = traced_gpu_of(text, imported.measured);
-    const KernelScaling scaling(traced, text.gpu, scenario);
-    change_kernels(programs.back(), [&](const std::string& label, double duration_s) {
-      return scaling.scaled_s(label, duration_s);
-    });
-    if (scenario == Scenario::kNominal)
-      imported.notes.push_back(fmt::format(
-          "kernels scaled from {} to {}: assumed bound by memory, matrix kernels by arithmetic; "
-          "host work and copies as measured",
-          traced, text.gpu));
+    if (!text.gpu.empty()) move_to_gpu(programs.back(), imported.measured, text, scenario);
   }
+  if (!text.gpu.empty())
+    imported.notes.push_back(
+        fmt::format("kernels scaled to {}: assumed bound by memory, matrix kernels by arithmetic; "
+                    "host work and "
+                    "copies as measured",
+                    text.gpu));
   const Program& program = imported.program;
   std::vector<std::function<std::string()>> tasks;
   for (size_t i = 0; i < places.size(); ++i)

@@ -76,12 +76,12 @@ TEST(Paje, AReaderOfViewersTakesIt) {
   pclose(pipe);
   EXPECT_THAT(dump, HasSubstr("rc 0"));
   EXPECT_THAT(dump, Not(HasSubstr("rror")));
-  EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute, state, 0.000000000, 2.000000000, "
-                              "2.000000000, 0.000000000, a 'quoted' name"));
-  EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute 2, state, 1.000000000, 3.000000000"));
-  EXPECT_THAT(dump, HasSubstr("Link, platform, message, 3.000000000, 5.000000000, 2.000000000"));
-  EXPECT_THAT(dump, HasSubstr("Variable, node0 -> switch, share of bandwidth, 2.000000000, "
-                              "3.000000000, 1.000000000, 0.750000"));
+  EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute, state, 0.000000, 2.000000, "
+                              "2.000000, 0.000000, a 'quoted' name"));
+  EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute 2, state, 1.000000, 3.000000"));
+  EXPECT_THAT(dump, HasSubstr("Link, platform, message, 3.000000, 5.000000, 2.000000"));
+  EXPECT_THAT(dump, HasSubstr("Variable, node0 -> switch, share of bandwidth, 2.000000, "
+                              "3.000000, 1.000000, 0.750000"));
 }
 
 }  // namespace
