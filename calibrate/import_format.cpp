@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "models/error.hpp"
 
@@ -125,6 +126,16 @@ void ImportTarget::add_point(const LogLine& line, std::int64_t bytes, double tim
                             .high_s = time_s,
                             .p10_s = time_s,
                             .p90_s = time_s});
+}
+
+void ImportTarget::add_kernel(const LogLine& line, const MeasuredKernel& measured) {
+  const std::string text =
+      to_json(measured).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  try {
+    measurement_.kernels.push_back(read_measured_kernel(JsonInput::from_text(text, file_)));
+  } catch (const InputError& error) {
+    refuse(line, fmt::format("{}: {}", error.parts().path, error.parts().constraint));
+  }
 }
 
 bool ImportTarget::finish_series() {

@@ -58,6 +58,8 @@ class ImportTarget {
   // Starts a series; finish_series() keeps it if it has points and tells whether it has.
   void begin_series(Series series);
   void add_point(const LogLine& line, std::int64_t bytes, double time_s);
+  // Refused where the shape or the time cannot be.
+  void add_kernel(const LogLine& line, const MeasuredKernel& measured);
   bool has_points() const { return !series_.points.empty(); }
   bool finish_series();
   const Series& series() const { return series_; }

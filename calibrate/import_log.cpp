@@ -10,12 +10,14 @@
 #include <sstream>
 
 #include "calibrate/import_format.hpp"
+#include "calibrate/import_profiler.hpp"
 #include "models/error.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr size_t kLineBytesMax = 65536;
+constexpr const char* kProfilerTrace = "pytorch-profiler";  // is read as a whole, not by lines
 
 // "[1,0]<stdout>:" of Open MPI; "" if there is none.
 std::string_view without_label(std::string_view text) {
@@ -138,7 +140,7 @@ Measurement import_stream(std::istream& in, const std::string& file, const std::
   importer->end(line);
   target.finish_series();
   Measurement& measurement = target.measurement();
-  if (measurement.series.empty())
+  if (measurement.series.empty() && measurement.kernels.empty())
     target.refuse(line, fmt::format("the log ends without a test that can be read{}{}",
                                     measurement.notes.empty() ? "" : ": ",
                                     fmt::join(measurement.notes, "; ")));
@@ -161,7 +163,11 @@ void add_new(std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
-std::vector<std::string> log_formats() { return Registry<LogFormat>::names(); }
+std::vector<std::string> log_formats() {
+  std::vector<std::string> names = Registry<LogFormat>::names();
+  names.emplace_back(kProfilerTrace);
+  return names;
+}
 
 Measurement import_log(const std::string& file, const std::string& format,
                        const LogImportOptions& options) {
@@ -170,6 +176,8 @@ Measurement import_log(const std::string& file, const std::string& format,
   };
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) refuse("is a folder");
+  if (format == kProfilerTrace || (format == "auto" && is_profiler_trace(file)))
+    return import_profiler_trace(file);
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) refuse(fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
@@ -187,17 +195,21 @@ Measurement merge_measurements(const std::vector<Measurement>& parts) {
   std::vector<std::string> machines;
   std::vector<std::string> libraries;
   std::map<std::string, std::vector<std::string>> provenance;
+  std::map<std::string, std::vector<std::string>> gpu;
   for (const Measurement& part : parts) {
     add_new(machines, part.machine);
     add_new(libraries, part.library);
     for (const auto& [key, value] : part.provenance) add_new(provenance[key], value);
     all.notes.insert(all.notes.end(), part.notes.begin(), part.notes.end());
     all.series.insert(all.series.end(), part.series.begin(), part.series.end());
+    all.kernels.insert(all.kernels.end(), part.kernels.begin(), part.kernels.end());
+    for (const auto& [key, value] : part.gpu) add_new(gpu[key], value);
   }
   all.machine = fmt::format("{}", fmt::join(machines, "; "));
   all.library = fmt::format("{}", fmt::join(libraries, "; "));
   for (const auto& [key, values] : provenance)
     all.provenance[key] = fmt::format("{}", fmt::join(values, "; "));
+  for (const auto& [key, values] : gpu) all.gpu[key] = fmt::format("{}", fmt::join(values, "; "));
   return all;
 }
 

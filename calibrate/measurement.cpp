@@ -1,33 +1,28 @@
 #include "calibrate/measurement.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "algorithms/collective.hpp"
+#include "calibrate/measured_time.hpp"
 #include "models/error.hpp"
 #include "models/json_input.hpp"
 
 namespace forescale {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kFormat = "forescale-measurement-1";
 constexpr int kRanksMax = 1 << 24;
 
-constexpr std::array<std::pair<Pattern, const char*>, 13> kNames{{
+constexpr std::array<std::pair<Pattern, const char*>, 23> kNames{{
     {Pattern::kPingPong, "ping-pong"},
     {Pattern::kShift, "shift"},
     {Pattern::kExchange, "exchange"},
@@ -41,7 +36,24 @@ constexpr std::array<std::pair<Pattern, const char*>, 13> kNames{{
     {Pattern::kMemoryCopy, "memory-copy"},
     {Pattern::kGemm, "gemm"},
     {Pattern::kCollective, "collective"},
+    {Pattern::kHostToDevice, "host-to-device"},
+    {Pattern::kDeviceToHost, "device-to-host"},
+    {Pattern::kHostToDevicePageable, "host-to-device-pageable"},
+    {Pattern::kDeviceToHostPageable, "device-to-host-pageable"},
+    {Pattern::kCopyBothWays, "copy-both-ways"},
+    {Pattern::kPeerCopy, "peer-copy"},
+    {Pattern::kFill, "fill"},
+    {Pattern::kReductionBesideKernel, "reduction-beside-kernel"},
+    {Pattern::kLaunch, "launch"},
+    {Pattern::kSynchronize, "synchronize"},
 }};
+
+bool is_gpu_pattern(Pattern pattern) { return pattern > Pattern::kCollective; }
+
+bool has_no_bytes(Pattern pattern) {
+  return pattern == Pattern::kBarrier || pattern == Pattern::kLaunch ||
+         pattern == Pattern::kSynchronize;
+}
 
 Pattern read_pattern(const JsonInput& in) {
   const std::string text = in.string();
@@ -67,39 +79,26 @@ std::string refuse_ranks(Pattern pattern, int ranks) {
     case Pattern::kFanIn:
     case Pattern::kFanOut:
       return ranks >= 2 ? "" : "must be >= 2";
+    case Pattern::kPeerCopy:
+      return ranks == 2 ? "" : "must be 2: the GPUs between which is copied";
     default:
-      return "";
+      return !is_gpu_pattern(pattern) || ranks == 1 ? "" : "must be 1: this pattern has one GPU";
   }
-}
-
-double read_time(const JsonInput& in) {
-  const double time_s = in.number(0);
-  if (time_s <= 0) in.fail("must be > 0");
-  return time_s;
-}
-
-// The two ends around the median, both there or both missing.
-void read_ends(const JsonInput& in, const char* low_key, const char* high_key, double time_s,
-               double& low_s, double& high_s) {
-  low_s = high_s = time_s;
-  if (in.has(low_key) != in.has(high_key))
-    in.fail(fmt::format("must have both \"{}\" and \"{}\", or neither", low_key, high_key));
-  if (!in.has(low_key)) return;
-  low_s = read_time(in.at(low_key));
-  high_s = read_time(in.at(high_key));
-  if (low_s > time_s) in.at(low_key).fail(fmt::format("must be <= time_s, {}", time_s));
-  if (high_s < time_s) in.at(high_key).fail(fmt::format("must be >= time_s, {}", time_s));
 }
 
 MeasuredPoint read_point(const JsonInput& in, Pattern pattern) {
   in.allow_only({"bytes", "time_s", "low_s", "high_s", "p10_s", "p90_s", "samples", "flops"});
   MeasuredPoint point;
   point.bytes = in.at("bytes").integer(0);
-  if (pattern == Pattern::kBarrier && point.bytes != 0)
-    in.at("bytes").fail("must be 0 for a barrier");
-  point.time_s = read_time(in.at("time_s"));
-  read_ends(in, "low_s", "high_s", point.time_s, point.low_s, point.high_s);
-  read_ends(in, "p10_s", "p90_s", point.time_s, point.p10_s, point.p90_s);
+  if (has_no_bytes(pattern) && point.bytes != 0)
+    in.at("bytes").fail(fmt::format("must be 0 for a {}", name_of(pattern)));
+  point.time_s = read_measured_time(in.at("time_s"));
+  const TimeEnds median = read_time_ends(in, "low_s", "high_s", point.time_s);
+  const TimeEnds spread = read_time_ends(in, "p10_s", "p90_s", point.time_s);
+  point.low_s = median.low_s;
+  point.high_s = median.high_s;
+  point.p10_s = spread.low_s;
+  point.p90_s = spread.high_s;
   if (const auto samples = in.find("samples"))
     point.samples = static_cast<int>(samples->integer(1, std::numeric_limits<int>::max()));
   if (pattern == Pattern::kGemm) {
@@ -134,7 +133,12 @@ Series read_series(const JsonInput& in) {
   if (!refusal.empty()) in.at("ranks").fail(refusal);
   if (const auto members = in.find("members"))
     series.members = read_members(*members, series.ranks);
-  if (const auto place = in.find("place")) series.place = place->one_of({"host", "gpu"});
+  if (is_gpu_pattern(series.pattern)) series.place = "gpu";
+  if (const auto place = in.find("place")) {
+    series.place = place->one_of({"host", "gpu"});
+    if (is_gpu_pattern(series.pattern) && series.place != "gpu")
+      place->fail("must be \"gpu\" for this pattern");
+  }
   if (series.pattern == Pattern::kCollective) {
     const JsonInput op = in.at("op");
     try {
@@ -163,20 +167,40 @@ Series read_series(const JsonInput& in) {
   return series;
 }
 
+// Text, or a number as it is written.
+std::string read_fact(const JsonInput& in) {
+  if (in.raw().is_number()) return in.raw().dump();
+  return in.string();
+}
+
+void read_provenance(const JsonInput& in, Measurement& measurement) {
+  for (const std::string& key : in.keys()) {
+    const JsonInput value = in.at(key);
+    if (key != "gpu") {
+      measurement.provenance[key] = value.string();
+      continue;
+    }
+    for (const std::string& fact : value.keys()) measurement.gpu[fact] = read_fact(value.at(fact));
+  }
+}
+
 Measurement read(const JsonInput& in) {
-  in.allow_only({"format", "machine", "library", "provenance", "notes", "series"});
+  in.allow_only({"format", "machine", "library", "provenance", "notes", "series", "kernels"});
   in.at("format").one_of({kFormat});
   Measurement measurement;
   if (const auto machine = in.find("machine")) measurement.machine = machine->string();
   if (const auto library = in.find("library")) measurement.library = library->string();
-  if (const auto provenance = in.find("provenance"))
-    for (const std::string& key : provenance->keys())
-      measurement.provenance[key] = provenance->at(key).string();
+  if (const auto provenance = in.find("provenance")) read_provenance(*provenance, measurement);
   if (const auto notes = in.find("notes"))
     for (const JsonInput& note : notes->elements()) measurement.notes.push_back(note.string());
-  for (const JsonInput& element : in.at("series").elements())
-    measurement.series.push_back(read_series(element));
-  if (measurement.series.empty()) in.at("series").fail("must have at least one series");
+  if (const auto kernels = in.find("kernels"))
+    for (const JsonInput& kernel : kernels->elements())
+      measurement.kernels.push_back(read_measured_kernel(kernel));
+  if (measurement.kernels.empty() || in.has("series"))
+    for (const JsonInput& element : in.at("series").elements())
+      measurement.series.push_back(read_series(element));
+  if (measurement.series.empty() && measurement.kernels.empty())
+    in.at("series").fail("must have at least one series, or \"kernels\" beside it");
   return measurement;
 }
 
@@ -208,9 +232,11 @@ json to_json(const Series& series) {
   return object;
 }
 
-[[noreturn]] void refuse_output(const std::string& file, const std::string& why) {
-  throw InputError(
-      {.source = file, .path = "", .value = "", .constraint = "cannot be written: " + why});
+std::vector<Pattern> patterns_where(bool on_gpu) {
+  std::vector<Pattern> list;
+  for (const auto& [pattern, name] : kNames)
+    if (is_gpu_pattern(pattern) == on_gpu) list.push_back(pattern);
+  return list;
 }
 
 }  // namespace
@@ -221,12 +247,13 @@ const char* name_of(Pattern pattern) {
   FORESCALE_CHECK(false, "a pattern without a name");
 }
 
-const std::vector<Pattern>& all_patterns() {
-  static const std::vector<Pattern> patterns = [] {
-    std::vector<Pattern> list;
-    for (const auto& [pattern, name] : kNames) list.push_back(pattern);
-    return list;
-  }();
+const std::vector<Pattern>& rank_patterns() {
+  static const std::vector<Pattern> patterns = patterns_where(false);
+  return patterns;
+}
+
+const std::vector<Pattern>& gpu_patterns() {
+  static const std::vector<Pattern> patterns = patterns_where(true);
   return patterns;
 }
 
@@ -244,30 +271,10 @@ json to_json(const Measurement& measurement) {
                 {"notes", measurement.notes},
                 {"series", json::array()}};
   for (const Series& series : measurement.series) document["series"].push_back(to_json(series));
+  if (!measurement.gpu.empty()) document["provenance"]["gpu"] = measurement.gpu;
+  for (const MeasuredKernel& kernel : measurement.kernels)
+    document["kernels"].push_back(to_json(kernel));
   return document;
-}
-
-void write_measurement(const Measurement& measurement, const std::string& file) {
-  std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    refuse_output(file, "it is there and is no plain file");
-  // A link stays a link: what it points to is replaced.
-  const fs::path target =
-      fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
-  const fs::path draft = fmt::format("{}.{}.part", target.string(), getpid());
-  errno = 0;
-  std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-  // Text of foreign logs need not be UTF-8.
-  stream << to_json(measurement).dump(1, ' ', false, json::error_handler_t::replace) << "\n";
-  stream.close();
-  error.clear();
-  if (stream) fs::rename(draft, target, error);
-  if (!stream || error) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    fs::remove(draft, error);
-    refuse_output(file, reason);
-  }
 }
 
 }  // namespace forescale

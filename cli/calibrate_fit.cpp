@@ -1,12 +1,16 @@
 // `forescale calibrate fit`: a measurement into a platform file and a stack file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit_cluster.hpp"
+#include "calibrate/fit_gpu.hpp"
 #include "cli/calibrate.hpp"
+#include "cli/calibrate_fit_gpu.hpp"
+#include "cli/catalogue.hpp"
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
 #include "cli/text.hpp"
@@ -22,7 +26,9 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  std::string measurement;
+  std::vector<std::string> measurements;
+  std::string gpu_file;
+  HoldOutOptions splits;
   std::string name = "measured";
   std::string emulated_gpu;
   std::vector<int> switches;
@@ -145,7 +151,7 @@ void print(const std::vector<HeldOutRow>& rows) {
   fmt::print("\n");
 }
 
-void run(Options options) {
+void fit_hosts(Options options, const Measurement& measurement) {
   if (options.platform_file.empty()) options.platform_file = options.name + "-platform.json";
   if (options.stack_file.empty()) options.stack_file = options.name + "-stack.json";
   if (!options.force) {
@@ -153,17 +159,17 @@ void run(Options options) {
     refuse_to_replace(options.stack_file, "--stack-file");
   }
   if (!options.emulated_gpu.empty()) load_gpu(options.emulated_gpu, "--emulated-gpu", nullptr);
-  const Measurement measurement = read_measurement(options.measurement);
+  const std::string& file = options.measurements.front();
   const ClusterFitOptions fit_options{.name = options.name,
                                       .emulated_gpu = options.emulated_gpu,
                                       .switches = options.switches,
                                       .hosts = options.hosts,
                                       .ranks_per_host = options.ranks_per_host};
-  const ClusterFit fit = fit_cluster(measurement, options.measurement, fit_options);
+  const ClusterFit fit = fit_cluster(measurement, file, fit_options);
   write_json(options.platform_file, fit.platform, "--platform-file");
   write_json(options.stack_file, fit.stack, "--stack-file");
   std::vector<HeldOutRow> held_out;
-  if (options.hold_out) held_out = predict_held_out(measurement, options.measurement, fit_options);
+  if (options.hold_out) held_out = predict_held_out(measurement, file, fit_options);
   if (options.output.json) {
     json document = to_json(fit, options);
     if (options.hold_out) document["held_out"] = to_json(held_out);
@@ -174,10 +180,43 @@ void run(Options options) {
   if (options.hold_out) print(held_out);
 }
 
+// Whether all are of GPUs. Several of hosts are refused.
+bool are_gpus(const Options& options, const std::vector<Measurement>& measurements) {
+  if (std::all_of(measurements.begin(), measurements.end(), is_gpu_measurement)) return true;
+  if (measurements.size() > 1)
+    throw InputError({.source = "measurement",
+                      .path = "",
+                      .value = options.measurements[1],
+                      .constraint = "must be the only one: only measurements of GPUs are taken "
+                                    "together, with --hold-out"});
+  return false;
+}
+
+void run(Options options) {
+  std::vector<Measurement> measurements;
+  Problems problems;
+  for (const std::string& file : options.measurements)
+    problems.attempt([&] { measurements.push_back(read_measurement(file)); });
+  problems.raise("calibrate fit");
+  if (are_gpus(options, measurements))
+    fit_gpu_measurements({.files = options.measurements,
+                          .measurements = std::move(measurements),
+                          .name = options.name,
+                          .out = options.gpu_file,
+                          .force = options.force,
+                          .hold_out = options.hold_out,
+                          .splits = options.splits,
+                          .output = options.output});
+  else
+    fit_hosts(std::move(options), measurements.front());
+}
+
 void add(CLI::App& calibrate) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      calibrate.add_subcommand("fit", "From a measurement to a platform file and a stack file");
+      calibrate.add_subcommand("fit",
+                               "From a measurement to a platform file and a stack file; of a GPU "
+                               "to a GPU model");
   command->footer(
       "Every number gets an interval; `predict` and `collective --interval` carry it on.\n\n"
       "Examples:\n"
@@ -187,8 +226,12 @@ void add(CLI::App& calibrate) {
       "    --op all-reduce --algorithm ring --bytes 1MiB --interval\n"
       "  forescale calibrate fit two-hosts.json --name rack --hosts 64    # before they are "
       "bought\n"
-      "  forescale calibrate fit measurement.json --hold-out");
-  command->add_option("measurement", options->measurement, "What `calibrate measure` wrote")
+      "  forescale calibrate fit measurement.json --hold-out\n"
+      "  forescale calibrate fit gpu.json --name my-gpu -o my-gpu-model.json\n"
+      "  forescale calibrate fit --hold-out calibrate/published_gpus/*.json   # kernels");
+  command
+      ->add_option("measurement", options->measurements,
+                   "What `calibrate measure` or `calibrate import` wrote")
       ->required();
   command->add_option("--name", options->name, "Name of platform and stack (default: measured)");
   command->add_option("--emulated-gpu", options->emulated_gpu,
@@ -208,7 +251,16 @@ void add(CLI::App& calibrate) {
                    "Ranks that share a host and its link (default: 1)")
       ->check(CLI::Range(1, 1000));
   command->add_flag("--hold-out", options->hold_out,
-                    "Predict the collectives that the measurement holds too, and print the error");
+                    "Predict the collectives that the measurement holds too, and print the error; "
+                    "of GPUs: fit on a part of the kernels and predict the others");
+  command->add_option("--hold-out-share", options->splits.share,
+                      "Part of the kernels' shapes that is predicted (default: 0.5)");
+  command->add_option("--splits", options->splits.splits,
+                      "How often kernels are split anew (default: 5)");
+  command->add_flag("--by-layer", options->splits.by_layer,
+                    "Keep all batches of a layer on one side of a split");
+  command->add_option("--seed", options->splits.seed, "Of splits and intervals (default: 1)");
+  command->add_option("-o,--out", options->gpu_file, "GPU model to write (default: NAME-gpu.json)");
   command->add_option("--platform-file", options->platform_file,
                       "Platform to write (default: NAME-platform.json)");
   command->add_option("--stack-file", options->stack_file,

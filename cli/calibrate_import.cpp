@@ -1,4 +1,5 @@
-// `forescale calibrate import`: logs of OSU, IMB and nccl-tests as a measurement.
+// `forescale calibrate import`: logs of other benchmarks, of networks and of GPUs, as a
+// measurement.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -27,7 +28,7 @@ Measurement read_logs(const Options& options) {
     problems.attempt([&] { parts.push_back(import_log(file, options.format, options.log)); });
   problems.raise("calibrate import");
   Measurement measurement = merge_measurements(parts);
-  measurement.machine = options.machine;
+  if (!options.machine.empty()) measurement.machine = options.machine;
   return measurement;
 }
 
@@ -48,11 +49,16 @@ void add(CLI::App& calibrate) {
   CLI::App* verb = add_verb(
       calibrate,
       {.name = "import",
-       .summary = "Logs of OSU micro-benchmarks, Intel MPI Benchmarks and nccl-tests",
+       .summary =
+           "Logs of OSU, IMB, nccl-tests; of GPUs: DeepBench, caffe time, PyTorch's profiler",
        .examples = {"calibrate import osu_latency.txt osu_bw.txt -o measurement.json",
                     "calibrate import osu_allreduce.txt --ranks 32 --machine \"our cluster\" \\\n"
                     "                             -o measurement.json",
-                    "calibrate import imb.log nccl.log -o measurement.json"}});
+                    "calibrate import imb.log nccl.log -o measurement.json",
+                    "calibrate import deepbench_gemm.csv --device NV_P100 -o p100.json",
+                    "calibrate import caffe_time.log -o gpu.json",
+                    "calibrate import layers.csv --device caffe --network net.prototxt -o gpu.json",
+                    "calibrate import worker0.pt.trace.json.gz -o gpu.json"}});
   verb->add_option("FILE", options->files, "Logs; all become one measurement")->required();
   std::vector<std::string> formats = log_formats();
   formats.insert(formats.begin(), "auto");
@@ -70,6 +76,13 @@ void add(CLI::App& calibrate) {
   verb->add_option("--place", options->log.place,
                    "Where buffers are, where a log does not say it: host, gpu")
       ->check(CLI::IsMember({"host", "gpu"}));
+  verb->add_option("--device", options->log.device,
+                   "Which GPU (DeepBench) or framework (layers), of a table of several");
+  verb->add_option("--network", options->log.networks,
+                   "Network of layers without shapes: zoo name, JSON file or prototxt; repeatable")
+      ->allow_extra_args(false);
+  verb->add_option("--batch", options->log.batch, "Images, where a network does not state them")
+      ->check(CLI::Range(1, 1 << 24));
   verb->add_option("--machine", options->machine, "What people call the machine");
   verb->add_flag("--partial", options->log.partial,
                  "Take what a log that was cut short holds, with a note");

@@ -38,6 +38,21 @@ json point_rows(const Measurement& measurement) {
   return rows;
 }
 
+json kernel_rows(const Measurement& measurement) {
+  json rows = json::array();
+  for (const MeasuredKernel& each : measurement.kernels) {
+    json row = to_json(each);
+    row["kernel"] = to_text(each.kernel);
+    for (const char* key : {"network", "layer", "algorithm"})
+      if (!row.contains(key)) row[key] = "";
+    row["low_s"] = each.low_s;
+    row["high_s"] = each.high_s;
+    row["samples"] = each.samples;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 void print_people(const Measurement& measurement) {
   const auto line = [](const std::string& name, const std::string& value) {
     if (!value.empty()) fmt::print("{}: {}\n", name, value);
@@ -45,6 +60,7 @@ void print_people(const Measurement& measurement) {
   line("machine", measurement.machine);
   line("library", measurement.library);
   for (const auto& [key, value] : measurement.provenance) line(key, value);
+  for (const auto& [key, value] : measurement.gpu) line("GPU " + key, value);
   fmt::print("\n{}", measurement_table(measurement));
 }
 
@@ -52,6 +68,19 @@ void show(const Options& options) {
   const Measurement measurement = read_measurement(options.file);
   if (options.output.json)
     fmt::print("{}\n", to_json(measurement).dump(1, ' ', false, json_errors()));
+  else if (options.output.csv && measurement.series.empty())
+    print_rows(kernel_rows(measurement),
+               {{.key = "kernel", .heading = ""},
+                {.key = "pass", .heading = ""},
+                {.key = "precision", .heading = ""},
+                {.key = "time_s", .heading = ""},
+                {.key = "low_s", .heading = ""},
+                {.key = "high_s", .heading = ""},
+                {.key = "samples", .heading = ""},
+                {.key = "network", .heading = ""},
+                {.key = "layer", .heading = ""},
+                {.key = "algorithm", .heading = ""}},
+               options.output);
   else if (options.output.csv)
     print_rows(point_rows(measurement),
                {{.key = "pattern", .heading = ""},
@@ -77,7 +106,7 @@ void add(CLI::App& calibrate) {
   CLI::App* verb = add_verb(
       calibrate,
       {.name = "show",
-       .summary = "A measurement: series, sizes, times; with --csv every point",
+       .summary = "A measurement: series, sizes, times, kernels; with --csv every point",
        .examples = {"calibrate show measurement.json", "calibrate show measurement.json --csv"}});
   verb->add_option("FILE", options->file, "Measurement")->required();
   add_output_options(*verb, options->output);

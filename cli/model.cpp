@@ -6,6 +6,7 @@
 
 #include "cli/catalogue.hpp"
 #include "cli/model_compute.hpp"
+#include "cli/model_hold_out.hpp"
 #include "cli/output_file.hpp"
 #include "models/data_files.hpp"
 #include "models/dnn/import_caffe.hpp"
@@ -24,6 +25,8 @@ struct Options {
   std::vector<std::string> names;
   std::string input_shape;
   std::string gpu;
+  std::string gpu_model;
+  std::string precision = "fp32";
   std::int64_t batch = 32;
   std::string out;
   bool sources = false;
@@ -117,10 +120,17 @@ void show(const Options& options) {
   std::vector<Column> columns = layer_columns();
   std::optional<ComputeAnswer> answer;
   if (!options.gpu.empty()) {
-    answer = compute_on(network, {.gpu = options.gpu, .batch = options.batch});
+    answer = compute_on(network, {.gpu = options.gpu,
+                                  .gpu_model = options.gpu_model,
+                                  .precision = options.precision,
+                                  .batch = options.batch});
     add_times(rows, *answer);
     columns.push_back({.key = "forward_s", .heading = "forward", .text = seconds_cell});
     columns.push_back({.key = "backward_s", .heading = "backward", .text = seconds_cell});
+    if (!answer->forward.empty()) {
+      columns.push_back({.key = "forward_from", .heading = "<forward from"});
+      columns.push_back({.key = "backward_from", .heading = "<backward from"});
+    }
   }
   if (options.output.json) {
     json document = to_json(network);
@@ -181,6 +191,7 @@ void add_show(CLI::App& command, const std::shared_ptr<Options>& options) {
       command, {.name = "show",
                 .summary = "The layers with shapes, parameters, FLOP; on a GPU with their times",
                 .examples = {"model show alexnet", "model show googlenet --gpu k80 --batch 32",
+                             "model show resnet-50 --gpu v100 --gpu-model v100 --precision fp16",
                              "model show train_val.prototxt --input-shape 3x227x227 --csv"}});
   verb->add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
       ->required()
@@ -188,6 +199,13 @@ void add_show(CLI::App& command, const std::shared_ptr<Options>& options) {
   CLI::Option* gpu =
       verb->add_option("--gpu", options->gpu, "Compute times on this GPU: a name or a JSON file");
   verb->add_option("--batch", options->batch, "Images on that GPU (default 32)")->needs(gpu);
+  CLI::Option* model =
+      verb->add_option("--gpu-model", options->gpu_model,
+                       "Times from a GPU model: p100 or what `calibrate fit` wrote")
+          ->needs(gpu);
+  verb->add_option("--precision", options->precision,
+                   "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16")
+      ->needs(model);
   verb->add_flag("--sources", options->sources, "Every number of the times with its source")
       ->needs(gpu);
   verb->add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
@@ -226,6 +244,7 @@ void add(CLI::App& app) {
   verb->add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
   verb->callback([options] { check(*options); });
   add_import(*command, options);
+  add_hold_out(*command);
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "model", .add = add});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/catalogue.hpp"
+#include "models/dnn/kernel_fit_json.hpp"
 #include "models/dnn/training_memory.hpp"
 
 namespace forescale {
@@ -19,7 +20,18 @@ ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question
                       .constraint = "must be >= 1"});
   ComputeAnswer answer{.batch = question.batch};
   answer.gpu = load_gpu(question.gpu, "--gpu", &answer.provenance);
-  answer.table = compute_table(answer.gpu, network, &answer.provenance);
+  if (question.gpu_model.empty()) {
+    answer.table = compute_table(answer.gpu, network, &answer.provenance);
+  } else {
+    const FittedGpu fitted = load_fitted_gpu(question.gpu_model, "--gpu-model", &answer.provenance);
+    answer.gpu = with_measured(answer.gpu, fitted);
+    FittedCompute compute =
+        fitted_compute(fitted, answer.gpu, network,
+                       parse_precision(question.precision, "--precision"), &answer.provenance);
+    answer.table = std::move(compute.table);
+    answer.forward = std::move(compute.forward);
+    answer.backward = std::move(compute.backward);
+  }
   answer.memory = training_memory(network, question.batch, &answer.provenance);
   return answer;
 }
@@ -30,6 +42,9 @@ void add_times(json& rows, const ComputeAnswer& answer) {
     const LayerTime& time = answer.table.layers[i];
     rows[i]["forward_s"] = time.forward_t0_s + images * time.forward_t1_s;
     rows[i]["backward_s"] = time.backward_t0_s + images * time.backward_t1_s;
+    if (answer.forward.empty()) continue;
+    rows[i]["forward_from"] = to_text(answer.forward[i]);
+    rows[i]["backward_from"] = to_text(answer.backward[i]);
   }
 }
 

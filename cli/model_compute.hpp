@@ -4,13 +4,17 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "models/dnn/compute_time.hpp"
+#include "models/dnn/fitted_compute.hpp"
 
 namespace forescale {
 
 struct ComputeQuestion {
-  std::string gpu;         // a name or a JSON file
+  std::string gpu;             // a name or a JSON file
+  std::string gpu_model = {};  // a name or a JSON file of `calibrate fit`; empty: the tables
+  std::string precision = "fp32";
   std::int64_t batch = 0;  // images on that GPU
 };
 
@@ -18,6 +22,9 @@ struct ComputeAnswer {
   std::int64_t batch = 0;
   GpuModel gpu = {};
   ComputeTable table = {};
+  // With a GPU model: where each layer's passes come from.
+  std::vector<LayerTimeSource> forward = {};
+  std::vector<LayerTimeSource> backward = {};
   Bytes memory = {};
   Provenance provenance = {};
 };
@@ -25,7 +32,8 @@ struct ComputeAnswer {
 // InputError unless batch > 0 and the GPU is known.
 ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question);
 
-// "forward_s" and "backward_s" into the rows, one a layer.
+// "forward_s" and "backward_s" into the rows, one a layer; with a GPU model "forward_from" and
+// "backward_from".
 void add_times(nlohmann::json& rows, const ComputeAnswer& answer);
 nlohmann::json to_json(const ComputeAnswer& answer, const nlohmann::json& rows);
 // Times of all layers together, memory, what is measured and what assumed; to stdout.

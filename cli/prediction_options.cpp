@@ -46,6 +46,11 @@ void add_workload_options(CLI::App& command, PredictionOptions& options) {
   command.add_option("--framework", text.framework,
                      "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the "
                      "system's)");
+  command.add_option(
+      "--gpu-model", text.gpu_model,
+      "GPU model in place of the platform's own: what `calibrate fit` wrote, or p100, v100, m40");
+  command.add_option("--precision", text.precision,
+                     "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16");
   command.add_option("--data", text.data,
                      "Where training images come from: image-files, lmdb, ... (default: synthetic, "
                      "which costs nothing); options as in image-files:decode_threads=4");

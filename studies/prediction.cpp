@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/system.hpp"
+#include "models/dnn/fitted_compute.hpp"
+#include "models/dnn/kernel_fit_json.hpp"
 #include "models/error.hpp"
 #include "models/options_text.hpp"
 #include "sim/isolate.hpp"
@@ -219,6 +221,26 @@ void scale_compute(ComputeTable& compute, double scale) {
       *time_s *= scale;
 }
 
+// The GPU model's numbers in place of the platform's, on every GPU.
+void choose_compute(const PredictionText& text, PredictionInputs& inputs) {
+  std::vector<GpuModel>& gpus = inputs.platform.gpu_models;
+  const Precision precision = parse_precision(text.precision, "--precision");
+  if (text.gpu_model.empty()) {
+    if (precision != Precision::kFp32)
+      throw InputError({.source = "--precision",
+                        .path = "",
+                        .value = text.precision,
+                        .constraint = "needs --gpu-model: the tables of GPUs are FP32"});
+    inputs.compute =
+        compute_table(gpus.front(), inputs.network, &inputs.provenance, inputs.framework);
+    return;
+  }
+  const FittedGpu fitted = load_fitted_gpu(text.gpu_model, "--gpu-model", &inputs.provenance);
+  for (GpuModel& gpu : gpus) gpu = with_measured(gpu, fitted);
+  inputs.compute =
+      fitted_compute(fitted, gpus.front(), inputs.network, precision, &inputs.provenance).table;
+}
+
 }  // namespace
 
 PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
@@ -234,8 +256,7 @@ PredictionInputs load_inputs(const PredictionText& text, Scenario scenario) {
   if (!text.data.empty()) inputs.data = load_data_source(text.data, scenario);
   inputs.provenance.scenario = scenario;
   inputs.network = load_network(text.model, "--model", parse_shape(text.input_shape));
-  inputs.compute = compute_table(inputs.platform.gpu_models.front(), inputs.network,
-                                 &inputs.provenance, inputs.framework);
+  choose_compute(text, inputs);
   scale_compute(inputs.compute, text.compute_scale);
   inputs.batch = parse_integer(text.batch, "--batch");
   if (inputs.batch < 1)

@@ -26,9 +26,11 @@ struct PredictionText {
   std::string epoch_images = "1281167";
   std::map<std::string, std::string> options;  // of the schedule: "fusion_threshold" -> "64MiB"
   std::string framework;  // whose compute times count; empty: the system's, else the network's
-  std::string data;       // source of training images; empty: synthetic
-  std::string placement;  // of ranks on slots; empty: the platform's own
-  std::string noise;      // parse_noise()
+  std::string gpu_model;  // a file of `calibrate fit`; empty: the platform's GPU
+  std::string precision = "fp32";  // of that model's kernels
+  std::string data;                // source of training images; empty: synthetic
+  std::string placement;           // of ranks on slots; empty: the platform's own
+  std::string noise;               // parse_noise()
   std::string stragglers;
   int iterations = 0;        // 0: what the schedule needs
   double compute_scale = 1;  // of the compute times by layer: a framework's own single-GPU speed

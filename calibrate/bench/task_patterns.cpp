@@ -67,7 +67,7 @@ PatternSeries read_series(const JsonInput& in) {
   PatternSeries series;
   series.pattern = in.at("pattern").string();
   std::vector<std::string> names;
-  for (const Pattern pattern : all_patterns()) names.emplace_back(name_of(pattern));
+  for (const Pattern pattern : rank_patterns()) names.emplace_back(name_of(pattern));
   if (std::find(names.begin(), names.end(), series.pattern) == names.end())
     in.at("pattern").fail("is " + unknown_name(series.pattern, names));
   const auto ranks = static_cast<int>(in.at("ranks").integer(1, size_of(MPI_COMM_WORLD)));
@@ -251,7 +251,7 @@ class Conductor {
     Measurement measurement = document_;
     for (const PatternSeries& wanted : request_.series) {
       Series series;
-      for (const Pattern pattern : all_patterns())
+      for (const Pattern pattern : rank_patterns())
         if (wanted.pattern == forescale::name_of(pattern)) series.pattern = pattern;
       series.ranks = static_cast<int>(wanted.members.size());
       series.members = wanted.members;

@@ -31,6 +31,7 @@ TimedIteration read_measurement(const JsonInput& in) {
   out.includes_update = in.at("passes").one_of({"forward+backward", "forward+backward+update"}) ==
                         "forward+backward+update";
   out.library = in.at("library").string();
+  if (const auto structure = in.find("structure")) out.structure = structure->string();
   const JsonInput number =
       in.has("images_per_s") ? in.at("images_per_s") : in.at("seconds_per_iteration");
   if (const auto source = number.find("source")) out.source = source->string();
@@ -50,7 +51,7 @@ std::vector<TimedIteration> read_measurements(const JsonInput& in,
   bool any = false;
   for (const JsonInput& element : in.at("measurements").elements()) {
     element.allow_only({"framework", "batch", "seconds_per_iteration", "images_per_s", "passes",
-                        "library", "use"});
+                        "library", "use", "structure"});
     if (!element.at("use").boolean()) continue;
     any = true;
     if (!only || framework_of(element) == *only) used.push_back(read_measurement(element));

@@ -2,7 +2,9 @@
 //
 // {"gpu", "network", "measurements": [{"framework", "batch", "seconds_per_iteration" or
 //  "images_per_s", "passes": "forward+backward" or "forward+backward+update", "library", "use",
-//  "source"}]}
+//  "structure"}]}
+// "structure": the zoo's network that was really trained, where a framework's is another one of the
+// same name; the tables take it as the named one.
 // All that were found are kept; "use" marks those that the model rests on: of each framework the
 // rows of one library, the one with cuDNN before the one without, then the newest; batches that
 // memory forced to other algorithms are left out.
@@ -27,6 +29,7 @@ struct TimedIteration {
   Seconds iteration;
   bool includes_update = false;
   std::string library;
+  std::string structure = {};
   std::string source;    // where it says "assumed": how it was derived
   bool assumed = false;  // from another GPU of the family
 };

@@ -37,7 +37,8 @@ TEST(ImportRefuses, WhatIsNoLog) {
   EXPECT_THAT(refusal(" \n\n", "auto"), HasSubstr("the file is empty"));
   EXPECT_THAT(refusal("\nhello, world\n", "auto"),
               AllOf(StartsWith("log.txt:line 2 = hello, world: "),
-                    HasSubstr("no log of imb, nccl-tests, osu")));
+                    HasSubstr("no log of caffe-layers, caffe-time, deepbench, imb, "
+                              "key-averages, nccl-tests, osu, pytorch-profiler")));
   EXPECT_THAT(refusal("hello\n", "osu"), HasSubstr("no log of osu: no line is its header"));
   EXPECT_THAT(refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("line 1"));
   EXPECT_THAT(refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("is of osu, not of imb"));

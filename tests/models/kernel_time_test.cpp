@@ -1,0 +1,212 @@
+// Kernel times by shape, GPU models as files, and compute tables from them.
+#include "models/dnn/kernel_time.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/dnn/fitted_compute.hpp"
+#include "models/dnn/layer_kernel.hpp"
+#include "models/error.hpp"
+#include "models/scratch_folder.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+GpuKernel product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.shape = GemmShape{.m = m, .n = n, .k = k}};
+}
+
+KernelFit fit_of(const GpuKernel& like) {
+  KernelFit fit;
+  fit.kind = kind_of(like);
+  fit.roofline = {.launch_s = 5e-6, .flops_per_s = 1e12, .bytes_per_s = 1e11};
+  fit.ends = {.low = fit.roofline, .high = fit.roofline};
+  fit.count = 1;
+  fit.shape.lengths.assign(shape_features(like).size(), 2);
+  return fit;
+}
+
+TEST(KernelTime, IsTheRooflineTimesTheShapeFactor) {
+  const GpuKernel kernel = product(100, 200, 300);
+  KernelFit fit = fit_of(kernel);
+  const double roofline_s =
+      5e-6 + 2.0 * 100 * 200 * 300 / 1e12 + 4.0 * (100 * 300 + 300 * 200 + 100 * 200) / 1e11;
+  EXPECT_NEAR(fit.estimate(kernel).time_s, roofline_s, 1e-9 * roofline_s);
+  EXPECT_FALSE(fit.estimate(kernel).is_near);
+  fit.shape.offset = 0.1;
+  fit.shape.amplitude = 0.5;
+  fit.shape.points = {{.features = shape_features(product(200, 200, 300)), .weight = 2}};
+  const double distance = std::sqrt(3) * std::log(2) / 2;
+  const double correlation = (1 + distance) * std::exp(-distance);
+  EXPECT_NEAR(fit.estimate(kernel).time_s, roofline_s * std::exp(0.1 + 2 * 0.25 * correlation),
+              1e-9 * roofline_s);
+  EXPECT_TRUE(fit.estimate(kernel).is_near);
+  EXPECT_FALSE(fit.estimate(product(100'000, 200, 300)).is_near);
+}
+
+TEST(KernelTime, ALayersKernelIsItsShape) {
+  const Network network = load_network("googlenet", "--model");
+  const auto kernels = layer_kernels(network, {.batch = 4});
+  ASSERT_EQ(kernels.size(), network.layers.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Layer& layer = network.layers[i];
+    const auto& kernel = kernels[i];
+    EXPECT_EQ(kernel.has_value(), layer.traffic_per_image.value > 0) << layer.name;
+    if (!kernel) continue;
+    const double bytes = 4.0 * static_cast<double>(layer.traffic_per_image.value) +
+                         static_cast<double>(layer.parameter_bytes().value);
+    if (layer.forward_flops > 0) {
+      EXPECT_EQ(flops_of(*kernel), 4 * layer.forward_flops) << layer.name;
+    } else {
+      EXPECT_NEAR(bytes_of(*kernel), bytes, 1) << layer.name;
+    }
+  }
+}
+
+FittedGpu full() {
+  FittedGpu gpu;
+  gpu.name = "g";
+  gpu.facts = {{"name", "G 1"}, {"memory_bytes", "1000"}};
+  gpu.provenance = {{"source", "s"}};
+  gpu.notes = {"n"};
+  gpu.launch_s = RangedNumber{.value = 4e-6, .low = 3e-6, .high = 5e-6, .source = "launch"};
+  gpu.synchronize_s = RangedNumber{.value = 8e-6, .low = 7e-6, .high = 9e-6, .source = "sync"};
+  for (const auto& [path, slope] :
+       {std::pair{"host-to-device", 1e-10}, {"device-to-host", 3e-10}, {"reduction", 6e-12}}) {
+    const RangedNumber number{.value = slope, .low = slope, .high = slope, .source = path};
+    const RangedNumber alpha{.value = 1e-5, .low = 1e-5, .high = 1e-5, .source = path};
+    gpu.copies.push_back(
+        {.path = path,
+         .segments = {{.up_to_bytes = 1000, .alpha_s = alpha, .seconds_per_byte = number}}});
+  }
+  KernelFit fit = fit_of(product(1, 1, 1));
+  fit.shape.points = {{.features = shape_features(product(10, 20, 30)), .weight = 0.5}};
+  gpu.kernels.push_back(fit);
+  gpu.layers.push_back({.network = "cifar10-quick",
+                        .layer = "conv1",
+                        .batch_min = 8,
+                        .batch_max = 64,
+                        .t0_s = {.value = 1e-5, .low = 1e-5, .high = 2e-5, .source = "l"},
+                        .t1_s = {.value = 1e-6, .low = 1e-6, .high = 1e-6, .source = "l"}});
+  return gpu;
+}
+
+FittedGpu read_text(const std::string& text, Provenance* provenance = nullptr) {
+  const ScratchFolder folder("gpu");
+  std::ofstream(folder.file("g.json")) << text;
+  return read_fitted_gpu(folder.file("g.json"), provenance);
+}
+
+std::string refusal_with(const std::string& pointer, const json& value) {
+  json changed = to_json(full());
+  changed[json::json_pointer(pointer)] = value;
+  try {
+    read_text(changed.dump());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(FittedGpu, WhatIsWrittenIsReadBack) {
+  const json once = to_json(full());
+  EXPECT_EQ(to_json(read_text(once.dump())), once);
+}
+
+TEST(FittedGpu, AScenarioTakesTheEndOfAnInterval) {
+  Provenance slow{.scenario = Scenario::kSlow, .numbers = {}};
+  const FittedGpu gpu = read_text(to_json(full()).dump(), &slow);
+  EXPECT_EQ(gpu.launch_s->value, 5e-6);
+  EXPECT_EQ(gpu.layers.front().t0_s.value, 2e-5);
+  EXPECT_FALSE(slow.numbers.empty());
+}
+
+TEST(FittedGpu, MeasuredNumbersReplaceTheDataSheets) {
+  const GpuModel sheet = load_gpu("k80", "--gpu", nullptr);
+  const GpuModel gpu = with_measured(sheet, full());
+  EXPECT_EQ(gpu.kernel_launch.value, 4e-6);
+  EXPECT_EQ(gpu.synchronize.value, 8e-6);
+  EXPECT_NEAR(gpu.memory_bandwidth.value, 3 / 6e-12, 1);
+  EXPECT_NEAR(gpu.host_copy.value, 2 / 4e-10, 1);
+  EXPECT_EQ(gpu.memory.value, 1000);
+  EXPECT_EQ(gpu.peak_flops.value, sheet.peak_flops.value);
+  EXPECT_EQ(with_measured(sheet, FittedGpu{}).memory.value, sheet.memory.value);
+  EXPECT_NEAR(full().find_copy("reduction")->time_s(1e6), 1e-5 + 1e6 * 6e-12, 1e-15);
+}
+
+TEST(FittedGpu, RefusesByPlaceValueAndConstraint) {
+  EXPECT_THAT(refusal_with("/format", "x"), HasSubstr("g.json:/format"));
+  EXPECT_THAT(refusal_with("/kernel", json::array()), HasSubstr("did you mean \"kernels\""));
+  EXPECT_THAT(refusal_with("/kernels/0/flops_per_s", 0), HasSubstr("must be > 0"));
+  EXPECT_THAT(refusal_with("/kernels/0/pass", "up"), HasSubstr("/kernels/0/pass = \"up\""));
+  EXPECT_THAT(refusal_with("/kernels/0/shape/lengths", {1, 2}), HasSubstr("one a feature: 5"));
+  EXPECT_THAT(refusal_with("/kernels/0/shape/points/0", {1, 2}),
+              HasSubstr("the features and a weight: 6"));
+  EXPECT_THAT(refusal_with("/kernels/0/launch_ends_s", {1}), HasSubstr("low and the high end"));
+  EXPECT_THAT(refusal_with("/copies/0/segments", json::array()), HasSubstr("at least one segment"));
+  EXPECT_THAT(refusal_with("/launch_s", -1), HasSubstr("/launch_s = -1"));
+}
+
+TEST(FittedCompute, SaysWhereEachPassComesFrom) {
+  const Network network = load_network("cifar10-quick", "--model");
+  const GpuModel gpu = with_measured(load_gpu("k80", "--gpu", nullptr), full());
+  const FittedCompute compute = fitted_compute(full(), gpu, network, Precision::kFp32, nullptr);
+  ASSERT_EQ(compute.table.layers.size(), network.layers.size());
+  for (size_t i = 0; i < network.layers.size(); ++i) {
+    const Layer& layer = network.layers[i];
+    if (layer.name == "conv1") {
+      EXPECT_EQ(compute.forward[i], LayerTimeSource::kMeasured);
+      EXPECT_EQ(compute.table.layers[i].forward_t0_s, 1e-5);
+      EXPECT_EQ(compute.table.layers[i].forward_t1_s, 1e-6);
+      EXPECT_EQ(compute.backward[i], LayerTimeSource::kDataSheet);
+    } else if (layer.type == "InnerProduct") {
+      EXPECT_EQ(compute.forward[i], LayerTimeSource::kRoofline);  // one shape, far away
+      EXPECT_EQ(compute.backward[i], LayerTimeSource::kRoofline);
+    } else if (layer.traffic_per_image.value > 0) {
+      EXPECT_EQ(compute.forward[i], LayerTimeSource::kDataSheet) << layer.name;
+    } else {
+      EXPECT_EQ(compute.forward[i], LayerTimeSource::kNone) << layer.name;
+      EXPECT_EQ(compute.table.layers[i].forward_t1_s, 0);
+    }
+  }
+  EXPECT_THAT(compute.table.description, HasSubstr("from the roofline fitted on measured kernels"));
+  EXPECT_FALSE(compute.table.assumed);
+}
+
+TEST(FittedCompute, HalfPrecisionMovesHalfTheBytes) {
+  const Network network = load_network("vgg-16", "--model");
+  const GpuModel gpu = load_gpu("p100", "--gpu", nullptr);
+  const auto pool_s = [&](Precision precision) {
+    return fitted_compute(full(), gpu, network, precision, nullptr).table.layers[5].forward_t1_s;
+  };
+  ASSERT_EQ(network.layers[5].type, "Pooling");
+  EXPECT_NEAR(pool_s(Precision::kFp16), 0.5 * pool_s(Precision::kFp32), 1e-12);
+  EXPECT_EQ(pool_s(Precision::kTf32), pool_s(Precision::kFp32));
+}
+
+// A product's gradients are two products of the same FLOP.
+TEST(FittedCompute, AFullyConnectedLayerIsThreeProducts) {
+  const Network network = load_network("vgg-16", "--model");
+  FittedGpu fitted;
+  fitted.name = "g";
+  fitted.kernels.push_back(fit_of(product(1, 1, 1)));
+  fitted.kernels.front().roofline = {.launch_s = 1e-9, .flops_per_s = 1e12, .bytes_per_s = 1e30};
+  const FittedCompute compute = fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network,
+                                               Precision::kFp32, nullptr);
+  for (size_t i = 0; i < network.layers.size(); ++i) {
+    if (network.layers[i].name != "fc7") continue;
+    const double flops = network.layers[i].forward_flops;
+    EXPECT_NEAR(compute.table.layers[i].forward_t1_s, flops / 1e12, 1e-6 * flops / 1e12);
+    EXPECT_NEAR(compute.table.layers[i].backward_t1_s, 2 * flops / 1e12, 1e-6 * flops / 1e12);
+  }
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,30 @@
+// The shipped tables are what their scripts make of the public ones, where those are at hand.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace forescale {
+namespace {
+
+const std::string kSource = FORESCALE_SOURCE_DIR;
+const std::string kTables = kSource + "/../shared/data";
+
+void expect_unchanged(const std::string& script, const std::string& tables) {
+  if (!std::filesystem::exists(tables))
+    GTEST_SKIP() << "no public tables at " << tables << " to rebuild from";
+  const std::string command = "python3 " + kSource + "/" + script + " " + tables + " --check";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+TEST(Rebuild, ComputeTimesAreThoseOfThePublicTables) {
+  expect_unchanged("models/dnn/times/rebuild.py", kTables);
+}
+
+TEST(Rebuild, KernelMeasurementsAreThoseOfThePublicTables) {
+  expect_unchanged("calibrate/published_gpus/rebuild.py", kTables + "/single_gpu");
+}
+
+}  // namespace
+}  // namespace forescale
