@@ -13,7 +13,7 @@
 #include "calibrate/import_operator.hpp"
 #include "models/error.hpp"
 #include "models/median.hpp"
-#include "traces/trace_input.hpp"
+#include "traces/formats/trace_input.hpp"
 
 namespace forescale {
 namespace {

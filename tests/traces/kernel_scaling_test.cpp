@@ -13,25 +13,26 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(KernelKind, IsReadOffTheName) {
-  const std::vector<std::pair<const char*, KernelKind>> known{
-      {"volta_sgemm_128x64_nn", KernelKind::kMatrix},
-      {"ampere_sgemm_64x32_sliced1x4_nn", KernelKind::kMatrix},
-      {"cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", KernelKind::kMatrix},
-      {"void implicit_convolve_sgemm<float, float, 1024>", KernelKind::kMatrix},
-      {"volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", KernelKind::kMatrixHalf},
-      {"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_32x6_tn", KernelKind::kMatrixHalf},
-      {"void flash::flash_fwd_kernel<cutlass::bfloat16_t>", KernelKind::kMatrixHalf},
+TEST(RooflineSide, IsReadOffTheName) {
+  const std::vector<std::pair<const char*, RooflineSide>> known{
+      {"volta_sgemm_128x64_nn", RooflineSide::kMatrix},
+      {"ampere_sgemm_64x32_sliced1x4_nn", RooflineSide::kMatrix},
+      {"cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", RooflineSide::kMatrix},
+      {"void implicit_convolve_sgemm<float, float, 1024>", RooflineSide::kMatrix},
+      {"volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", RooflineSide::kMatrixHalf},
+      {"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_32x6_tn", RooflineSide::kMatrixHalf},
+      {"void flash::flash_fwd_kernel<cutlass::bfloat16_t>", RooflineSide::kMatrixHalf},
       {"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>",
-       KernelKind::kMatrixTf32},
-      {"sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw", KernelKind::kMatrixTf32},
+       RooflineSide::kMatrixTf32},
+      {"sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw",
+       RooflineSide::kMatrixTf32},
       {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>",
-       KernelKind::kMemory},
+       RooflineSide::kMemory},
       {"void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda, "
        "at::native::LoadWithCast<1>, convert>",
-       KernelKind::kMemory},
-      {"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", KernelKind::kMemory}};
-  for (const auto& [name, kind] : known) EXPECT_EQ(kind_of_kernel(name), kind) << name;
+       RooflineSide::kMemory},
+      {"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", RooflineSide::kMemory}};
+  for (const auto& [name, kind] : known) EXPECT_EQ(side_of_kernel(name), kind) << name;
 }
 
 std::string gpu_file(const ScratchFolder& folder, const std::string& name,

@@ -41,26 +41,26 @@ std::set<std::string> words_of(const std::string& text) {
 }
 
 // Libraries multiply in FP32 where a GPU has no TF32.
-double peak_of(const MatrixPeaks& peaks, KernelKind kind) {
-  if (kind == KernelKind::kMatrixHalf) return peaks.half.value;
-  return kind == KernelKind::kMatrixTf32 && peaks.tf32.value > 0 ? peaks.tf32.value
-                                                                 : peaks.fp32.value;
+double peak_of(const MatrixPeaks& peaks, RooflineSide kind) {
+  if (kind == RooflineSide::kMatrixHalf) return peaks.half.value;
+  return kind == RooflineSide::kMatrixTf32 && peaks.tf32.value > 0 ? peaks.tf32.value
+                                                                   : peaks.fp32.value;
 }
 
 }  // namespace
 
-KernelKind kind_of_kernel(std::string_view name) {
+RooflineSide side_of_kernel(std::string_view name) {
   const std::string text = lower(name);
   const bool multiplies =
       has_any(text, {"gemm", "gemv", "conv", "cutlass", "xmma", "winograd", "fmha", "flash",
                      "attention", "wgrad", "dgrad", "cudnn::cnn", "nvjet"}) &&
       !has_any(text, {"convert", "elementwise"});
-  if (!multiplies) return KernelKind::kMemory;
+  if (!multiplies) return RooflineSide::kMemory;
   if (has_any(text, {"h884", "h1688", "s884", "16816", "f16", "bf16", "half", "hgemm", "hshs",
                      "hsh_", "bfloat", "tst_"}))
-    return KernelKind::kMatrixHalf;
-  if (has_any(text, {"tf32", "s1688"})) return KernelKind::kMatrixTf32;
-  return KernelKind::kMatrix;
+    return RooflineSide::kMatrixHalf;
+  if (has_any(text, {"tf32", "s1688"})) return RooflineSide::kMatrixTf32;
+  return RooflineSide::kMatrix;
 }
 
 KernelScaling::Gpu KernelScaling::load(const std::string& name, const std::string& option) {
@@ -75,10 +75,10 @@ KernelScaling::KernelScaling(const std::string& traced, const std::string& wante
     : traced_(load(traced, "--traced-gpu")), wanted_(load(wanted, "--gpu")), scenario_(scenario) {}
 
 // New time over old time.
-double KernelScaling::ratio_of(KernelKind kind) const {
+double KernelScaling::ratio_of(RooflineSide kind) const {
   const double by_memory = traced_.memory_bytes_per_s / wanted_.memory_bytes_per_s;
-  if (kind == KernelKind::kMemory && scenario_ == Scenario::kNominal) return by_memory;
-  const KernelKind arithmetic = kind == KernelKind::kMemory ? KernelKind::kMatrix : kind;
+  if (kind == RooflineSide::kMemory && scenario_ == Scenario::kNominal) return by_memory;
+  const RooflineSide arithmetic = kind == RooflineSide::kMemory ? RooflineSide::kMatrix : kind;
   for (const Gpu* gpu : {&traced_, &wanted_})
     if (!(peak_of(gpu->peaks, arithmetic) > 0))
       throw InputError({.source = "--gpu",
@@ -96,7 +96,7 @@ double KernelScaling::ratio_of(KernelKind kind) const {
 
 double KernelScaling::scaled_s(const std::string& kernel, double duration_s) const {
   const double floor_s = std::min(duration_s, kFloor_s);
-  return floor_s + (duration_s - floor_s) * ratio_of(kind_of_kernel(kernel));
+  return floor_s + (duration_s - floor_s) * ratio_of(side_of_kernel(kernel));
 }
 
 std::string gpu_model_of(const std::string& driver_name) {

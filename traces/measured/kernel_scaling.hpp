@@ -13,7 +13,7 @@
 
 namespace forescale {
 
-enum class KernelKind {
+enum class RooflineSide {
   kMemory,
   kMatrix,  // FP32
   kMatrixTf32,
@@ -21,7 +21,7 @@ enum class KernelKind {
 };
 
 // By the names of CUDA's, cuBLAS', cuDNN's and CUTLASS' kernels.
-KernelKind kind_of_kernel(std::string_view name);
+RooflineSide side_of_kernel(std::string_view name);
 
 class KernelScaling {
  public:
@@ -33,7 +33,7 @@ class KernelScaling {
   double scaled_s(const std::string& kernel, double duration_s) const;
 
  private:
-  double ratio_of(KernelKind kind) const;
+  double ratio_of(RooflineSide kind) const;
 
   struct Gpu {
     std::string name;
