@@ -24,7 +24,7 @@ void change_kernels(Program& program, const KernelTime& time_s) {
 // What --gpu starts from. InputError where the trace is of no GPU.
 std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
   if (!text.traced_gpu.empty()) return text.traced_gpu;
-  const std::string known = gpu_model_of(measured.gpu);
+  std::string known = gpu_model_of(measured.gpu);
   if (known.empty())
     throw InputError(
         {.source = "--gpu",

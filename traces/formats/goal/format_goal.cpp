@@ -31,7 +31,6 @@ class RankImport {
         unit_s_(unit_s),
         graph_(checked(reader, rank)),
         threads_(graph_),
-        program_(program),
         writer_(program),
         requests_(rank.tasks.size(), kNone),
         signals_(rank.tasks.size(), kNone),
@@ -121,7 +120,6 @@ class RankImport {
   double unit_s_;
   GoalGraph graph_;
   GoalThreads threads_;
-  ProgramRank& program_;
   ProgramWriter writer_;
   std::vector<int> requests_;        // by task
   std::vector<int> signals_;         // that it has started; kNone: nobody asks
