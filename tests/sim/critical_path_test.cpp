@@ -14,11 +14,12 @@ constexpr const char* kStar = "star:hosts=3,bandwidth=1GB/s,latency=5us";
 using Body = std::function<void(Worker&)>;
 
 // The path to the end of the rank that ends last, as "cause time ..." with microseconds, by cause.
-std::map<std::string, double> path_of(const std::vector<Body>& ranks) {
+std::map<std::string, double> path_of(const std::vector<Body>& ranks,
+                                      const std::string& stack_name = "ideal") {
   const std::string text =
       run_isolated({[&] {
                      const Platform platform = load_platform(kStar);
-                     const Stack stack = load_stack("ideal");
+                     const Stack stack = load_stack(stack_name);
                      CauseLog log;
                      SessionOptions options;
                      options.causes = &log;
@@ -134,6 +135,27 @@ TEST(CriticalPathOf, AMessageFollowsFromItsLaterSide) {
   expect(path_of({sender(0.5), receiver(0.25)}),
          {{"compute", 0.5}, {"message", message_s}, {"host", 1}});
   expect(path_of({sender(0.25), receiver(0.5)}), {{"message", message_s}, {"host", 1.5}});
+}
+
+// An eager message travels before anybody waits for it: 10 ms, of which its receiver misses five.
+TEST(CriticalPathOf, AnEagerMessageFollowsFromItsSender) {
+  const MessageStep message{.peer = 1, .bytes = 10'000'000, .label = "m"};
+  const std::map<std::string, double> path =
+      path_of({[=](Worker& worker) {
+                 worker.run(kernel(0.5));
+                 worker.wait(worker.send(message));
+               },
+               [=](Worker& worker) {
+                 worker.run(HostWork{.duration_s = 0.505, .label = "h"});
+                 MessageStep from = message;
+                 from.peer = 0;
+                 worker.wait(worker.receive(from));
+                 worker.run(HostWork{.duration_s = 1, .label = "h"});
+               }},
+              "ideal:eager=16MiB");
+  EXPECT_NEAR(path.at("compute"), 0.5, kExact);
+  EXPECT_NEAR(path.at("host"), 1, kExact);
+  EXPECT_NEAR(path.at("message"), path.at("end") - 1.5, kExact);
 }
 
 TEST(OverlapOf, CommunicationIsHiddenWhileTheRankComputes) {

@@ -1,0 +1,127 @@
+#include "traces/program/training_job_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "models/error.hpp"
+#include "traces/program/program.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Schedule kSchedule{.name = "s",
+                         .summary = "",
+                         .source = "",
+                         .options = {{.name = "tick",
+                                      .summary = "",
+                                      .unit = OptionUnit::kSeconds,
+                                      .fallback = 0,
+                                      .min = 0,
+                                      .max = 1,
+                                      .choices = {},
+                                      .source = ""}}};
+
+TrainingJob sample() {
+  TrainingJob job;
+  job.stages.push_back({.name = "fc",
+                        .forward_s = 0.1 + 0.2,
+                        .backward_s = 2,
+                        .update_s = 3,
+                        .parameter_bytes = 12,
+                        .tensor_bytes = {8, 4},
+                        .matrix_rows = 5,
+                        .matrix_columns = 6});
+  job.iterations = 7;
+  job.batch = 8;
+  job.largest_batch = 9;
+  job.options = ScheduleOptions({{"tick", 0.5}});
+  job.host.add_s_per_byte = 1e-10 / 3;
+  job.host.stages_through_host = false;
+  job.host.threads = 4;
+  job.gpu_flops = 1e13;
+  job.gpu_launch_s = 1e-5;
+  return job;
+}
+
+TrainingJob read(const json& text) {
+  return read_training_job(JsonInput::from_text(text.dump(), "j"), kSchedule);
+}
+
+std::string refusal(const json& text) {
+  try {
+    read(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(TrainingJobFile, ReadsWhatItWritesToTheLastBit) {
+  const TrainingJob job = read(to_json(sample()));
+  ASSERT_EQ(job.stages.size(), 1U);
+  EXPECT_EQ(job.stages[0].forward_s, 0.1 + 0.2);
+  EXPECT_THAT(job.stages[0].tensor_bytes, ElementsAre(8, 4));
+  EXPECT_EQ(job.stages[0].matrix_columns, 6);
+  EXPECT_EQ(job.options.number("tick"), 0.5);
+  EXPECT_EQ(job.host.add_s_per_byte, 1e-10 / 3);
+  EXPECT_FALSE(job.host.stages_through_host);
+  EXPECT_EQ(job.gpu_launch_s, 1e-5);
+  EXPECT_EQ(to_json(job), to_json(sample()));
+}
+
+TEST(TrainingJobFile, NamesWhatIsWrong) {
+  const auto with = [](const char* pointer, const json& value) {
+    json job = to_json(sample());
+    job[json::json_pointer(pointer)] = value;
+    return refusal(job);
+  };
+  EXPECT_THAT(with("/options/tick", 2), HasSubstr("tick"));
+  EXPECT_THAT(with("/options/tock", 0), HasSubstr("is no option of schedule s"));
+  EXPECT_THAT(with("/stages/0/tensor_bytes", {8, 5}), HasSubstr("must add up to parameter_bytes"));
+  EXPECT_THAT(with("/stages/0/forward_s", -1), HasSubstr("forward_s"));
+  EXPECT_THAT(with("/stages", json::array()), HasSubstr("at least one stage"));
+  EXPECT_THAT(with("/host/threads", 0), HasSubstr("threads"));
+  EXPECT_THAT(with("/batches", 1), HasSubstr("batches"));
+  json cut = to_json(sample());
+  cut.erase("host");
+  EXPECT_THAT(refusal(cut), HasSubstr("host"));
+}
+
+// A program of jobs: one schedule for all ranks, no actions, as many iterations as the header says.
+TEST(TrainingJobFile, AProgramOfJobsHangsTogether) {
+  const auto read_lines = [](const std::string& lines) -> std::string {
+    std::istringstream in(
+        R"({"format": "forescale-program-1", "title": "t", "ranks": 2, "workers": 2,)"
+        R"( "iterations": 7, "images": [8, 8], "schedule": "phases"})"
+        "\n" +
+        lines);
+    try {
+      read_program(in, "p.jsonl");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  json job = to_json(sample());
+  job["options"] = json::object();
+  const auto rank = [](int number, const json& of_job) {
+    return json{{"rank", number}, {"job", of_job}}.dump() + "\n";
+  };
+  EXPECT_EQ(read_lines(rank(0, job) + "{\"rank\": 1, \"same_as\": 0}\n"), "accepted");
+  EXPECT_THAT(read_lines(rank(0, job)), HasSubstr("rank 1 is missing"));
+  EXPECT_THAT(read_lines(rank(0, job) + "{\"rank\": 1}\n"), HasSubstr("job"));
+  EXPECT_THAT(read_lines(rank(0, job) + "{\"do\": \"end-iteration\"}\n"),
+              HasSubstr("must come after"));
+  job["iterations"] = 6;
+  EXPECT_THAT(read_lines(rank(0, job)), HasSubstr("must be 7"));
+}
+
+}  // namespace
+}  // namespace forescale
