@@ -75,9 +75,8 @@ double all_reduce_s() {
 TEST(CriticalPathOf, KernelsBehindEachOther) {
   expect(path_of({[](Worker& worker) {
            worker.launch(kernel(0.5));
-           const Request second = worker.launch(kernel(0.25));
            worker.run(HostWork{.duration_s = 0.1, .label = "h"});
-           worker.wait(second);
+           worker.wait(worker.launch(kernel(0.25)));
            worker.run(HostWork{.duration_s = 0.2, .label = "h"});
          }}),
          {{"compute", 0.75}, {"host", 0.2}});
@@ -104,11 +103,21 @@ TEST(CriticalPathOf, SignalsLeadToTheThreadThatSetsThem) {
            const Request thread = worker.spawn([signal](Worker& helper) {
              helper.run(HostWork{.duration_s = 0.5, .label = "h"});
              helper.set(signal);
-             helper.wait(helper.timer(2));
+             helper.wait(helper.timer(0.125));
            });
            worker.wait(signal);
            worker.run(kernel(0.25));
            worker.wait(thread);
+         }}),
+         {{"host", 0.5}, {"compute", 0.25}});
+}
+
+TEST(CriticalPathOf, TheEndOfAThreadIsWhatItEndedWith) {
+  expect(path_of({[](Worker& worker) {
+           worker.wait(worker.spawn([](Worker& helper) {
+             helper.run(HostWork{.duration_s = 0.5, .label = "h"});
+             helper.wait(helper.timer(2));
+           }));
          }}),
          {{"host", 0.5}, {"timer", 2}});
 }

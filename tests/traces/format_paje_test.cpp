@@ -44,6 +44,9 @@ Timeline sample() {
                 .end_s = 5,
                 .peer = 0,
                 .bytes = 8});
+  // Not in their order: one ends as the other begins.
+  timeline.add({.rank = 1, .track = Track::kCompute, .label = label, .begin_s = 2, .end_s = 4});
+  timeline.add({.rank = 1, .track = Track::kCompute, .label = label, .begin_s = 0, .end_s = 2});
   return timeline;
 }
 
@@ -79,6 +82,9 @@ TEST(Paje, AReaderOfViewersTakesIt) {
   EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute, state, 0.000000, 2.000000, "
                               "2.000000, 0.000000, a 'quoted' name"));
   EXPECT_THAT(dump, HasSubstr("State, rank 0 (gpu0) compute 2, state, 1.000000, 3.000000"));
+  for (const char* times : {"0.000000, 2.000000, 2.000000", "2.000000, 4.000000, 2.000000"})
+    EXPECT_THAT(dump, HasSubstr(fmt::format(
+                          "State, rank 1 (gpu1) compute, state, {}, 0.000000, a 'quoted'", times)));
   EXPECT_THAT(dump, HasSubstr("Link, platform, message, 3.000000, 5.000000, 2.000000"));
   EXPECT_THAT(dump, HasSubstr("Variable, node0 -> switch, share of bandwidth, 2.000000, "
                               "3.000000, 1.000000, 0.750000"));
