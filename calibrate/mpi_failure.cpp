@@ -7,7 +7,8 @@
 namespace forescale {
 
 std::string mpi_failure(const std::string& err_tail, int exit_code) {
-  static const std::regex own("(?:^|\n)" + std::string(kFailureLine) + "([^\n]*)");
+  // Behind what another rank has begun to write, too.
+  static const std::regex own("(?:^|\\s)" + std::string(kFailureLine) + "([^\n]*)");
   static const std::regex open_mpi(
       R"(process rank (\d+) with PID \d+ on node \S+\s+exited on\s+signal (\d+ \([^)]*\)))");
   static const std::regex mpich(R"(PID (\d+) RUNNING AT ([^\n]*)\n=\s+EXIT CODE: (\d+))");

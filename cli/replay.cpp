@@ -8,17 +8,22 @@
 
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
+#include "cli/replay_what_if.hpp"
 #include "cli/text.hpp"
-#include "cli/trace_options.hpp"
 #include "models/units.hpp"
 
 namespace forescale {
 namespace {
 
 struct Options {
-  ReplayText text;
-  TraceText trace;
+  ReplayQuestion question;
+  std::vector<std::string> what_if;
   bool json = false;
+};
+
+struct Alternative {
+  std::string what_if;
+  Replay replay;
 };
 
 std::string share_table(const std::string& heading,
@@ -79,23 +84,49 @@ void print(const Replay& replay) {
   if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
 }
 
+void print(const Replay& base, const std::vector<Alternative>& alternatives) {
+  Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
+  const auto add = [&](const std::string& what, const Replay& replay) {
+    table.add({what, to_text(Seconds{replay.iteration.time_s}),
+               fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
+                           to_text(Seconds{replay.iteration.high_s})),
+               fmt::format("{:.2f}x", base.iteration.time_s / replay.iteration.time_s),
+               to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
+  };
+  add("nothing changes", base);
+  for (const Alternative& alternative : alternatives) add(alternative.what_if, alternative.replay);
+  fmt::print("\n{}", table.text());
+}
+
 void run(const Options& options) {
-  check_writable(options.text.files_out.trace, "--trace");
-  check_writable(options.text.files_out.paje, "--paje");
-  check_writable(options.text.files_out.utilisation, "--utilisation");
-  ReplayText text = options.text;
-  text.files = options.trace.files;
-  text.import = parse_trace_options(options.trace);
-  const Replay result = replay(text);
-  if (options.json)
-    fmt::print("{}\n", to_json(result).dump(2));
-  else
-    print(result);
+  const ReplayFiles& files = options.question.text.files_out;
+  check_writable(files.trace, "--trace");
+  check_writable(files.paje, "--paje");
+  check_writable(files.utilisation, "--utilisation");
+  std::vector<ReplayQuestion> questions;  // all are read before the first is answered
+  for (const std::string& what_if : options.what_if) {
+    questions.push_back(changed(options.question, what_if));
+    questions.back().text.files_out = {};
+  }
+  const Replay base = answer(options.question);
+  std::vector<Alternative> alternatives;
+  for (size_t i = 0; i < questions.size(); ++i)
+    alternatives.push_back({options.what_if[i], answer(questions[i])});
+  if (options.json) {
+    nlohmann::json document = to_json(base);
+    for (const Alternative& alternative : alternatives)
+      document["what_if"].push_back(
+          {{"change", alternative.what_if}, {"replay", to_json(alternative.replay)}});
+    fmt::print("{}\n", document.dump(2));
+    return;
+  }
+  print(base);
+  if (!alternatives.empty()) print(base, alternatives);
 }
 
 void add(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  ReplayText& text = options->text;
+  ReplayText& text = options->question.text;
   CLI::App* command =
       app.add_subcommand("replay", "What a recorded or traced run would cost on another platform");
   command->footer(
@@ -106,9 +137,11 @@ void add(CLI::App& app) {
       "  forescale replay run.jsonl --platform kesch\n"
       "  forescale replay run.jsonl --plan reduce/chain:chunk_bytes=1MiB --compute-scale 0.5\n"
       "  forescale replay rank0.json.gz rank1.json.gz --platform mine.json --trace both.json\n"
+      "  forescale replay rank*.json.gz --platform mine.json --what-if \"gpu=h100 ranks=64\" \\\n"
+      "    --what-if platform=dgx-h100 --what-if \"bucket=5MiB plan=all-reduce/ring\"\n"
       "A program holds what every thread of every rank does, in order, with its compute times\n"
       "(docs/program.md). Compute is kept; communication is simulated anew.");
-  add_trace_options(*command, options->trace);
+  add_trace_options(*command, options->question.trace);
   command->add_option("--platform", text.platform,
                       "Preset, JSON file or generator (default: where it was recorded)");
   command->add_option("--stack", text.stack, "Communication stack (default: as recorded)");
@@ -121,6 +154,11 @@ void add(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--compute-scale", text.compute_scale,
                       "All compute times so many times as long (default 1)");
+  command
+      ->add_option("--what-if", options->what_if,
+                   "Also with these changes, words as the options are named, and compared:\n"
+                   "\"gpu=h100 bucket=5MiB\"; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--gpu", text.gpu,
                       "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
                       "or a file (a model by kernels' names, docs/traces.md)");

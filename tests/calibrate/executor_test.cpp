@@ -269,6 +269,11 @@ TEST(MpiFailure, FindsTheReasonInWhatLaunchersPrint) {
       "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
       "=   PID 71 RUNNING AT fs-a-h1\n=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES";
   EXPECT_EQ(mpi_failure(hydra, 9), "process 71 on fs-a-h1 ended with status 9");
+  EXPECT_EQ(
+      mpi_failure("[vm][[22154,1],0][btl_tcp_frag.c:135:send] forescale-mpi: rank 2 was ended "
+                  "by signal 9 (Killed)\nsend: writev failed\n",
+                  137),
+      "rank 2 was ended by signal 9 (Killed)");
   EXPECT_EQ(mpi_failure("forescale-mpi: rank 1 was ended by signal 9 (Killed)\n" + hydra, 9),
             "rank 1 was ended by signal 9 (Killed)");
   EXPECT_EQ(mpi_failure("no such host", 1), "the launcher ended with exit code 1: no such host");

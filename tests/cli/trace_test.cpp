@@ -139,5 +139,28 @@ TEST_F(MeasuredTrace, AnotherGpuByModel) {
   expect_refused("replay " + unnamed + kHere + "--gpu v100", {"--traced-gpu", "Voodoo 3dx"});
 }
 
+TEST_F(MeasuredTrace, WhatIfsAreCompared) {
+  const std::string base = "replay " + files_ + kHere + "--no-range ";
+  const auto replayed_s = [&](const std::string& options) {
+    return expect_answer(base + "--json " + options).json()["iteration_s"].get<double>();
+  };
+  const std::string wider = "platform=star:hosts=4,bandwidth=2GB/s,latency=5us";
+  const std::string both =
+      "--what-if 'gpu=v100 without-stragglers' --what-if '" + wider + " ranks=4' ";
+  const nlohmann::json answer = expect_answer(base + "--json " + both).json();
+  ASSERT_EQ(answer["what_if"].size(), 2U);
+  EXPECT_EQ(answer["iteration_s"], replayed_s(""));
+  EXPECT_EQ(answer["what_if"][0]["replay"]["iteration_s"],
+            replayed_s("--gpu v100 --without-stragglers"));
+  EXPECT_EQ(answer["what_if"][1]["replay"]["ranks"], 4);
+  EXPECT_EQ(answer["what_if"][1]["change"], wider + " ranks=4");
+  expect_answer(base + both,
+                {"what if", "nothing changes", "1.00x", "gpu=v100 without-stragglers"});
+  expect_refused(base + "--what-if gpus=v100", {"--what-if", "gpus=v100", "gpu"});
+  expect_refused(base + "--what-if gpu", {"--what-if", "needs a value"});
+  expect_refused(base + "--what-if ranks=many", {"--what-if", "many", "must be a number"});
+  expect_refused(base + "--what-if ' '", {"--what-if", "must say what is changed"});
+}
+
 }  // namespace
 }  // namespace forescale::testing
