@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/collective.hpp"
-#include "calibrate/job_json.hpp"
+#include "algorithms/job_json.hpp"
 #include "models/registry.hpp"
 
 namespace forescale {

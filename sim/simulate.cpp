@@ -126,8 +126,8 @@ TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
   }
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
-    session.start_rank(static_cast<int>(rank), [&todo = program.ranks[rank]](Worker& worker) {
-      replay_rank(worker, todo);
+    session.start_rank(static_cast<int>(rank), [&actions = program.ranks[rank]](Worker& worker) {
+      replay_rank(worker, actions);
     });
   return outcome_of(session, program.iterations, program.images, program.is_asynchronous);
 }

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/job_json.hpp"
+#include "algorithms/job_json.hpp"
 #include "models/error.hpp"
 #include "models/registry.hpp"
 

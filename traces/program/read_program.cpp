@@ -4,10 +4,10 @@
 #include <istream>
 #include <optional>
 
+#include "algorithms/job_json.hpp"
 #include "models/error.hpp"
 #include "traces/program/program.hpp"
 #include "traces/program/read_action.hpp"
-#include "traces/program/training_job_file.hpp"
 
 namespace forescale {
 namespace {
@@ -124,7 +124,7 @@ class Reader {
   }
 
   void read_job(const JsonInput& in) {
-    auto job = std::make_shared<TrainingJob>(read_training_job(in, *schedule_));
+    auto job = std::make_shared<TrainingJob>(job_from_json(in, *schedule_));
     if (job->iterations != program_.iterations)
       in.at("iterations")
           .fail(fmt::format("must be {}, as the first line says", program_.iterations));

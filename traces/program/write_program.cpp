@@ -6,9 +6,9 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "algorithms/job_json.hpp"
 #include "traces/program/action_kind.hpp"
 #include "traces/program/program.hpp"
-#include "traces/program/training_job_file.hpp"
 
 namespace forescale {
 namespace {
@@ -152,7 +152,7 @@ json header_of(const Program& program) {
 void write_jobs(const Program& program, std::ostream& out) {
   std::map<std::string, size_t> written;
   for (size_t rank = 0; rank < program.jobs.size(); ++rank) {
-    const json job = to_json(*program.jobs[rank]);
+    const json job = job_to_json(*program.jobs[rank]);
     const auto [first, is_new] = written.try_emplace(job.dump(), rank);
     json line{{"rank", rank}};
     if (is_new)

@@ -1,11 +1,11 @@
-#include "traces/program/training_job_file.hpp"
-
+// Jobs in place of actions: as JSON, and in programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "algorithms/job_json.hpp"
 #include "models/error.hpp"
 #include "traces/program/program.hpp"
 
@@ -51,7 +51,7 @@ TrainingJob sample() {
 }
 
 TrainingJob read(const json& text) {
-  return read_training_job(JsonInput::from_text(text.dump(), "j"), kSchedule);
+  return job_from_json(JsonInput::from_text(text.dump(), "j"), kSchedule);
 }
 
 std::string refusal(const json& text) {
@@ -63,8 +63,8 @@ std::string refusal(const json& text) {
   return "accepted";
 }
 
-TEST(TrainingJobFile, ReadsWhatItWritesToTheLastBit) {
-  const TrainingJob job = read(to_json(sample()));
+TEST(ProgramJobs, ReadsWhatItWritesToTheLastBit) {
+  const TrainingJob job = read(job_to_json(sample()));
   ASSERT_EQ(job.stages.size(), 1U);
   EXPECT_EQ(job.stages[0].forward_s, 0.1 + 0.2);
   EXPECT_THAT(job.stages[0].tensor_bytes, ElementsAre(8, 4));
@@ -73,29 +73,29 @@ TEST(TrainingJobFile, ReadsWhatItWritesToTheLastBit) {
   EXPECT_EQ(job.host.add_s_per_byte, 1e-10 / 3);
   EXPECT_FALSE(job.host.stages_through_host);
   EXPECT_EQ(job.gpu_launch_s, 1e-5);
-  EXPECT_EQ(to_json(job), to_json(sample()));
+  EXPECT_EQ(job_to_json(job), job_to_json(sample()));
 }
 
-TEST(TrainingJobFile, NamesWhatIsWrong) {
+TEST(ProgramJobs, NamesWhatIsWrong) {
   const auto with = [](const char* pointer, const json& value) {
-    json job = to_json(sample());
+    json job = job_to_json(sample());
     job[json::json_pointer(pointer)] = value;
     return refusal(job);
   };
   EXPECT_THAT(with("/options/tick", 2), HasSubstr("tick"));
-  EXPECT_THAT(with("/options/tock", 0), HasSubstr("is no option of schedule s"));
+  EXPECT_THAT(with("/options/tock", 0), HasSubstr("tock"));
   EXPECT_THAT(with("/stages/0/tensor_bytes", {8, 5}), HasSubstr("must add up to parameter_bytes"));
   EXPECT_THAT(with("/stages/0/forward_s", -1), HasSubstr("forward_s"));
-  EXPECT_THAT(with("/stages", json::array()), HasSubstr("at least one stage"));
+  EXPECT_THAT(with("/stages", json::array()), HasSubstr("must not be empty"));
   EXPECT_THAT(with("/host/threads", 0), HasSubstr("threads"));
   EXPECT_THAT(with("/batches", 1), HasSubstr("batches"));
-  json cut = to_json(sample());
+  json cut = job_to_json(sample());
   cut.erase("host");
   EXPECT_THAT(refusal(cut), HasSubstr("host"));
 }
 
 // A program of jobs: one schedule for all ranks, no actions, as many iterations as the header says.
-TEST(TrainingJobFile, AProgramOfJobsHangsTogether) {
+TEST(ProgramJobs, AProgramOfJobsHangsTogether) {
   const auto read_lines = [](const std::string& lines) -> std::string {
     std::istringstream in(
         R"({"format": "forescale-program-1", "title": "t", "ranks": 2, "workers": 2,)"
@@ -109,7 +109,7 @@ TEST(TrainingJobFile, AProgramOfJobsHangsTogether) {
     }
     return "accepted";
   };
-  json job = to_json(sample());
+  json job = job_to_json(sample());
   job["options"] = json::object();
   const auto rank = [](int number, const json& of_job) {
     return json{{"rank", number}, {"job", of_job}}.dump() + "\n";

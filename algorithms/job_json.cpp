@@ -1,4 +1,4 @@
-#include "calibrate/job_json.hpp"
+#include "algorithms/job_json.hpp"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,10 @@ namespace forescale {
 namespace {
 
 using nlohmann::json;
+
+constexpr double kSeconds_max = 1e9;
+constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
+constexpr std::int64_t kCount_max = 1 << 30;
 
 json stage_to_json(const TrainingStage& stage) {
   return {{"name", stage.name},
@@ -29,14 +33,19 @@ TrainingStage stage_from_json(const JsonInput& in) {
                  "matrix_rows", "matrix_columns"});
   TrainingStage stage;
   stage.name = in.at("name").string();
-  stage.forward_s = in.at("forward_s").number(0);
-  stage.backward_s = in.at("backward_s").number(0);
-  stage.update_s = in.at("update_s").number(0);
-  stage.parameter_bytes = in.at("parameter_bytes").integer(0);
-  for (const JsonInput& bytes : in.at("tensor_bytes").elements())
-    stage.tensor_bytes.push_back(bytes.integer(0));
-  stage.matrix_rows = in.at("matrix_rows").integer(0);
-  stage.matrix_columns = in.at("matrix_columns").integer(0);
+  stage.forward_s = in.at("forward_s").number(0, kSeconds_max);
+  stage.backward_s = in.at("backward_s").number(0, kSeconds_max);
+  stage.update_s = in.at("update_s").number(0, kSeconds_max);
+  stage.parameter_bytes = in.at("parameter_bytes").integer(0, kBytes_max);
+  std::int64_t sum = 0;
+  for (const JsonInput& bytes : in.at("tensor_bytes").elements()) {
+    stage.tensor_bytes.push_back(bytes.integer(0, kBytes_max));
+    sum += stage.tensor_bytes.back();
+  }
+  if (!stage.tensor_bytes.empty() && sum != stage.parameter_bytes)
+    in.at("tensor_bytes").fail("must add up to parameter_bytes");
+  stage.matrix_rows = in.at("matrix_rows").integer(0, kCount_max);
+  stage.matrix_columns = in.at("matrix_columns").integer(0, kCount_max);
   return stage;
 }
 
@@ -56,12 +65,12 @@ HostCosts host_from_json(const JsonInput& in) {
                  "request_s", "request_bytes", "stages_through_host", "threads"});
   constexpr int kThreadsMax = 1024;
   HostCosts host;
-  host.add_s_per_byte = in.at("add_s_per_byte").number(0);
-  host.update_s_per_byte = in.at("update_s_per_byte").number(0);
-  host.encode_s_per_byte = in.at("encode_s_per_byte").number(0);
-  host.decode_s_per_byte = in.at("decode_s_per_byte").number(0);
-  host.request_s = in.at("request_s").number(0);
-  host.request_bytes = in.at("request_bytes").integer(0);
+  host.add_s_per_byte = in.at("add_s_per_byte").number(0, kSeconds_max);
+  host.update_s_per_byte = in.at("update_s_per_byte").number(0, kSeconds_max);
+  host.encode_s_per_byte = in.at("encode_s_per_byte").number(0, kSeconds_max);
+  host.decode_s_per_byte = in.at("decode_s_per_byte").number(0, kSeconds_max);
+  host.request_s = in.at("request_s").number(0, kSeconds_max);
+  host.request_bytes = in.at("request_bytes").integer(0, kBytes_max);
   host.stages_through_host = in.at("stages_through_host").boolean();
   host.threads = static_cast<int>(in.at("threads").integer(1, kThreadsMax));
   return host;
@@ -109,13 +118,13 @@ TrainingJob job_from_json(const JsonInput& in, const Schedule& schedule) {
     job.stages.push_back(stage_from_json(stage));
   if (job.stages.empty()) in.at("stages").fail("must not be empty");
   job.iterations = static_cast<int>(in.at("iterations").integer(1, kIterationsMax));
-  job.batch = in.at("batch").integer(0);
-  job.largest_batch = in.at("largest_batch").integer(0);
+  job.batch = in.at("batch").integer(0, kCount_max);
+  job.largest_batch = in.at("largest_batch").integer(0, kCount_max);
   job.options = options_from_json(in.at("options"), schedule);
   job.host = host_from_json(in.at("host"));
-  job.gpu_flops = in.at("gpu_flops").number(0);
-  job.gpu_pack_s_per_byte = in.at("gpu_pack_s_per_byte").number(0);
-  job.gpu_launch_s = in.at("gpu_launch_s").number(0);
+  job.gpu_flops = in.at("gpu_flops").number(0, 1e21);
+  job.gpu_pack_s_per_byte = in.at("gpu_pack_s_per_byte").number(0, kSeconds_max);
+  job.gpu_launch_s = in.at("gpu_launch_s").number(0, kSeconds_max);
   return job;
 }
 
