@@ -207,6 +207,7 @@ INSTANTIATE_TEST_SUITE_P(Setting, EveryKindOfCompute,
 TEST(MismatchedRanks, SayWhatTheyWaitForInsteadOfHanging) {
   if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
   ScheduleRequest request = small_request(Registry<Schedule>::find("layer-all-reduce", "test"));
+  request.jobs[1].stages[1].tensor_bytes[0] += 1024;
   request.jobs[1].stages[1].parameter_bytes += 1024;
   request.stuck_s = 2;
   const MpiOutcome outcome = run("openmpi", request);
