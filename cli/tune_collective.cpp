@@ -25,6 +25,7 @@
 #include "studies/inputs.hpp"
 #include "studies/offered_plans.hpp"
 #include "studies/tune_collective.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "models/dnn/training_memory.hpp"
 #include "models/error.hpp"
@@ -91,15 +90,6 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
   costs.add_s_per_byte = 1 / (cpu.reduce_per_core.value * threads);
   costs.update_s_per_byte = 2 * costs.add_s_per_byte;  // v = m v + g, w -= r v
   return costs;
-}
-
-// Nodes of the first `gpus` slots.
-int nodes_of(const Platform& platform, int gpus) {
-  std::set<int> nodes;
-  for (int slot = 0; slot < gpus; ++slot)
-    nodes.insert(
-        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node);
-  return static_cast<int>(nodes.size());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "models/error.hpp"
 #include "models/options_text.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -21,14 +22,6 @@ bool is_among(const PlanChoice& plan, const OptionsText& wanted) {
 }
 
 }  // namespace
-
-int nodes_of(const Platform& platform, int ranks) {
-  std::set<int> nodes;
-  for (int rank = 0; rank < ranks; ++rank)
-    nodes.insert(
-        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(rank)])].node);
-  return static_cast<int>(nodes.size());
-}
 
 OfferedPlans TunedLibrary::offered() const {
   if (format == nullptr || format->algorithms == nullptr) return nullptr;

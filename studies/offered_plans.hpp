@@ -10,9 +10,6 @@
 
 namespace forescale {
 
-// Nodes of the first `ranks` slots.
-int nodes_of(const Platform& platform, int ranks);
-
 // The library that settings are made for. `platform` has to live as long as what offered() gives.
 struct TunedLibrary {
   const SettingsFormat* format = nullptr;  // null: none

@@ -9,7 +9,6 @@
 #include "sim/isolate.hpp"
 #include "sim/predict.hpp"
 #include "studies/inputs.hpp"
-#include "studies/offered_plans.hpp"
 #include "studies/progress.hpp"
 #include "studies/replay_compute.hpp"
 #include "studies/replay_files.hpp"

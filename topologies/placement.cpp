@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "models/error.hpp"
 #include "models/options_text.hpp"
@@ -72,6 +73,12 @@ void place_ranks(Platform& platform, const std::string& text, const std::string&
 
 int node_of_slot(const Platform& platform, int slot) {
   return platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node;
+}
+
+int nodes_of(const Platform& platform, int slots) {
+  std::set<int> nodes;
+  for (int slot = 0; slot < slots; ++slot) nodes.insert(node_of_slot(platform, slot));
+  return static_cast<int>(nodes.size());
 }
 
 int add_host_endpoint(Platform& platform, int node) {

@@ -18,6 +18,8 @@ void place_ranks(Platform& platform, const std::string& text, const std::string&
 
 // The node of a slot in the present order.
 int node_of_slot(const Platform& platform, int slot);
+// How many nodes the first `slots` stand on.
+int nodes_of(const Platform& platform, int slots);
 
 // Appends a slot for a process that works in host memory, such as a parameter server: the CPU (or
 // host) of that node with the fewest slots so far. Returns the slot.

@@ -6,27 +6,17 @@
 #include <unistd.h>
 
 #include <array>
-#include <ctime>
-#include <fstream>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "calibrate/bench/polled.hpp"
+#include "calibrate/bench/when_and_where.hpp"
 
 extern char** environ;
 
 namespace forescale {
 namespace {
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
 
 // Its first lines: what follows is how it was configured, in places with the builder's host name.
 std::string library_version() {
@@ -50,14 +40,6 @@ std::string library_version() {
     version += "; ";
   }
   return version.empty() ? text.substr(0, text.find('\n')) : version.substr(0, version.size() - 2);
-}
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
-      return line.substr(line.find(": ") + 2);
-  return "unknown";
 }
 
 bool matters(std::string_view variable) {

@@ -3,17 +3,15 @@
 // measured before.
 #include <fmt/format.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <exception>
-#include <fstream>
 #include <string>
 
 #include "calibrate/bench/gpu/cuda_bench.hpp"
 #include "calibrate/bench/gpu/gated_work.hpp"
 #include "calibrate/bench/gpu/gpu_run.hpp"
+#include "calibrate/bench/when_and_where.hpp"
 #include "calibrate/measure_gpu.hpp"
 #include "calibrate/mpi_launch.hpp"
 #include "models/error.hpp"
@@ -22,24 +20,6 @@ namespace forescale {
 namespace {
 
 volatile std::sig_atomic_t is_signalled = 0;
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
-// It launches, waits and copies.
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos)
-      return line.substr(line.find(": ") + 2);
-  return "unknown";
-}
 
 class ProgressOnStderr {
  public:
