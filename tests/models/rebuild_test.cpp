@@ -1,4 +1,4 @@
-// The shipped tables are what their scripts make of the public ones, where those are at hand.
+// The shipped files are what their scripts make, those of public tables where these are at hand.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,6 +24,11 @@ TEST(Rebuild, ComputeTimesAreThoseOfThePublicTables) {
 
 TEST(Rebuild, KernelMeasurementsAreThoseOfThePublicTables) {
   expect_unchanged("calibrate/published_gpus/rebuild.py", kTables + "/single_gpu");
+}
+
+TEST(Rebuild, NcclStacksAreThoseOfItsEstimates) {
+  const std::string command = "python3 " + kSource + "/models/stacks/rebuild_nccl.py --check";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
 }  // namespace

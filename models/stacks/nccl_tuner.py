@@ -1,0 +1,127 @@
+"""NCCL 2.20's estimate of an all-reduce, by which it takes an algorithm and a protocol.
+
+Source: NVIDIA/nccl v2.20, src/graph/tuning.cc, commit b6475625; exceptions are said where they are.
+Estimates are of the size and the machine alone: they choose, what an all-reduce takes is simulated.
+"""
+import dataclasses
+import math
+
+# Launch, us (baseLat), and a step inside a node and between nodes, us (hwLat). Tree Simple: later
+# releases, those with entries for Blackwell; 28 us a step until 2.20, a chunk's time included.
+LAUNCH_US = {"tree-ll": 6.8, "tree-ll128": 14.0, "tree-simple": 8.4,
+             "ring-ll": 6.6, "ring-ll128": 14.0, "ring-simple": 8.4}
+NODE_STEP_US = {"tree-ll": 0.6, "tree-ll128": 1.25, "tree-simple": 4.0,
+                "ring-ll": 0.6, "ring-ll128": 1.9, "ring-simple": 3.4, "nvls": 11.5}
+NETWORK_STEP_US = {"tree-ll": 5.0, "tree-ll128": 8.5, "tree-simple": 14.0,
+                   "ring-ll": 2.7, "ring-ll128": 4.0, "ring-simple": 14.0, "nvls": 14.0}
+
+# GB/s of bus bandwidth that LL reaches at most on one, two and more nodes (llMaxBws; one node: of
+# later releases; Intel processors), and that a channel reaches (perChMax...).
+LL_MOST = {"volta": (39, 39, 20.4), "ampere": (87.7, 39, 20.4), "hopper": (141, 39, 20.4),
+           "blackwell": (282, 39, 20.4)}
+RING_LL128_CHANNEL = {"volta": 20, "ampere": 20, "hopper": 36.7}
+TREE_LL128_CHANNEL = {"volta": (20, 20, 20), "ampere": (20, 20, 20), "hopper": (36.7, 36.7, 29)}
+TREE_CHANNEL = {"volta": (26.5, 18.5, 10), "ampere": (24, 23.6, 17.8), "hopper": (38.7, 41.4, 36)}
+# By log2(bytes / 64), of a tree's bandwidth (treeCorrectionFactor).
+TREE_CORRECTION = {
+    "ll": (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1),
+    "ll128": (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1),
+    "simple": (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8,
+               .9, .9)}
+NVLS_US = 23  # a reduction by the switches
+NVLS_SHARE = 5 / 6  # of the links' rate
+
+
+@dataclasses.dataclass
+class Machine:
+    gpus: int  # of a node
+    generation: str
+    node_gbps: float  # what a ring carries inside a node, GB/s
+    network_gbps: float  # and between nodes
+    channels: int
+    node_channels: int  # on one node
+    network_latency_us: float = 0
+    choices: tuple = tuple(LAUNCH_US)
+    nvls: bool = False
+
+
+def bus_gbps(machine, nodes, algorithm, protocol):
+    """Bandwidth that NCCL reckons with, as nccl-tests counts it for a ring."""
+    more = min(nodes - 1, 2)
+    channels = machine.node_channels if nodes == 1 else machine.channels
+    bus = machine.node_gbps
+    # NCCL's search gives two nodes rings as wide as the node, but rings cross the adapters.
+    if nodes > 2 or (nodes == 2 and algorithm == "ring"):
+        bus = min(bus, machine.network_gbps)
+    most = LL_MOST[machine.generation][more]
+    if algorithm == "ring":
+        if protocol == "ll":
+            return min(bus / 2, most)
+        if protocol == "ll128":
+            return min(bus * 0.92, channels * RING_LL128_CHANNEL[machine.generation])
+        return bus
+    bus = min(bus * 0.92, channels * TREE_CHANNEL[machine.generation][more])
+    if protocol == "ll":
+        return min(bus / 3.8, most)
+    if protocol == "ll128":
+        return min(bus * (7 / 9 if nodes == 1 else 120 / 128),
+                   channels * TREE_LL128_CHANNEL[machine.generation][more])
+    return bus
+
+
+def ring_latency_us(machine, nodes, protocol, size):
+    ring = f"ring-{protocol}"
+    ranks = nodes * machine.gpus
+    simple = protocol == "simple"
+    node_us = NODE_STEP_US[ring]
+    network_us = NETWORK_STEP_US[ring] + machine.network_latency_us * (2 if simple else 1)
+    between = 2 * nodes if nodes > 1 else 0
+    if between:
+        node_us = max(node_us, 3 if simple else 1)
+    latency = LAUNCH_US[ring] + (2 * (ranks - 1) - between) * node_us + between * network_us
+    channels = machine.node_channels if nodes == 1 else machine.channels
+    if simple and between and size / (channels * ranks) >= 64:
+        latency *= 1.9 if machine.generation == "volta" else 1.4
+    return latency
+
+
+def tree_latency_us(machine, nodes, protocol):
+    tree = f"tree-{protocol}"
+    network_us = NETWORK_STEP_US[tree]
+    network_us += machine.network_latency_us * (2 if protocol == "simple" else 1)
+    inside = (machine.gpus - 1) * NODE_STEP_US[tree]
+    return LAUNCH_US[tree] + 2 * (inside + int(math.log2(nodes)) * network_us)
+
+
+def estimate_us(machine, nodes, choice, size):
+    """Of an all-reduce of `size` bytes by `choice`, as "tree-ll128"."""
+    levels = int(math.log2(nodes))
+    if choice == "nvls":
+        rate = machine.node_gbps
+        if nodes > 1:
+            rate = min(rate, machine.network_gbps / (1 if nodes == 2 else 2))
+        network_us = 14 + 2 * machine.network_latency_us
+        return NVLS_US + 2 * levels * network_us + size / (rate * NVLS_SHARE) / 1e3
+    algorithm, protocol = choice.split("-")
+    bus = bus_gbps(machine, nodes, algorithm, protocol)
+    if algorithm == "ring":
+        ranks = nodes * machine.gpus
+        rate = bus * ranks / (2 * (ranks - 1))
+        return ring_latency_us(machine, nodes, protocol, size) + size / rate / 1e3
+    step = int(math.log2(max(size // 64, 1)))
+    correction = TREE_CORRECTION[protocol][step] if step < len(TREE_CORRECTION[protocol]) else 1
+    return tree_latency_us(machine, nodes, protocol) + size / (bus / 2 * correction) / 1e3
+
+
+def bands(machine, nodes):
+    """(choice, its last size in bytes) by size, 8 B to 16 GiB by doublings; the last has None."""
+    choices = machine.choices + (("nvls",) if machine.nvls else ())
+    found = []
+    for size in (1 << exponent for exponent in range(3, 35)):
+        best = min(choices, key=lambda choice: estimate_us(machine, nodes, choice, size))
+        if found and found[-1][0] == best:
+            found[-1] = (best, size)
+        else:
+            found.append((best, size))
+    found[-1] = (found[-1][0], None)
+    return found

@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""Writes the stack files nccl-2.20-*, nccl-2.4-v100-efa and nccl-gb200-nvl72 of this folder.
+
+    rebuild_nccl.py [--check]     with --check nothing is written: exit 1 when a file differs
+
+Latencies and launches are those of NCCL's tuning table, size rules where its estimates cross
+(nccl_tuner.py); what was fitted and what is assumed is said in the files and in docs/nccl.md.
+"""
+import dataclasses
+import itertools
+import json
+import pathlib
+import sys
+
+from nccl_tuner import LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, Machine, bands
+
+HERE = pathlib.Path(__file__).resolve().parent
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+TUNING = "NVIDIA NCCL v2.20, src/graph/tuning.cc, commit b6475625"
+LATER = "later releases of NVIDIA NCCL, src/graph/tuning.cc"
+P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/aws-batch/"
+      "README.md, commit 7217859f)")
+NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
+GALVATRON = "(PKU-DAIR/Hetu-Galvatron, sp_time_1nodes_8gpus_per_node.json, commit cea12ffb)"
+CROSSING = f"size range: where the estimates of NCCL's tuner cross ({TUNING})"
+FLUSH = ("waiting until the last bytes are in GPU memory (flush) takes a message's latency again, "
+         "as NCCL reckons (ncclTopoTuneModel); not seen by the table of NCCL")
+
+# What the steps of NCCL's table hold of the links, us.
+LINKS_IN_NODE_US, LINKS_BETWEEN_US = 0.2, 1.3
+
+
+def known(value, source):
+    return {"value": value, "source": source}
+
+
+def assumed(value, why, fast, slow):
+    return {"value": value, "assumed": why, "fast": fast, "slow": slow}
+
+
+def seconds(us):
+    return round(us * 1e-6, 10)
+
+
+@dataclasses.dataclass
+class Stack:
+    name: str
+    description: str
+    orders: list  # of the parts: GPUs of a node
+    gpus: int  # of a node
+    protocols: list  # but ring-simple, which all have
+    rules: list  # of all-reduce
+    generation: str
+    tree_gbps: float  # of a GPU's links, where each sends all it has
+    ring_gbps: float = 0  # where a ring sees other links
+    nvls: dict = None  # wire factor
+    few: dict = None  # wire factor of rings of a part of a node
+    flush_us: float = 0
+    flush_why: str = FLUSH
+
+
+# Wire factors
+
+def ring_ll(stack):
+    link, most = stack.ring_gbps or stack.tree_gbps, LL_MOST[stack.generation][0]
+    return assumed(
+        round(link / most, 2),
+        "half of what it sends are flags; NCCL reckons with half of the link, and with no more "
+        f"than {most:g} GB/s on {stack.generation.capitalize()} ({LATER}, those with entries for "
+        f"Blackwell; a quarter and 87.7 GB/s in 2.20, llMaxBws), of {link:g}",
+        2, round(1.5 * link / most, 2))
+
+
+def tree_ll(stack, more, where):
+    most = LL_MOST[stack.generation][more]
+    factor = round(stack.tree_gbps / (1.75 * most / 2), 1)
+    return assumed(factor,
+                   f"so that no more than {most:g} GB/s of bus bandwidth pass, NCCL's limit "
+                   f"{where} with Intel processors ({TUNING}, llMaxBws); held at NVLink, where "
+                   "each GPU sends 2 (n-1)/n of the vector",
+                   round(factor / 2, 1), round(factor * 1.3, 1))
+
+
+LL128 = known(1.087, f"120 of 128 bytes are data; 0.92 of the link by {TUNING}")
+FLAGS = assumed(2, "half of what it sends are flags", 2, 4)
+BETWEEN_NODES = {"ring-ll": FLAGS, "tree-ll-two": FLAGS, "tree-ll": FLAGS, "ring-ll128": LL128,
+                 "tree-ll128": LL128}
+
+
+def inside_node(stack, protocol):
+    return {"ring-ll": lambda: ring_ll(stack),
+            "tree-ll-two": lambda: tree_ll(stack, 1, "between two nodes"),
+            "tree-ll": lambda: tree_ll(stack, 2, "between four nodes and more"),
+            "ring-ll128": lambda: LL128,
+            "tree-ll128": lambda: LL128,
+            "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
+            "nvls": lambda: stack.nvls,
+            "ring-simple-few": lambda: stack.few}.get(protocol, lambda: None)()
+
+
+# Paths
+
+def step_of(protocol):
+    """Its name in NCCL's table."""
+    return {"tree-ll-two": "tree-ll", "ring-simple-few": "ring-simple"}.get(protocol, protocol)
+
+
+def table_of(protocol):
+    if protocol == "tree-simple":
+        return f"{LATER} (28 us until 2.20, a chunk's time included)"
+    return TUNING
+
+
+def direct(where, protocol, latency, wire_factor):
+    path = {"where": where}
+    if protocol != "ring-simple":
+        path["protocol"] = protocol
+    path |= {"buffers": "gpu", "mechanism": "direct",
+             "o_send_s": known(0, "NCCL's kernels post without a call a message"),
+             "latency_s": latency}
+    return path | ({"wire_factor": wire_factor} if wire_factor else {})
+
+
+def in_node(stack, protocol):
+    us = NODE_STEP_US[step_of(protocol)]
+    what = "a step inside a node takes"
+    if protocol == "nvls":
+        what = "half of the 23 us of a reduction by the switches:"
+    return direct("peer", protocol,
+                  known(seconds(us - LINKS_IN_NODE_US),
+                        f"{what} {us:g} us by {table_of(protocol)} (hwLat), less "
+                        f"{LINKS_IN_NODE_US:g} us of the links"),
+                  inside_node(stack, protocol))
+
+
+def between_nodes(stack, protocol):
+    us = NETWORK_STEP_US[step_of(protocol)]
+    step = f"a step between nodes takes {us:g} us by {table_of(protocol)} (hwLat), less"
+    left = us - LINKS_BETWEEN_US
+    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls"):
+        latency = assumed(seconds(left + stack.flush_us),
+                          f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
+                          f"{stack.flush_why}",
+                          seconds(left), seconds(left + 2 * stack.flush_us))
+    else:
+        latency = known(seconds(left), f"{step} {LINKS_BETWEEN_US:g} us of the links")
+    return direct("inter-node", protocol, latency, BETWEEN_NODES.get(protocol))
+
+
+def paths(stack):
+    all_paths = []
+    for protocol in [*stack.protocols, "ring-simple"]:
+        if protocol == "ring-simple" and stack.few:
+            all_paths.append(in_node(stack, "ring-simple-few"))
+        all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
+    staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
+              "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "
+                                       "(src/init.cc); only pairs without NVLink come this way",
+                                       128 * KIB, MIB),
+              "segment_overhead_s": assumed(2e-6, "a flag in host memory that both kernels poll",
+                                            1e-6, 5e-6),
+              "o_send_s": 0,
+              "latency_s": known(5.7e-6, f"a step over PCIe takes 5.7 us by {TUNING}")}
+    small = {"where": "any", "buffers": "host", "up_to_bytes": 16 * KIB, "mechanism": "direct",
+             "o_send_s": assumed(3e-7, "small message of an MPI beside NCCL, as in nccl-2.3", 1e-7,
+                                 6e-7), "o_recv_s": 0}
+    large = {"where": "any", "buffers": "host", "mechanism": "direct",
+             "o_send_s": assumed(4e-6, "rendez-vous handshake of an MPI beside NCCL, as in "
+                                 "nccl-2.3", 2e-6, 8e-6), "o_recv_s": 0}
+    return all_paths + [staged, small, large]
+
+
+# Rules of the all-reduce
+
+@dataclasses.dataclass
+class Rule:
+    protocol: str
+    source: str
+    up_to_bytes: int = None
+    up_to_ranks: int = None
+    chunk_bytes: int = None
+    call_overhead_s: dict = None  # None: the launch in NCCL's table
+
+
+def launch(protocol):
+    us = LAUNCH_US[step_of(protocol)]
+    table = LATER if protocol == "tree-simple" else TUNING
+    return known(seconds(us), f"launch, {us:g} us by {table} (baseLat)")
+
+
+def written(stack, rule):
+    algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
+        rule.protocol.split("-")[0]]
+    fields = {"up_to_ranks": rule.up_to_ranks, "up_to_bytes": rule.up_to_bytes,
+              "algorithm": algorithm, "chain_size": stack.gpus if algorithm != "ring" else None,
+              "chunk_bytes": rule.chunk_bytes,
+              "protocol": rule.protocol if rule.protocol != "ring-simple" else None,
+              "orders": stack.orders,
+              "call_overhead_s": rule.call_overhead_s or launch(rule.protocol),
+              "source": rule.source}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def nvls_call(us, fast_us, slow_us):
+    return assumed(seconds(us), f"fitted to the rows of this size range of {P5}, above the 23 us "
+                   "of NCCL's table", seconds(fast_us), seconds(slow_us))
+
+
+# Up to these bytes: bytes of all GPUs' loop, and the call.
+NVLS = ((8 * MIB - 1, 2 * MIB, nvls_call(25, 15, 35)),
+        (64 * MIB - 1, 4 * MIB, nvls_call(50, 35, 60)),
+        (GIB - 1, 8 * MIB, nvls_call(60, 45, 90)),
+        (None, 16 * MIB, nvls_call(100, 60, 150)))
+NVLS_SOURCE = ("chunk: what NVLS does in a loop, 16 channels x 8 GPUs x 16 to 128 KiB (computeColl "
+               "of NCCL v2.18, src/enqueue.cc); overhead fitted, see docs/nccl.md")
+LOW_LATENCY_SOURCE = f"chunk: 512 threads of 8 or 16 bytes a few times over; {CROSSING}"
+TREE_SOURCE = ("chunk: NCCL's 512 KiB of a step, halved while there are few (computeColl of NCCL "
+               f"v2.18, src/enqueue.cc); {CROSSING}")
+
+
+def earlier(a, b):
+    return min((each for each in (a, b) if each is not None), default=None)
+
+
+def tree_chunks(depth):
+    """(chunk, up to these bytes) of a tree of that depth on 16 channels."""
+    loops = ((32, 64, 1), (64, 128, 4), (128, 256, 8), (256, 512, 8))
+    return [(chunk * KIB, 16 * loop * KIB * depth * factor) for chunk, loop, factor in loops] + [
+        (512 * KIB, None)]
+
+
+def rules_of_band(stack, nodes, choice, after, up_to, why):
+    """One protocol's, above `after` bytes: more where its chunk changes."""
+    if choice == "nvls":
+        pieces = [(end, Rule("nvls", NVLS_SOURCE, chunk_bytes=loop // (8 if nodes == 1 else 16),
+                             call_overhead_s=call)) for end, loop, call in NVLS]
+    elif choice == "tree-simple":
+        depth = stack.gpus - 1 + (nodes.bit_length() - 1)
+        pieces = [(end, Rule(choice, TREE_SOURCE, chunk_bytes=chunk))
+                  for chunk, end in tree_chunks(depth)]
+    elif choice.startswith("tree"):
+        name = "tree-ll-two" if choice == "tree-ll" and nodes == 2 else choice
+        chunk = 16 * KIB if choice == "tree-ll" else 64 * KIB
+        pieces = [(None, Rule(name, LOW_LATENCY_SOURCE, chunk_bytes=chunk))]
+    else:
+        pieces = [(None, Rule(choice, why))]
+    rules = []
+    for end, rule in pieces:
+        end = earlier(end, up_to)
+        if end is not None and end <= after:
+            continue
+        rules.append(dataclasses.replace(rule, up_to_bytes=end))
+        if end == up_to:
+            break
+    return rules
+
+
+def rules_up_to(stack, ranks, nodes, found, why=CROSSING):
+    rules, after = [], 0
+    for choice, up_to in found:
+        for rule in rules_of_band(stack, nodes, choice, after, up_to, why):
+            rules.append(dataclasses.replace(rule, up_to_ranks=ranks))
+        after = up_to
+    return rules
+
+
+def tuned_rules(stack, machine, few=None, one_node=None):
+    """For 1 to 32 nodes, the last for more. `few`: ranks of a part of a node that have rules of
+    their own, and the protocol of its largest messages; `one_node`: bands that do not come from the
+    estimate, and why."""
+    rules = []
+    if few:
+        ranks, largest = few
+        part = dataclasses.replace(machine, gpus=ranks, nvls=False)
+        found = bands(part, 1)
+        rules += rules_up_to(stack, ranks, 1, [*found[:-1], (largest, None)])
+    counts = (1, 2, 4, 8, 16, 32)
+    for nodes in counts:
+        ranks = None if nodes == counts[-1] else nodes * machine.gpus
+        found, why = bands(machine, nodes), CROSSING
+        if nodes == 1 and one_node:
+            found, why = one_node
+        rules += rules_up_to(stack, ranks, nodes, found, why)
+    if rules[-1].protocol != "ring-simple":
+        rules.append(RING_ASKED_FOR)
+    return rules
+
+
+RING_ASKED_FOR = Rule("ring-simple", "where --algorithm ring is asked for")
+
+
+# Files
+
+def document(stack):
+    def ring(source):
+        return {"orders": stack.orders,
+                "call_overhead_s": known(8.4e-6, f"launch of a ring, 8.4 us by {TUNING} (baseLat)"),
+                "source": source}
+
+    chain = {"algorithm": "chain", "chunk_bytes": 512 * KIB} | ring(
+        "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
+    rings = {"algorithm": "ring"} | ring("NCCL: rings")
+    flat = {"algorithm": "flat", "source": "ncclSend and ncclRecv with the root"}
+    pairs = {"algorithm": "pairwise", "source": "ncclSend and ncclRecv between all pairs"}
+    return {
+        "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
+        "channels": 4, "channels_of": "collective", "eager_limit_bytes": 0,
+        "latency_holds_ports": False, "progress": "hardware",
+        "reduction": {"place": "free", "overlaps_transfer": False,
+                      "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
+        "host_reduction": {"place": "cpu", "overlaps_transfer": False},
+        "paths": paths(stack),
+        "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
+                      "broadcast": [chain], "reduce": [chain], "reduce-scatter": [rings],
+                      "allgather": [rings], "gather": [flat], "scatter": [flat],
+                      "all-to-all": [pairs]},
+        "note": "Four messages at a time in each part: warps of their own carry what goes up, what "
+                "comes down and what the network takes (src/device/all_reduce.h)."}
+
+
+def is_short(value):
+    if "value" in value and ("source" in value or "assumed" in value):
+        return True
+    return (not any(isinstance(each, (dict, list)) for each in value.values())
+            and len(json.dumps(value, ensure_ascii=False)) < 90)
+
+
+def text(value, depth=0):
+    """JSON with a number and its source, or a part's order, on one line."""
+    space = "  " * (depth + 1)
+    end = "\n" + "  " * depth
+    if isinstance(value, dict) and not is_short(value):
+        inner = (f"{space}{json.dumps(name)}: {text(each, depth + 1)}"
+                 for name, each in value.items())
+        return "{\n" + ",\n".join(inner) + end + "}"
+    if isinstance(value, list) and not all(isinstance(each, int) for each in value):
+        return "[\n" + ",\n".join(space + text(each, depth + 1) for each in value) + end + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def rotations(count):
+    return [[(first + i) % count for i in range(count)] for first in range(count)]
+
+
+def cube_mesh():
+    """Of a DGX-1: rings twice over the double links, once over the single ones, both ways."""
+    double, single = [0, 3, 2, 1, 5, 6, 7, 4], [0, 1, 3, 7, 5, 4, 6, 2]
+    return [double, double, double[::-1], double[::-1], single, single[::-1]]
+
+
+def even_permutations(count):
+    def is_even(order):
+        return sum(a > b for a, b in itertools.combinations(order, 2)) % 2 == 0
+    return [list(order) for order in itertools.permutations(range(count)) if is_even(order)]
+
+
+ALL = ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "ring-ll128", "tree-simple"]
+SIMPLE_ONLY = ("tree-simple", "ring-simple")
+
+
+def stacks():
+    def switched(name, description, **more):
+        return Stack(name, description, rotations(8), 8, rules=[], **more)
+
+    def mesh(name, description, **more):
+        return Stack(name, description, cube_mesh(), 8, rules=[], generation="volta", tree_gbps=120,
+                     **more)
+
+    a100 = {"generation": "ampere", "tree_gbps": 233.3}
+    h100 = {"generation": "hopper", "tree_gbps": 370.8}
+
+    stack = switched(
+        "nccl-2.20-h100", "NCCL 2.20 on nodes of eight H100 or H200 with NVSwitch: rings, trees "
+        "and NVLS with their protocols; parts that use every adapter.", protocols=[*ALL, "nvls"],
+        nvls=assumed(0.809, "the switches add and copy: a GPU sends (n+1)/n of the vector, 9/8 on "
+                     "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
+                     f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
+                     "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100)
+    stack.rules = tuned_rules(
+        stack, Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True),
+        few=(4, "ring-simple"),
+        one_node=([("ring-ll", MIB), ("nvls", None)],
+                  f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
+                  f"at 1 MiB and cross after 512 KiB ({TUNING})"))
+    yield stack
+
+    stack = switched(
+        "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
+        "their protocols; parts that use every adapter.", protocols=ALL,
+        few=assumed(1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
+                    f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1,
+                    1.15), **a100)
+    stack.rules = tuned_rules(stack, Machine(8, "ampere", 240, 192, channels=8, node_channels=24),
+                              few=(4, "ring-simple-few"))
+    yield stack
+
+    stack = mesh(
+        "nccl-2.20-v100", "NCCL 2.20 on nodes of eight V100 with NVLink in a hybrid cube mesh: "
+        "rings and trees with their protocols along the mesh's rings.", protocols=ALL)
+    stack.rules = tuned_rules(stack, Machine(8, "volta", 120, 48, channels=4, node_channels=12))
+    yield stack
+
+    stack = switched(
+        "nccl-2.20-a100-efa", "NCCL 2.20 on p4d and p4de: eight A100 with NVSwitch, EFA through "
+        "aws-ofi-nccl, which allows the simple protocol only (force_proto_simple, "
+        "aws/aws-ofi-nccl, src/platform-aws.c, commit 008a28b9).",
+        protocols=["tree-simple"], flush_us=18, **a100)
+    stack.rules = tuned_rules(stack, Machine(8, "ampere", 240, 48, channels=4, node_channels=24,
+                                             network_latency_us=20, choices=SIMPLE_ONLY))
+    yield stack
+
+    stack = switched(
+        "nccl-2.20-h100-tcpxo", "NCCL 2.20 on a3-mega: eight H100 with NVSwitch, GPUDirect-TCPXO, "
+        "simple protocol only, rings and trees.", protocols=["tree-simple"], flush_us=8, **h100)
+    stack.rules = tuned_rules(stack, Machine(8, "hopper", 370, 192, channels=8, node_channels=16,
+                                             network_latency_us=10, choices=SIMPLE_ONLY))
+    yield stack
+
+    stack = switched(
+        "nccl-2.20-h100-tcpx", "NCCL 2.20 on a3-high: eight H100 with NVSwitch, four adapters with "
+        "GPUDirect-TCPX, rings, simple protocol only.", protocols=[], flush_us=234, **h100)
+    stack.rules = [Rule("ring-simple", "simple protocol only, as with GPUDirect-TCPXO")]
+    yield stack
+
+    stack = mesh(
+        "nccl-2.4-v100-efa", "NCCL 2.4.8 on p3dn: eight V100 in a hybrid cube mesh, EFA of the "
+        "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], flush_us=132,
+        flush_why="150 us more for a message through host memory, what the plug-in tells NCCL "
+                  "(aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece, latency of "
+                  "p3dn.24xlarge), less 18 us of the adapters")
+    stack.rules = [
+        Rule("ring-ll", "the step between 512 KiB and 1 MiB in the table of AWS (64 bytes a "
+             "thread, 512 threads, 16 ranks)", up_to_bytes=512 * KIB),
+        Rule("ring-simple", "trees were switched off (NCCL_TREE_THRESHOLD=0)")]
+    yield stack
+
+    stack = Stack(
+        "nccl-2.20-gh200", "NCCL 2.20 on nodes of four GH200, each with NVLinks to all others: "
+        "rings and trees with their protocols; parts that use every link and adapter.",
+        even_permutations(4), 4, ["ring-ll", "tree-ll-two", "tree-ll", "tree-simple"], rules=[],
+        generation="hopper", tree_gbps=247, ring_gbps=370.8)
+    stack.rules = tuned_rules(
+        stack, Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
+                       choices=("tree-ll", "tree-simple", "ring-simple")),
+        one_node=([("ring-ll", MIB), ("ring-simple", None)],
+                  "size range assumed: that of one node of H100"))
+    yield stack
+
+    stack = Stack(
+        "nccl-gb200-nvl72", "NCCL on the 72 GPUs of a GB200 NVL72 rack: NVLS over all of them.",
+        rotations(72), 72, ["ring-ll", "nvls"], rules=[], generation="blackwell", tree_gbps=721.8,
+        nvls=assumed(0.842, "the switches add and copy: a GPU sends (n+1)/n of the vector, 73/72 "
+                     "on 72, where the plan sends 2 (n-1)/n, 142/72; the rest is fitted to 8 GiB "
+                     f"on {NVL72}: 20.3 ms", 0.78, 0.92))
+    call = assumed(4.8e-4, f"fitted to 512 MiB on {NVL72}: 1.81 ms", 2e-4, 6e-4)
+    whole_rack = "NVLS over the whole rack; chunk assumed: a few of each part"
+    stack.rules = [Rule("ring-ll", "assumed: as on one node of H100", up_to_bytes=256 * KIB),
+                   Rule("nvls", whole_rack, GIB, chunk_bytes=MIB, call_overhead_s=call),
+                   Rule("nvls", whole_rack, chunk_bytes=4 * MIB, call_overhead_s=call),
+                   RING_ASKED_FOR]
+    yield stack
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    differ = []
+    for stack in stacks():
+        file = HERE / f"{stack.name}.json"
+        made = text(document(stack)) + "\n"
+        if not sys.argv[1:]:
+            file.write_text(made, encoding="utf-8")
+        elif not file.is_file() or file.read_text(encoding="utf-8") != made:
+            differ.append(file.name)
+    if differ:
+        sys.exit(f"not what rebuild_nccl.py makes: {', '.join(differ)}")
+
+
+if __name__ == "__main__":
+    main()
