@@ -119,7 +119,7 @@ TEST(ExecuteScheduleCommand, ComparesWithWhatWasExecuted) {
 }
 
 // Bounds wide enough for a busy machine: this shows that both engines run the same thing.
-TEST(ExecuteScheduleCommand, FourHostsKeepNearThePrediction) {
+TEST(ExecuteScheduleAlone, FourHostsKeepNearThePrediction) {
   const std::string obstacle = testbed_obstacle();
   if (!obstacle.empty()) GTEST_SKIP() << "no testbed here: " << obstacle;
   if (const std::string reason = testing::mpi_obstacle("openmpi"); !reason.empty())

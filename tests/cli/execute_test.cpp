@@ -118,7 +118,7 @@ TEST(Execute, RefusesBadInput) {
   expect_refused("execute collective --bytes 4KiB --ranks 2 --testbed nosuch", {"nosuch"});
 }
 
-TEST(Execute, OnATestbedFromMeasurementToComparison) {
+TEST(ExecuteAlone, OnATestbedFromMeasurementToComparison) {
   if (const std::string obstacle = testbed_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
   if (const std::string obstacle = mpi_obstacle("openmpi"); !obstacle.empty())
     GTEST_SKIP() << obstacle;

@@ -57,7 +57,7 @@ std::string replay_of(const std::string& out, const std::string& options) {
          options;
 }
 
-TEST(TraceDdp, ARealRunIsReplayedWithItsOwnAndOtherBuckets) {
+TEST(TraceDdpAlone, ARealRunIsReplayedWithItsOwnAndOtherBuckets) {
   if (const std::string obstacle = testbed_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
   // NOLINTNEXTLINE(cert-env33-c): asks for a package.
   if (std::system("/usr/bin/python3 -c 'import torch' 2>/dev/null") != 0)
