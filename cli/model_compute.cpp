@@ -24,7 +24,7 @@ ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question
     answer.table = compute_table(answer.gpu, network, &answer.provenance);
   } else {
     const FittedGpu fitted = load_fitted_gpu(question.gpu_model, "--gpu-model", &answer.provenance);
-    answer.gpu = with_measured(answer.gpu, fitted);
+    answer.gpu = with_measured(answer.gpu, fitted, &answer.provenance);
     FittedCompute compute =
         fitted_compute(fitted, answer.gpu, network,
                        parse_precision(question.precision, "--precision"), &answer.provenance);

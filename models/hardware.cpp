@@ -33,7 +33,15 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
           .peak_flops = in.at("peak_flops_per_s").flops_rate(),
           .kernel_launch = in.at("kernel_launch_s").seconds(),
           .synchronize = in.at("synchronize_s").seconds(),
-          .host_copy = in.at("host_copy_bytes_per_s").bandwidth()};
+          .host_copy = in.at("host_copy_bytes_per_s").bandwidth(),
+          .file = in.file()};
+}
+
+void forget(Provenance* provenance, const GpuModel& gpu, const std::string& key) {
+  if (provenance == nullptr) return;
+  std::erase_if(provenance->numbers, [&](const NumberSource& number) {
+    return number.file == gpu.file && number.path == "/" + key;
+  });
 }
 
 CpuModel load_cpu(const std::string& name, const std::string& option, Provenance* provenance) {

@@ -16,6 +16,7 @@ struct GpuModel {
   Seconds kernel_launch;            // from the call until a kernel starts
   Seconds synchronize;              // from a kernel's end until the host knows
   BytesPerSecond host_copy;         // pinned host <-> device copy, one direction
+  std::string file = {};            // that it was read from
 };
 
 struct CpuModel {
@@ -41,6 +42,10 @@ struct LinkClass {
 GpuModel load_gpu(const std::string& name, const std::string& option, Provenance* provenance);
 CpuModel load_cpu(const std::string& name, const std::string& option, Provenance* provenance);
 LinkClass load_link(const std::string& name, const std::string& option, Provenance* provenance);
+
+// Something else took the place of the number `key` of the GPU's file: nothing rests on it any
+// more.
+void forget(Provenance* provenance, const GpuModel& gpu, const std::string& key);
 
 // The same objects written inside another file (a platform's own link_classes).
 LinkClass read_link(const JsonInput& in, const std::string& name);

@@ -221,24 +221,28 @@ void scale_compute(ComputeTable& compute, double scale) {
       *time_s *= scale;
 }
 
-// The GPU model's numbers in place of the platform's, on every GPU.
+// The GPU model's numbers in place of the platform's, on every GPU. One that is asked for goes
+// before one that the platform names.
 void choose_compute(const PredictionText& text, PredictionInputs& inputs) {
-  std::vector<GpuModel>& gpus = inputs.platform.gpu_models;
+  GpuModel& gpu = inputs.platform.gpu_models.front();
+  const std::string& measured =
+      text.gpu_model.empty() ? inputs.platform.fitted_gpu : text.gpu_model;
   const Precision precision = parse_precision(text.precision, "--precision");
-  if (text.gpu_model.empty()) {
+  if (measured.empty()) {
     if (precision != Precision::kFp32)
       throw InputError({.source = "--precision",
                         .path = "",
                         .value = text.precision,
                         .constraint = "needs --gpu-model: the tables of GPUs are FP32"});
-    inputs.compute =
-        compute_table(gpus.front(), inputs.network, &inputs.provenance, inputs.framework);
+    inputs.compute = compute_table(gpu, inputs.network, &inputs.provenance, inputs.framework);
     return;
   }
-  const FittedGpu fitted = load_fitted_gpu(text.gpu_model, "--gpu-model", &inputs.provenance);
-  for (GpuModel& gpu : gpus) gpu = with_measured(gpu, fitted);
-  inputs.compute =
-      fitted_compute(fitted, gpus.front(), inputs.network, precision, &inputs.provenance).table;
+  const bool is_asked = !text.gpu_model.empty();
+  Provenance of_platform{.scenario = inputs.provenance.scenario, .numbers = {}};  // noted there
+  const FittedGpu fitted =
+      load_fitted_gpu(measured, "--gpu-model", is_asked ? &inputs.provenance : &of_platform);
+  if (is_asked) gpu = with_measured(gpu, fitted, &inputs.platform.provenance);
+  inputs.compute = fitted_compute(fitted, gpu, inputs.network, precision, &inputs.provenance).table;
 }
 
 }  // namespace

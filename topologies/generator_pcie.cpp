@@ -9,8 +9,8 @@ namespace forescale {
 namespace {
 
 void generate(Platform& platform, const JsonInput& in) {
-  in.allow_only({"sockets", "switches", "cards", "gpus", "gpu", "cpu", "link", "socket_link",
-                 "switch_link", "card_link", "gpu_link"});
+  in.allow_only({"sockets", "switches", "cards", "gpus", "gpu", "gpu_model", "cpu", "link",
+                 "socket_link", "switch_link", "card_link", "gpu_link"});
   constexpr std::int64_t kPerLevelMax = 64;
   const auto count = [&](const char* key, std::int64_t min, int fallback) {
     const auto value = in.find(key);
@@ -22,6 +22,7 @@ void generate(Platform& platform, const JsonInput& in) {
                 .gpus_per_card = count("gpus", 1, 1),
                 .nics = {}};
   read_gpu(platform, in.at("gpu"));
+  read_gpu_model(platform, in);
   if (const auto cpu = in.find("cpu"))
     read_cpu(platform, *cpu);
   else
@@ -48,7 +49,8 @@ void generate(Platform& platform, const JsonInput& in) {
 
 const bool kRegistered = Registry<Generator>::add(
     {.name = "pcie",
-     .usage = "pcie:gpu=k80[,sockets=2,switches=1,cards=2,gpus=1,cpu=CPU,link=CLASS,...]",
+     .usage =
+         "pcie:gpu=k80[,gpu_model=NAME,sockets=2,switches=1,cards=2,gpus=1,cpu=CPU,link=CLASS,...]",
      .summary = "one node: sockets, switches a socket, cards a switch, GPUs a card",
      .generate = generate});
 

@@ -46,8 +46,9 @@ void place_nodes(Platform& platform, const NodeTemplate& node, int count, const 
 // The devices that hang on the fabric, node by node.
 std::vector<int> fabric_ports(const Platform& platform);
 
-// GPU and CPU of a node: keys "gpu" and "cpu".
+// GPU and CPU of a node: keys "gpu" and "cpu"; "gpu_model", if there is one, in the node `in`.
 void read_gpu(Platform& platform, const JsonInput& name);
+void read_gpu_model(Platform& platform, const JsonInput& in);
 void read_cpu(Platform& platform, const JsonInput& name);
 
 }  // namespace forescale

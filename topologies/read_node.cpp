@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "models/dnn/fitted_gpu.hpp"
 #include "models/error.hpp"
 #include "topologies/node_template.hpp"
 
@@ -32,14 +33,15 @@ PcieTree::Nic read_nic(LinkReader& classes, const PcieTree& tree, const JsonInpu
 
 NodeTemplate read_pcie_tree(Platform& platform, LinkReader& classes, const JsonInput& in) {
   in.allow_only({"count", "layout", "cores", "host_copy_bytes_per_s", "sockets",
-                 "switches_per_socket", "cards_per_switch", "gpus_per_card", "gpu", "cpu",
-                 "socket_link", "switch_link", "card_link", "gpu_link", "nics"});
+                 "switches_per_socket", "cards_per_switch", "gpus_per_card", "gpu", "gpu_model",
+                 "cpu", "socket_link", "switch_link", "card_link", "gpu_link", "nics"});
   PcieTree tree;
   tree.sockets = count_of(in, "sockets", 1, 1);
   tree.switches_per_socket = count_of(in, "switches_per_socket", 0, 1);
   tree.cards_per_switch = count_of(in, "cards_per_switch", 1, 1);
   tree.gpus_per_card = count_of(in, "gpus_per_card", 1, 1);
   read_gpu(platform, in.at("gpu"));
+  read_gpu_model(platform, in);
   read_cpu(platform, in.at("cpu"));
   // A link class of a level that the tree lacks would silently mean nothing: refuse it.
   const auto level = [&](const char* key, bool exists) {
@@ -74,8 +76,8 @@ int number_of(const JsonInput& in, const std::map<std::string, int>& numbers) {
 }
 
 NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  in.allow_only(
-      {"count", "layout", "cores", "host_copy_bytes_per_s", "gpu", "cpu", "devices", "links"});
+  in.allow_only({"count", "layout", "cores", "host_copy_bytes_per_s", "gpu", "gpu_model", "cpu",
+                 "devices", "links"});
   NodeTemplate node;
   std::map<std::string, int> numbers;
   std::set<DeviceKind> kinds;
@@ -103,6 +105,7 @@ NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonIn
   if (static_cast<std::int64_t>(std::max(node.devices.size(), node.links.size() / 8)) > kMax)
     in.fail(fmt::format("must not have more than {} devices, {} links", kMax, 8 * kMax));
   if (kinds.count(DeviceKind::kGpu) != 0 || in.has("gpu")) read_gpu(platform, in.at("gpu"));
+  read_gpu_model(platform, in);
   if (kinds.count(DeviceKind::kCpu) != 0 || in.has("cpu")) read_cpu(platform, in.at("cpu"));
   node.summary = fmt::format("{} devices, {} links", node.devices.size(), node.links.size());
   return node;
@@ -135,9 +138,9 @@ void read_host_copy(Platform& platform, const JsonInput& in) {
   const auto host_copy = in.find("host_copy_bytes_per_s");
   if (!host_copy) return;
   if (!platform.has_gpus()) host_copy->fail("must be absent: the node has no GPU");
-  std::erase_if(platform.provenance.numbers,
-                [](const NumberSource& number) { return number.path == "/host_copy_bytes_per_s"; });
-  platform.gpu_models.front().host_copy = host_copy->bandwidth();
+  GpuModel& gpu = platform.gpu_models.front();
+  forget(&platform.provenance, gpu, "host_copy_bytes_per_s");
+  gpu.host_copy = host_copy->bandwidth();
 }
 
 }  // namespace
@@ -145,6 +148,17 @@ void read_host_copy(Platform& platform, const JsonInput& in) {
 void read_gpu(Platform& platform, const JsonInput& name) {
   const std::string option = name.file() + ":" + name.path();
   platform.gpu_models.push_back(load_gpu(name.string(), option, name.provenance()));
+}
+
+void read_gpu_model(Platform& platform, const JsonInput& in) {
+  const auto name = in.find("gpu_model");
+  if (!name) return;
+  if (!platform.has_gpus()) name->fail("must be absent: the node has no GPU");
+  platform.fitted_gpu = name->string();
+  const FittedGpu fitted =
+      load_fitted_gpu(platform.fitted_gpu, name->file() + ":" + name->path(), name->provenance());
+  GpuModel& gpu = platform.gpu_models.front();
+  gpu = with_measured(gpu, fitted, name->provenance());
 }
 
 void read_cpu(Platform& platform, const JsonInput& name) {

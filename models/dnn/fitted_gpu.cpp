@@ -158,21 +158,25 @@ json to_json(const FittedGpu& gpu) {
   return document;
 }
 
-GpuModel with_measured(GpuModel gpu, const FittedGpu& fitted) {
-  if (fitted.launch_s) gpu.kernel_launch.value = fitted.launch_s->value;
-  if (fitted.synchronize_s) gpu.synchronize.value = fitted.synchronize_s->value;
+GpuModel with_measured(GpuModel gpu, const FittedGpu& fitted, Provenance* provenance) {
+  const auto put = [&](auto& quantity, auto value, const char* key) {
+    quantity.value = value;
+    forget(provenance, gpu, key);
+  };
+  if (fitted.launch_s) put(gpu.kernel_launch, fitted.launch_s->value, "kernel_launch_s");
+  if (fitted.synchronize_s) put(gpu.synchronize, fitted.synchronize_s->value, "synchronize_s");
   if (const auto added = long_slope(fitted, "reduction"))
-    gpu.memory_bandwidth.value = 3 / *added;
+    put(gpu.memory_bandwidth, 3 / *added, "memory_bandwidth_bytes_per_s");
   else if (const auto copied = long_slope(fitted, "memory-copy"))
-    gpu.memory_bandwidth.value = 2 / *copied;
+    put(gpu.memory_bandwidth, 2 / *copied, "memory_bandwidth_bytes_per_s");
   const auto in = long_slope(fitted, "host-to-device");
   const auto out = long_slope(fitted, "device-to-host");
-  if (in && out) gpu.host_copy.value = 2 / (*in + *out);
+  if (in && out) put(gpu.host_copy, 2 / (*in + *out), "host_copy_bytes_per_s");
   if (const auto memory = fitted.facts.find("memory_bytes"); memory != fitted.facts.end()) {
     const std::string& text = memory->second;
     std::int64_t bytes = 0;
     std::from_chars(text.data(), text.data() + text.size(), bytes);
-    if (bytes > 0) gpu.memory.value = bytes;
+    if (bytes > 0) put(gpu.memory, bytes, "memory_bytes");
   }
   return gpu;
 }

@@ -83,8 +83,9 @@ FittedGpu load_fitted_gpu(const std::string& name, const std::string& option,
                           Provenance* provenance);
 nlohmann::json to_json(const FittedGpu& gpu);
 
-// What was measured in place of the data sheet's or assumed numbers: launch, synchronise, memory
-// bandwidth (of the reduction: 3 bytes a byte; else of the copy: 2), host copy, memory.
-GpuModel with_measured(GpuModel gpu, const FittedGpu& fitted);
+// What was measured in place of the data sheet's or assumed numbers, which `provenance` (may be
+// null) forgets: launch, synchronise, memory bandwidth (of the reduction: 3 bytes a byte; else of
+// the copy: 2), host copy, memory.
+GpuModel with_measured(GpuModel gpu, const FittedGpu& fitted, Provenance* provenance);
 
 }  // namespace forescale

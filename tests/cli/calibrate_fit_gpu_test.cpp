@@ -25,6 +25,18 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   const std::string text = with.dump();
   EXPECT_NE(text.find("from measured shapes"), std::string::npos);
   EXPECT_NE(text.find("the data sheet's roofline"), std::string::npos);
+  // The same where the platform's file names it, at both ends of the range too.
+  nlohmann::json platform =
+      nlohmann::json::parse(text_of(source_file("topologies/presets/kesch.json")));
+  platform["node"]["gpu_model"] = model;
+  const nlohmann::json named =
+      expect_answer(
+          "predict --system s-caffe-obr --model resnet-50 --batch 64 --gpus 2 --json "
+          "--platform " +
+          workshop.file("kesch.json", platform.dump()))
+          .json();
+  EXPECT_EQ(named["points"], with["points"]);
+  EXPECT_EQ(named["compute"], with["compute"]);
   expect_refused(predict + "--gpu-model m41", {"--gpu-model", "did you mean \"m40\""});
   expect_refused(predict + "--precision fp16", {"--precision = fp16", "needs --gpu-model"});
   expect_refused(predict + "--gpu-model m40 --precision fp8", {"--precision = fp8"});

@@ -130,14 +130,14 @@ TEST(FittedGpu, AScenarioTakesTheEndOfAnInterval) {
 
 TEST(FittedGpu, MeasuredNumbersReplaceTheDataSheets) {
   const GpuModel sheet = load_gpu("k80", "--gpu", nullptr);
-  const GpuModel gpu = with_measured(sheet, full());
+  const GpuModel gpu = with_measured(sheet, full(), nullptr);
   EXPECT_EQ(gpu.kernel_launch.value, 4e-6);
   EXPECT_EQ(gpu.synchronize.value, 8e-6);
   EXPECT_NEAR(gpu.memory_bandwidth.value, 3 / 6e-12, 1);
   EXPECT_NEAR(gpu.host_copy.value, 2 / 4e-10, 1);
   EXPECT_EQ(gpu.memory.value, 1000);
   EXPECT_EQ(gpu.peak_flops.value, sheet.peak_flops.value);
-  EXPECT_EQ(with_measured(sheet, FittedGpu{}).memory.value, sheet.memory.value);
+  EXPECT_EQ(with_measured(sheet, FittedGpu{}, nullptr).memory.value, sheet.memory.value);
   EXPECT_NEAR(full().find_copy("reduction")->time_s(1e6), 1e-5 + 1e6 * 6e-12, 1e-15);
 }
 
@@ -156,7 +156,7 @@ TEST(FittedGpu, RefusesByPlaceValueAndConstraint) {
 
 TEST(FittedCompute, SaysWhereEachPassComesFrom) {
   const Network network = load_network("cifar10-quick", "--model");
-  const GpuModel gpu = with_measured(load_gpu("k80", "--gpu", nullptr), full());
+  const GpuModel gpu = with_measured(load_gpu("k80", "--gpu", nullptr), full(), nullptr);
   const FittedCompute compute = fitted_compute(full(), gpu, network, Precision::kFp32, nullptr);
   ASSERT_EQ(compute.table.layers.size(), network.layers.size());
   for (size_t i = 0; i < network.layers.size(); ++i) {

@@ -47,6 +47,42 @@ std::string message_with(const char* place, const json& value) {
   return message_of(file);
 }
 
+TEST(PlatformFile, AGpuModelReplacesTheDataSheetsNumbers) {
+  const std::string file = ::testing::TempDir() + "platform_file_gpu.json";
+  std::ofstream(file) << R"({"format": "forescale-gpu-model-1", "name": "mine",
+    "launch_s": {"value": 9e-6, "fast": 8e-6, "slow": 1e-5, "source": "measured"}})";
+  json with = two_nics();
+  with["node"]["gpu_model"] = file;
+  const Platform platform = load(with);
+  EXPECT_EQ(platform.fitted_gpu, file);
+  EXPECT_EQ(platform.gpu_models.front().kernel_launch.value, 9e-6);
+  const Platform without = load(two_nics());
+  EXPECT_EQ(platform.gpu_models.front().synchronize.value,
+            without.gpu_models.front().synchronize.value);
+  // The answer rests on the measured number in place of the assumed one.
+  EXPECT_EQ(platform.provenance.numbers.size(), without.provenance.numbers.size());
+  const auto rests_on = [](const Platform& of, const std::string& path) {
+    return std::any_of(of.provenance.numbers.begin(), of.provenance.numbers.end(),
+                       [&](const NumberSource& number) { return number.path == path; });
+  };
+  EXPECT_TRUE(rests_on(without, "/kernel_launch_s"));
+  EXPECT_FALSE(rests_on(platform, "/kernel_launch_s"));
+  EXPECT_TRUE(rests_on(platform, "/launch_s"));
+  EXPECT_EQ(read_platform(with.dump(), "dgx.json", Scenario::kSlow)
+                .gpu_models.front()
+                .kernel_launch.value,
+            1e-5);
+
+  EXPECT_THAT(message_with("/node/gpu_model", "none-such"), HasSubstr("dgx.json:/node/gpu_model"));
+  json bare = two_nics();
+  bare["node"] = {{"count", 4},
+                  {"layout", "explicit"},
+                  {"gpu_model", file},
+                  {"devices", {{{"name", "h"}, {"kind", "host"}}}},
+                  {"links", json::array()}};
+  EXPECT_THAT(message_of(bare), HasSubstr("the node has no GPU"));
+}
+
 TEST(PlatformFile, NearestNicIsOnTheSameSocket) {
   const Platform platform = load(two_nics());
   EXPECT_EQ(platform.slot_count(), 16);
