@@ -1,6 +1,12 @@
 #include "sim/collective_parts.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
 #include "models/error.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -17,10 +23,38 @@ std::vector<int> inverse(const std::vector<int>& members) {
 std::vector<int> members_by_role(const std::vector<int>& order, int member_count) {
   const int length = static_cast<int>(order.size());
   std::vector<int> members;
-  for (int first = 0; first < member_count; first += length)
+  for (int first = 0; first < member_count; first += length) {
+    const int count = std::min(length, member_count - first);
+    const auto begin = static_cast<std::ptrdiff_t>(members.size());
     for (const int place : order)
-      if (first + place < member_count) members.push_back(first + place);
+      if (place < count) members.push_back(first + place);
+    const auto group = members.begin() + begin;
+    std::rotate(group, std::find(group, members.end(), first + order.front() % count),
+                members.end());
+  }
   return members;
+}
+
+void check_orders(const std::vector<std::vector<int>>& orders, const std::vector<int>& ranks,
+                  const Platform& platform, const std::string& stack) {
+  if (orders.empty()) return;
+  const size_t length = orders.front().size();
+  std::set<int> nodes;
+  for (size_t member = 0; member < ranks.size(); ++member) {
+    const int node = node_of_slot(platform, ranks[member]);
+    const bool begins = member % length == 0;
+    if (begins ? nodes.insert(node).second : node == node_of_slot(platform, ranks[member - 1]))
+      continue;
+    throw InputError(
+        {.source = "--stack",
+         .path = "",
+         .value = stack,
+         .constraint = fmt::format(
+             "is for ranks that fill nodes of {} GPUs one after the other, which those of this "
+             "collective do not: member {} of {}, rank {}, is on node {}, {}",
+             length, member, ranks.size(), ranks[member], node,
+             begins ? "where earlier ones are" : "the one before it on another")});
+  }
 }
 
 CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const Setting& setting) {

@@ -13,9 +13,15 @@
 namespace forescale {
 
 // Role p of a part is played by member roles[p] of the collective: in every group of as many
-// members as the order is long by the one that the order names; members that a last, shorter group
-// lacks are left out.
+// members as the order is long by the one that the order names. A last, shorter group of m takes
+// those of its members that the order names, from member order[0] mod m on: parts that begin at
+// members which it lacks spread over those that it has.
 std::vector<int> members_by_role(const std::vector<int>& order, int member_count);
+
+// Orders name the GPUs of a node: InputError naming `stack` where `ranks` (slots of the platform) do
+// not fill nodes of as many, one after the other; the last one may be filled in part.
+void check_orders(const std::vector<std::vector<int>>& orders, const std::vector<int>& ranks,
+                  const Platform& platform, const std::string& stack);
 
 class CollectiveParts {
  public:

@@ -141,6 +141,8 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
   settings.control = step.control;
   settings.ranks = ranks;
   check_call(*settings.collective, settings.call);
+  if (place == BufferPlace::kGpu)
+    check_orders(settings.orders, ranks, machine_.lanes().platform(), stack_.name);
   return settings;
 }
 

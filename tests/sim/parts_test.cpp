@@ -2,6 +2,7 @@
 // models/stack.hpp, parts use the links that their orders lead over.
 #include <gtest/gtest.h>
 
+#include "models/error.hpp"
 #include "models/stack.hpp"
 #include "sim/collective_parts.hpp"
 #include "sim/cost_engine.hpp"
@@ -101,6 +102,9 @@ TEST(Protocols, SwitchesThatAddLowerThePhysicalFloor) {
 TEST(Parts, RolesFollowTheOrderInEveryGroup) {
   EXPECT_EQ(members_by_role({1, 2, 0}, 6), (std::vector<int>{1, 2, 0, 4, 5, 3}));
   EXPECT_EQ(members_by_role({1, 2, 0}, 5), (std::vector<int>{1, 2, 0, 4, 3})) << "a shorter group";
+  // A node of four GPUs behind one of eight: each part begins at another one, as in the full node.
+  const std::vector<int> fifth = members_by_role({5, 6, 7, 0, 1, 2, 3, 4}, 12);
+  EXPECT_EQ(std::vector<int>(fifth.begin() + 8, fifth.end()), (std::vector<int>{9, 10, 11, 8}));
 }
 
 // Two nodes of two GPUs, an adapter of 1 GB/s beside each GPU, NVLink that never limits.
@@ -177,6 +181,32 @@ TEST(Parts, KeepTheRoot) {
   const double out_s = 2 * kBytes / 1e9;
   EXPECT_NEAR(in_child([&] { return collective_s(platform, stack, flat, call); }), out_s,
               1e-6 * out_s);
+}
+
+// Orders of two GPUs on nodes of two, and what does not fit them.
+TEST(Parts, RefuseRanksThatDoNotFillNodes) {
+  const Platform platform = rails();
+  const auto refusal = [&](const Orders& orders, const std::vector<int>& ranks) -> std::string {
+    try {
+      check_orders(orders, ranks, platform, "mine");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Orders pairs = {{0, 1}, {1, 0}};
+  EXPECT_EQ(refusal(pairs, {0, 1, 2, 3}), "");
+  EXPECT_EQ(refusal(pairs, {2, 3, 0}), "") << "the last node in part";
+  EXPECT_EQ(refusal({}, {0, 2, 1, 3}), "") << "one part, as it is";
+  EXPECT_NE(refusal(pairs, {0, 2}).find("--stack = mine: is for ranks that fill nodes of 2 GPUs"),
+            std::string::npos);
+  EXPECT_NE(refusal(pairs, {0, 2}).find("member 1 of 2, rank 2, is on node 1, the one before it"),
+            std::string::npos);
+  EXPECT_NE(refusal({{0}}, {0, 1}).find("member 1 of 2, rank 1, is on node 0, where earlier ones"),
+            std::string::npos);
+  Stack stack = of_collectives();
+  stack.selection["all-reduce"] = {rule_of("ring", 0, {{0, 1, 2, 3}})};
+  EXPECT_THROW(simulated_s(platform, stack, "ring", 4), InputError);
 }
 
 }  // namespace

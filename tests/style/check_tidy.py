@@ -2,8 +2,9 @@
 """clang-tidy finds no bug in the project's own sources (the checks are in .clang-tidy).
 
 A file costs seconds, so one that passed is not checked again until it, a header of the project
-that it reaches, .clang-tidy, its compile command or clang-tidy itself changes: BUILD/tidy/ keeps a
-hash of those for each. Sources that this build does not compile are named and left out, and
+that it reaches, .clang-tidy, its compile command or clang-tidy's version changes: BUILD/tidy/ keeps
+a hash of those for each, and tidy_passed.txt beside this script those that had passed when --keep
+last wrote it, so that a fresh checkout checks what has changed since. Sources that this build does not compile are named and left out, and
 tests/ is left out: headers are seen through the sources that use them. So that a cold run stays
 within minutes on two cores, the command line, the collectives and the MPI programs, many files of
 one shape each, are checked with --all only.
@@ -23,6 +24,7 @@ import check_includes
 import project
 
 ONLY_WITH_ALL = ("cli/", "algorithms/collectives/", "calibrate/bench/")
+PASSED = pathlib.Path("tests/style/tidy_passed.txt")
 VERSION = "16"  # 14 and 15 cannot read the coroutines and ranges of GCC 12's library
 
 
@@ -47,8 +49,10 @@ def reached(root, path, seen):
             reached(root, pathlib.Path(match.group(1)), seen)
 
 
-def fingerprint(root, path, command, program):
-    digest = hashlib.sha256(f"{program}\n{command}\n".encode())
+def fingerprint(root, build, path, command):
+    """The same wherever the tree and its build folder are."""
+    command = command.replace(str(build), "BUILD").replace(str(root), "ROOT")
+    digest = hashlib.sha256(f"{VERSION}\n{command}\n".encode())
     seen = set()
     reached(root, path, seen)
     for name in [pathlib.Path(".clang-tidy"), *sorted(seen)]:
@@ -79,12 +83,24 @@ def tidy(program, root, database, path):
     return violations or [(path, 1, result.stdout + result.stderr)]
 
 
+def passed_before(root):
+    """Hashes of PASSED."""
+    text = project.text_of(root / PASSED) if (root / PASSED).is_file() else ""
+    return {line.split()[0] for line in text.splitlines()}
+
+
+def keep(root, keys):
+    lines = (f"{key} {path.as_posix()}\n" for path, key in sorted(keys.items()))
+    (root / PASSED).write_text("".join(lines))
+
+
 def main():
     arguments = project.parse_arguments(
         __doc__,
         ("--build", {"type": pathlib.Path, "required": True, "help": "has compile_commands.json"}),
         ("--jobs", {"type": int, "default": os.cpu_count()}),
-        ("--all", {"action": "store_true", "help": "also " + ", ".join(ONLY_WITH_ALL)}))
+        ("--all", {"action": "store_true", "help": "also " + ", ".join(ONLY_WITH_ALL)}),
+        ("--keep", {"action": "store_true", "help": f"write {PASSED} where all pass"}))
     root, build = arguments.root, arguments.build.resolve()
     program = checker()
     stamps = build / "tidy"
@@ -108,13 +124,14 @@ def main():
             not_built.append(path)
             continue
         sources.append(path)
-        keys[path] = fingerprint(root, path, command, program)
+        keys[path] = fingerprint(root, build, path, command)
 
     def stamp(path):
         return stamps / path.as_posix().replace("/", "__")
 
-    changed = [path for path in sources
-               if not stamp(path).is_file() or stamp(path).read_text() != keys[path]]
+    before = passed_before(root)
+    changed = [path for path in sources if keys[path] not in before
+               and not (stamp(path).is_file() and stamp(path).read_text() == keys[path])]
     report = project.Report("tidy")
     violations = set()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -126,6 +143,8 @@ def main():
                 violations.update(found)
     for violation in violations:
         report.add(*violation)
+    if arguments.keep and not violations:
+        keep(root, keys)
     if not_built:
         print(f"not compiled here, so not checked: {', '.join(map(str, not_built))}")
     print(f"{len(changed)} checked now, {len(sources) - len(changed)} unchanged since they passed")

@@ -90,8 +90,8 @@ def plant(root, files):
         path.write_text(content)
 
 
-def run_checker(checker, root):
-    command = [sys.executable, str(HERE / f"check_{checker}.py"), "--root", str(root)]
+def run_checker(checker, root, *more):
+    command = [sys.executable, str(HERE / f"check_{checker}.py"), "--root", str(root), *more]
     if checker == "tidy":
         command += ["--build", str(root / "build")]
         # Only what compiles by itself: the clean tree includes libraries that it does not have.
@@ -134,6 +134,20 @@ class StyleCheckers(unittest.TestCase):
         self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", self.root).stdout)
         plant(self.root, {"models/units.hpp": CLEAN["models/units.hpp"] + "int more();\n"})
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
+
+    def test_tidy_trusts_what_was_kept_in_another_place_until_it_changes(self):
+        (self.root / "tests" / "style").mkdir(parents=True, exist_ok=True)
+        plant(self.root, {"models/null.cpp": "int* f();\nint* f() { return 0; }\n"})
+        self.assertEqual(run_checker("tidy", self.root, "--keep").returncode, 1)
+        kept = self.root / "tests" / "style" / "tidy_passed.txt"
+        self.assertFalse(kept.exists(), "nothing is kept of a tree that does not pass")
+        (self.root / "models" / "null.cpp").unlink()
+        self.assertEqual(run_checker("tidy", self.root, "--keep").returncode, 0)
+        moved = self.root.parent / "moved"
+        shutil.copytree(self.root, moved, ignore=shutil.ignore_patterns("tidy"))
+        self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", moved).stdout)
+        plant(moved, {"models/units.hpp": CLEAN["models/units.hpp"] + "int more();\n"})
+        self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", moved).stdout)
 
 
 if __name__ == "__main__":
