@@ -18,43 +18,56 @@ std::vector<int> inverse(const std::vector<int>& members) {
   return roles;
 }
 
+// Those of the first `count` places that the order names, from order[0] mod `count` on.
+std::vector<int> shortened(const std::vector<int>& order, int count) {
+  std::vector<int> places;
+  for (const int place : order)
+    if (place < count) places.push_back(place);
+  const auto begin = std::find(places.begin(), places.end(), order.front() % count);
+  std::rotate(places.begin(), begin, places.end());
+  return places;
+}
+
 }  // namespace
 
 std::vector<int> members_by_role(const std::vector<int>& order, int member_count) {
   const int length = static_cast<int>(order.size());
   std::vector<int> members;
-  for (int first = 0; first < member_count; first += length) {
-    const int count = std::min(length, member_count - first);
-    const auto begin = static_cast<std::ptrdiff_t>(members.size());
-    for (const int place : order)
-      if (place < count) members.push_back(first + place);
-    const auto group = members.begin() + begin;
-    std::rotate(group, std::find(group, members.end(), first + order.front() % count),
-                members.end());
-  }
+  for (int first = 0; first < member_count; first += length)
+    for (const int place : shortened(order, std::min(length, member_count - first)))
+      members.push_back(first + place);
   return members;
 }
 
-void check_orders(const std::vector<std::vector<int>>& orders, const std::vector<int>& ranks,
-                  const Platform& platform, const std::string& stack) {
-  if (orders.empty()) return;
-  const size_t length = orders.front().size();
+std::vector<std::vector<int>> orders_for(const SelectionRule& rule, const std::vector<int>& ranks,
+                                         const Platform& platform, const std::string& stack) {
+  if (rule.orders.empty()) return {};
+  const auto node_of = [&](size_t member) { return node_of_slot(platform, ranks[member]); };
+  const size_t length = rule.orders.front().size();
+  size_t taken = length;
+  if (rule.algorithm == "ring")
+    for (taken = 1; taken < std::min(length, ranks.size()) && node_of(taken) == node_of(0);)
+      ++taken;
   std::set<int> nodes;
   for (size_t member = 0; member < ranks.size(); ++member) {
-    const int node = node_of_slot(platform, ranks[member]);
-    const bool begins = member % length == 0;
-    if (begins ? nodes.insert(node).second : node == node_of_slot(platform, ranks[member - 1]))
+    const bool begins = member % taken == 0;
+    if (begins ? nodes.insert(node_of(member)).second : node_of(member) == node_of(member - 1))
       continue;
     throw InputError(
         {.source = "--stack",
          .path = "",
          .value = stack,
-         .constraint = fmt::format(
-             "is for ranks that fill nodes of {} GPUs one after the other, which those of this "
-             "collective do not: member {} of {}, rank {}, is on node {}, {}",
-             length, member, ranks.size(), ranks[member], node,
-             begins ? "where earlier ones are" : "the one before it on another")});
+         .constraint =
+             fmt::format("is for ranks that fill nodes of {} GPUs one after the other, which those "
+                         "of this collective do not: member {} of {}, rank {}, is on node {}, {}",
+                         length, member, ranks.size(), ranks[member], node_of(member),
+                         begins ? "where earlier ones are" : "the one before it on another")});
   }
+  if (taken == length) return rule.orders;
+  std::vector<std::vector<int>> orders;
+  for (const std::vector<int>& order : rule.orders)
+    orders.push_back(shortened(order, static_cast<int>(taken)));
+  return orders;
 }
 
 CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const Setting& setting) {

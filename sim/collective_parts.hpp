@@ -18,10 +18,11 @@ namespace forescale {
 // members which it lacks spread over those that it has.
 std::vector<int> members_by_role(const std::vector<int>& order, int member_count);
 
-// Orders name the GPUs of a node: InputError naming `stack` where `ranks` (slots of the platform)
-// do not fill nodes of as many, one after the other; the last one may be filled in part.
-void check_orders(const std::vector<std::vector<int>>& orders, const std::vector<int>& ranks,
-                  const Platform& platform, const std::string& stack);
+// The rule's orders for `ranks` (slots of the platform), which name the GPUs of a node. InputError
+// naming `stack` where the ranks do not fill nodes of as many, one after the other; the last one
+// may be filled in part, and a ring may take fewer GPUs of each node.
+std::vector<std::vector<int>> orders_for(const SelectionRule& rule, const std::vector<int>& ranks,
+                                         const Platform& platform, const std::string& stack);
 
 class CollectiveParts {
  public:

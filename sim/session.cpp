@@ -131,7 +131,9 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
           stack_.find_rule_with(algorithm, name_of(step.op), rank_count, step.bytes);
       rule != nullptr && !settings.through_host) {
     settings.protocol = rule->protocol;
-    settings.orders = rule->orders;
+    settings.orders = place == BufferPlace::kGpu
+                          ? orders_for(*rule, ranks, machine_.lanes().platform(), stack_.name)
+                          : rule->orders;
   }
   settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
   settings.call.rank_count = rank_count;
@@ -141,8 +143,6 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
   settings.control = step.control;
   settings.ranks = ranks;
   check_call(*settings.collective, settings.call);
-  if (place == BufferPlace::kGpu)
-    check_orders(settings.orders, ranks, machine_.lanes().platform(), stack_.name);
   return settings;
 }
 

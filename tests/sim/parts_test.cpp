@@ -186,27 +186,42 @@ TEST(Parts, KeepTheRoot) {
 // Orders of two GPUs on nodes of two, and what does not fit them.
 TEST(Parts, RefuseRanksThatDoNotFillNodes) {
   const Platform platform = rails();
-  const auto refusal = [&](const Orders& orders, const std::vector<int>& ranks) -> std::string {
+  const Orders pairs = {{0, 1}, {1, 0}};
+  const auto orders_of = [&](const std::string& algorithm, const Orders& orders,
+                             const std::vector<int>& ranks) {
+    return orders_for(rule_of(algorithm, 0, orders), ranks, platform, "mine");
+  };
+  EXPECT_EQ(orders_of("chain-tree", pairs, {0, 1, 2, 3}), pairs);
+  EXPECT_EQ(orders_of("chain-tree", pairs, {2, 3, 0}), pairs) << "the last node in part";
+  EXPECT_EQ(orders_of("chain-tree", {}, {0, 2, 1, 3}), Orders()) << "one part, as it is";
+  EXPECT_EQ(orders_of("ring", pairs, {1, 3}), (Orders{{0}, {0}})) << "a GPU of each node";
+  EXPECT_EQ(orders_of("ring", {{2, 0, 1}, {0, 1, 2}}, {0, 1, 2, 3}), (Orders{{0, 1}, {0, 1}}));
+
+  const auto refusal = [&](const std::string& algorithm, const Orders& orders,
+                           const std::vector<int>& ranks) -> std::string {
     try {
-      check_orders(orders, ranks, platform, "mine");
+      orders_of(algorithm, orders, ranks);
     } catch (const InputError& error) {
       return error.what();
     }
     return "";
   };
-  const Orders pairs = {{0, 1}, {1, 0}};
-  EXPECT_EQ(refusal(pairs, {0, 1, 2, 3}), "");
-  EXPECT_EQ(refusal(pairs, {2, 3, 0}), "") << "the last node in part";
-  EXPECT_EQ(refusal({}, {0, 2, 1, 3}), "") << "one part, as it is";
-  EXPECT_NE(refusal(pairs, {0, 2}).find("--stack = mine: is for ranks that fill nodes of 2 GPUs"),
+  const std::string apart = refusal("chain-tree", pairs, {0, 2});
+  EXPECT_NE(apart.find("--stack = mine: is for ranks that fill nodes of 2 GPUs"),
             std::string::npos);
-  EXPECT_NE(refusal(pairs, {0, 2}).find("member 1 of 2, rank 2, is on node 1, the one before it"),
+  EXPECT_NE(apart.find("member 1 of 2, rank 2, is on node 1, the one before it on another"),
             std::string::npos);
-  EXPECT_NE(refusal({{0}}, {0, 1}).find("member 1 of 2, rank 1, is on node 0, where earlier ones"),
+  for (const std::string algorithm : {"chain-tree", "ring"})
+    EXPECT_NE(refusal(algorithm, {{0}}, {0, 1})
+                  .find("member 1 of 2, rank 1, is on node 0, where earlier ones are"),
+              std::string::npos);
+  EXPECT_NE(refusal("ring", pairs, {0, 2, 1, 3}).find("rank 1, is on node 0, where earlier"),
+            std::string::npos);
+  EXPECT_NE(refusal("ring", pairs, {0, 1, 2, 0}).find("rank 0, is on node 0, the one before"),
             std::string::npos);
   Stack stack = of_collectives();
-  stack.selection["all-reduce"] = {rule_of("ring", 0, {{0, 1, 2, 3}})};
-  EXPECT_THROW(simulated_s(platform, stack, "ring", 4), InputError);
+  stack.selection["all-reduce"] = {rule_of("chain-tree", 0, {{0, 1, 2, 3}})};
+  EXPECT_THROW(simulated_s(platform, stack, "chain-tree", 4), InputError);
 }
 
 }  // namespace
