@@ -51,6 +51,34 @@ TEST(KernelTime, IsTheRooflineTimesTheShapeFactor) {
   EXPECT_FALSE(fit.estimate(product(100'000, 200, 300)).is_near);
 }
 
+GpuKernel convolution(KernelPass pass, std::int64_t filter = 3, std::int64_t stride = 1) {
+  return {.shape = ConvolutionShape{.batch = 8,
+                                    .channels = 16,
+                                    .height = 32,
+                                    .width = 32,
+                                    .filters = 32,
+                                    .filter_height = filter,
+                                    .filter_width = filter,
+                                    .pad_height = filter / 2,
+                                    .pad_width = filter / 2,
+                                    .stride_height = stride,
+                                    .stride_width = stride},
+          .pass = pass};
+}
+
+// The last two features: 1x1 is a product, 3x3 at stride 1 is what Winograd does.
+TEST(KernelTime, FiltersWithKernelsOfTheirOwnAreFarFromOthers) {
+  const auto own = [](std::int64_t filter, std::int64_t stride) {
+    const std::vector<double> all =
+        shape_features(convolution(KernelPass::kForward, filter, stride));
+    return std::vector<double>(all.end() - 2, all.end());
+  };
+  EXPECT_EQ(own(1, 1), (std::vector<double>{1, 0}));
+  EXPECT_EQ(own(3, 1), (std::vector<double>{0, 1}));
+  EXPECT_EQ(own(3, 2), (std::vector<double>{0, 0}));
+  EXPECT_EQ(own(5, 1), (std::vector<double>{0, 0}));
+}
+
 TEST(KernelTime, ALayersKernelIsItsShape) {
   const Network network = load_network("googlenet", "--model");
   const auto kernels = layer_kernels(network, {.batch = 4});
@@ -139,6 +167,20 @@ TEST(FittedGpu, MeasuredNumbersReplaceTheDataSheets) {
   EXPECT_EQ(gpu.peak_flops.value, sheet.peak_flops.value);
   EXPECT_EQ(with_measured(sheet, FittedGpu{}, nullptr).memory.value, sheet.memory.value);
   EXPECT_NEAR(full().find_copy("reduction")->time_s(1e6), 1e-5 + 1e6 * 6e-12, 1e-15);
+  // A reduction moves three bytes a byte, a copy two.
+  FittedGpu copies = full();
+  copies.copies.back().path = "memory-copy";
+  EXPECT_NEAR(with_measured(sheet, copies, nullptr).memory_bandwidth.value, 2 / 6e-12, 1);
+}
+
+TEST(FittedGpu, WhatItReplacesIsForgotten) {
+  Provenance provenance;
+  const GpuModel sheet = load_gpu("k80", "--gpu", &provenance);
+  const size_t before = provenance.numbers.size();
+  provenance.numbers.push_back({.file = "cpu.json", .path = "/memory_bandwidth_bytes_per_s"});
+  with_measured(sheet, full(), &provenance);
+  EXPECT_EQ(provenance.numbers.size(), before + 1 - 5) << "all but the peak's, and the CPU's";
+  EXPECT_EQ(provenance.numbers.back().file, "cpu.json");
 }
 
 TEST(FittedGpu, RefusesByPlaceValueAndConstraint) {
@@ -178,6 +220,31 @@ TEST(FittedCompute, SaysWhereEachPassComesFrom) {
   }
   EXPECT_THAT(compute.table.description, HasSubstr("from the roofline fitted on measured kernels"));
   EXPECT_FALSE(compute.table.assumed);
+}
+
+// The first layer's data need no gradient: its backward pass is that of the weights alone.
+TEST(FittedCompute, TheFirstConvolutionHasNoGradientOfItsInput) {
+  const Network network = load_network("vgg-16", "--model");
+  FittedGpu fitted;
+  fitted.name = "g";
+  double flops_per_s = 1e12;
+  for (const KernelPass pass :
+       {KernelPass::kForward, KernelPass::kBackwardData, KernelPass::kBackwardWeights}) {
+    KernelFit fit = fit_of(convolution(pass));
+    fit.roofline = {.launch_s = 1e-12, .flops_per_s = flops_per_s, .bytes_per_s = 1e30};
+    fitted.kernels.push_back(fit);
+    flops_per_s /= 2;
+  }
+  const FittedCompute compute = fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network,
+                                               Precision::kFp32, nullptr);
+  const auto backward = [&](const std::string& name) {
+    for (size_t i = 0; i < network.layers.size(); ++i)
+      if (network.layers[i].name == name)
+        return compute.table.layers[i].backward_t1_s / network.layers[i].forward_flops;
+    return 0.0;
+  };
+  EXPECT_NEAR(backward("conv1_1"), 4e-12, 1e-16);
+  EXPECT_NEAR(backward("conv1_2"), 4e-12 + 2e-12, 1e-16);
 }
 
 TEST(FittedCompute, HalfPrecisionMovesHalfTheBytes) {
