@@ -25,6 +25,14 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   const std::string text = with.dump();
   EXPECT_NE(text.find("from measured shapes"), std::string::npos);
   EXPECT_NE(text.find("the data sheet's roofline"), std::string::npos);
+  // What was measured of launches counts too, and takes the assumed number's place.
+  nlohmann::json slow = nlohmann::json::parse(text_of(model));
+  slow["launch_s"] = {{"value", 1e-3}, {"fast", 9e-4}, {"slow", 2e-3}, {"source", "made up"}};
+  const nlohmann::json launched =
+      expect_answer(predict + "--json --gpu-model " + workshop.file("slow.json", slow.dump()))
+          .json();
+  EXPECT_GT(launched["points"][0]["iteration_s"], with["points"][0]["iteration_s"]);
+  EXPECT_EQ(launched["numbers"].size(), with["numbers"].size());
   // The same where the platform's file names it, at both ends of the range too.
   nlohmann::json platform =
       nlohmann::json::parse(text_of(source_file("topologies/presets/kesch.json")));
