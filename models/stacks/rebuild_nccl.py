@@ -56,6 +56,7 @@ class Stack:
     ring_gbps: float = 0  # where a ring sees other links
     nvls: dict = None  # wire factor
     few: dict = None  # wire factor of rings of a part of a node
+    sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     flush_us: float = 0
     flush_why: str = FLUSH
 
@@ -96,6 +97,7 @@ def inside_node(stack, protocol):
             "tree-ll128": lambda: LL128,
             "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
             "nvls": lambda: stack.nvls,
+            "send-recv": lambda: stack.sends[0],
             "ring-simple-few": lambda: stack.few}.get(protocol, lambda: None)()
 
 
@@ -103,7 +105,8 @@ def inside_node(stack, protocol):
 
 def step_of(protocol):
     """Its name in NCCL's table."""
-    return {"tree-ll-two": "tree-ll", "ring-simple-few": "ring-simple"}.get(protocol, protocol)
+    return {"tree-ll-two": "tree-ll", "ring-simple-few": "ring-simple",
+            "send-recv": "ring-simple"}.get(protocol, protocol)
 
 
 def table_of(protocol):
@@ -153,6 +156,9 @@ def paths(stack):
     for protocol in [*stack.protocols, "ring-simple"]:
         if protocol == "ring-simple" and stack.few:
             all_paths.append(in_node(stack, "ring-simple-few"))
+        if protocol == "ring-simple" and stack.sends:
+            pair = {"pair_cap_bytes_per_s": stack.sends[1]}
+            all_paths.append(in_node(stack, "send-recv") | pair)
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "
@@ -301,8 +307,10 @@ def document(stack):
     chain = {"algorithm": "chain", "chunk_bytes": 512 * KIB} | ring(
         "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
     rings = {"algorithm": "ring"} | ring("NCCL: rings")
-    flat = {"algorithm": "flat", "source": "ncclSend and ncclRecv with the root"}
-    pairs = {"algorithm": "pairwise", "source": "ncclSend and ncclRecv between all pairs"}
+    sends = {"protocol": "send-recv"} if stack.sends else {}
+    flat = {"algorithm": "flat", **sends, "source": "ncclSend and ncclRecv with the root"}
+    pairs = {"algorithm": "pairwise", **sends,
+             "source": "ncclSend and ncclRecv between all pairs"}
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "collective", "eager_limit_bytes": 0,
@@ -390,7 +398,13 @@ def stacks():
         "their protocols; parts that use every adapter.", protocols=ALL,
         few=assumed(1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
                     f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1,
-                    1.15), **a100)
+                    1.15),
+        sends=(assumed(1.27, "sends and receives get fewer channels than collectives: fitted, mean "
+                       "of log(measured / predicted) of 64 MiB to 1 GiB of an all-to-all of four "
+                       f"A100 {GALVATRON}", 1, 1.4),
+               assumed(393e9, "the channels of a pair of GPUs, both ways together, counted with "
+                       "the wire factor: fitted in the same way to an all-to-all of two A100 "
+                       f"{GALVATRON}", 466e9, 350e9)), **a100)
     stack.rules = tuned_rules(stack, Machine(8, "ampere", 240, 192, channels=8, node_channels=24),
                               few=(4, "ring-simple-few"))
     yield stack

@@ -45,7 +45,8 @@ TEST(NcclTables, LargeMessagesInsideANodeAreWithinTenPercent) {
   EXPECT_LT(largest(errors({"nccl-smc-8"}, {.from = 176160768, .to = 704643072})), 10);
   EXPECT_LT(largest(errors({"nccl-google-8"}, {.from = 1731821448, .to = 1731821448})), 10);
   EXPECT_LT(
-      largest(errors({"nccl-a100-4", "nccl-a100-2"}, {.from = 64 * kMiB, .to = kGiB, .factor = 2})),
+      largest(errors({"nccl-a100-4", "nccl-a100-2", "nccl-a100-alltoall-4", "nccl-a100-alltoall-2"},
+                     {.from = 64 * kMiB, .to = kGiB, .factor = 2})),
       10);
 }
 
