@@ -48,7 +48,8 @@ void add_workload_options(CLI::App& command, PredictionOptions& options) {
                      "system's)");
   command.add_option(
       "--gpu-model", text.gpu_model,
-      "GPU model in place of the platform's own: what `calibrate fit` wrote, or p100, v100, m40");
+      "GPU model in place of the platform's own: what `calibrate fit` wrote, or p100, v100, m40 "
+      "(default: the one that the platform's file names as gpu_model, if any)");
   command.add_option("--precision", text.precision,
                      "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16");
   command.add_option("--data", text.data,

@@ -77,6 +77,8 @@ std::string describe(const Platform& platform) {
   if (platform.can_train())
     text += fmt::format(", {}GPU {}", platform.gpus_are_emulated ? "emulated " : "",
                         platform.gpu_models[0].name);
+  if (!platform.fitted_gpu.empty())
+    text += fmt::format(" with what was measured in {}", platform.fitted_gpu);
   if (!platform.cpu_models.empty()) text += fmt::format(", CPU {}", platform.cpu_models[0].name);
   text +=
       fmt::format("\n\none node: {}\n{}", platform.node_routes->summary, NodeTree(platform).text());

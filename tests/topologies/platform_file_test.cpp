@@ -55,6 +55,7 @@ TEST(PlatformFile, AGpuModelReplacesTheDataSheetsNumbers) {
   with["node"]["gpu_model"] = file;
   const Platform platform = load(with);
   EXPECT_EQ(platform.fitted_gpu, file);
+  EXPECT_THAT(describe(platform), HasSubstr("GPU p100 with what was measured in " + file));
   EXPECT_EQ(platform.gpu_models.front().kernel_launch.value, 9e-6);
   const Platform without = load(two_nics());
   EXPECT_EQ(platform.gpu_models.front().synchronize.value,
