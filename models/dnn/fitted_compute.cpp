@@ -108,6 +108,20 @@ std::vector<LayerTime> sheet_times(const GpuModel& gpu, const Network& network, 
   return times;
 }
 
+// Products and convolutions that nobody has measured in a precision other than FP32.
+std::string unmeasured_text(const FittedCompute& compute, const Network& network,
+                            Precision precision) {
+  int passes = 0;
+  for (size_t i = 0; i < network.layers.size(); ++i)
+    for (const LayerTimeSource source : {compute.forward[i], compute.backward[i]})
+      if (network.layers[i].forward_flops > 0 && source == LayerTimeSource::kDataSheet) ++passes;
+  if (passes == 0 || precision == Precision::kFp32) return "";
+  return fmt::format(
+      "; {} of convolutions and products were not measured in {} and are taken at "
+      "the FP32 rate",
+      passes, name_of(precision));
+}
+
 std::string count_text(const FittedCompute& compute) {
   std::map<LayerTimeSource, int> counts;
   for (const std::vector<LayerTimeSource>* passes : {&compute.forward, &compute.backward})
@@ -164,8 +178,9 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
     compute.forward.push_back(forward.source);
     compute.backward.push_back(backward.source);
   }
-  table.description = fmt::format("{} on {} ({}): passes {}", network.name, fitted.name,
-                                  name_of(precision), count_text(compute));
+  table.description =
+      fmt::format("{} on {} ({}): passes {}{}", network.name, fitted.name, name_of(precision),
+                  count_text(compute), unmeasured_text(compute, network, precision));
   const auto source = fitted.provenance.find("source");
   table.source = source == fitted.provenance.end() ? "GPU model " + fitted.name : source->second;
   const auto sheet_only = [](LayerTimeSource each) {

@@ -21,7 +21,9 @@ BatchLine fit_line(const std::vector<TimedBatch>& points) {
   }
   const double t0_s =
       (times * squares - products * batches) / (weights * squares - batches * batches);
-  return fit_slope(points, std::max(0.0, t0_s));
+  const BatchLine line = fit_slope(points, std::max(0.0, t0_s));
+  if (line.t1_s > 0) return line;
+  return {.t0_s = times / weights, .t1_s = 0};
 }
 
 BatchLine fit_slope(const std::vector<TimedBatch>& points, double t0_s) {
@@ -32,7 +34,7 @@ BatchLine fit_slope(const std::vector<TimedBatch>& points, double t0_s) {
     numerator += weight * point.batch * (point.time_s - t0_s);
     denominator += weight * point.batch * point.batch;
   }
-  return {.t0_s = t0_s, .t1_s = numerator / denominator};
+  return {.t0_s = t0_s, .t1_s = std::max(0.0, numerator / denominator)};
 }
 
 }  // namespace forescale

@@ -1,5 +1,5 @@
 // A straight line through measured times of an iteration: time = t0 + batch * t1, with the least
-// squares of the relative errors and t0 >= 0.
+// squares of the relative errors, t0 >= 0 and t1 >= 0: times that fall with the batch are scatter.
 #pragma once
 
 #include <vector>

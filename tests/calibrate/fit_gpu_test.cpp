@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -14,6 +15,7 @@
 #include "models/data_files.hpp"
 #include "models/error.hpp"
 #include "models/median.hpp"
+#include "models/scratch_folder.hpp"
 
 namespace forescale {
 namespace {
@@ -154,6 +156,26 @@ TEST(FitGpu, CopiesLaunchesAndLayersAreLines) {
   EXPECT_NEAR(line->t1_s.value, 3e-6, 1e-10);
   EXPECT_NEAR(line->t1_s.low, 0.9 * 3e-6, 1e-10);
   EXPECT_EQ(line->batch_max, 32);
+}
+
+// Small batches take the same time but for scatter: what is written must be read again.
+TEST(FitGpu, TimesThatFallWithTheBatchAreFlat) {
+  Measurement measurement = gpu_measurement();
+  for (MeasuredKernel& layer : measurement.kernels) {
+    const auto batch = static_cast<double>(std::get<LayerShape>(layer.kernel.shape).batch);
+    layer.time_s = 2e-5 - batch * 1e-8;
+    layer.low_s = layer.time_s - batch * 1e-8;
+    layer.high_s = layer.time_s + batch * 4e-8;
+  }
+  const FittedGpu gpu = fit_gpu(measurement, "m.json", {.name = "g"});
+  const LayerLine& line = gpu.layers.front();
+  EXPECT_EQ(line.t1_s.value, 0);
+  EXPECT_EQ(line.t1_s.low, 0);
+  EXPECT_GT(line.t1_s.high, 0);
+  EXPECT_NEAR(line.t0_s.value, 2e-5, 3e-7);
+  const ScratchFolder folder("flat");
+  std::ofstream(folder.file("g.json")) << to_json(gpu).dump();
+  EXPECT_EQ(read_fitted_gpu(folder.file("g.json"), nullptr).layers.front().t1_s.value, 0);
 }
 
 TEST(FitGpu, RefusesWhatIsNoMeasurementOfAGpu) {

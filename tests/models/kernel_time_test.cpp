@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 GpuKernel product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {.shape = GemmShape{.m = m, .n = n, .k = k}};
@@ -256,6 +257,14 @@ TEST(FittedCompute, HalfPrecisionMovesHalfTheBytes) {
   };
   ASSERT_EQ(network.layers[5].type, "Pooling");
   EXPECT_NEAR(pool_s(Precision::kFp16), 0.5 * pool_s(Precision::kFp32), 1e-12);
+  // What was measured is FP32: half precision of the rest is said to be a guess.
+  const auto description = [&](Precision precision) {
+    return fitted_compute(full(), gpu, network, precision, nullptr).table.description;
+  };
+  EXPECT_THAT(description(Precision::kFp16),
+              HasSubstr("; 32 of convolutions and products were not measured in fp16 and are taken "
+                        "at the FP32 rate"));
+  EXPECT_THAT(description(Precision::kFp32), Not(HasSubstr("FP32 rate")));
   EXPECT_EQ(pool_s(Precision::kTf32), pool_s(Precision::kFp32));
 }
 
