@@ -172,7 +172,8 @@ TEST(FitGpu, TimesThatFallWithTheBatchAreFlat) {
   EXPECT_EQ(line.t1_s.value, 0);
   EXPECT_EQ(line.t1_s.low, 0);
   EXPECT_GT(line.t1_s.high, 0);
-  EXPECT_NEAR(line.t0_s.value, 2e-5, 3e-7);
+  EXPECT_GT(line.t0_s.value, 2e-5 - 32 * 1e-8) << "a mean of what was measured";
+  EXPECT_LT(line.t0_s.value, 2e-5 - 8 * 1e-8);
   const ScratchFolder folder("flat");
   std::ofstream(folder.file("g.json")) << to_json(gpu).dump();
   EXPECT_EQ(read_fitted_gpu(folder.file("g.json"), nullptr).layers.front().t1_s.value, 0);
