@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/data_files.hpp"
+#include "models/dnn/line_fit.hpp"
 #include "models/dnn/measurements.hpp"
 #include "models/error.hpp"
 
@@ -265,6 +266,16 @@ TEST(ComputeTime, RefusesBadInput) {
       read(R"({"framework": "Caffe", "batch": 4, "passes": "forward+backward", "library": "Caffe",
                         "use": true})"),
       InputError);
+}
+
+TEST(LineFit, NeitherNumberIsNegative) {
+  const BatchLine line = fit_line({{.batch = 8, .time_s = 1e-3}, {.batch = 16, .time_s = 1.8e-3}});
+  EXPECT_NEAR(line.t0_s, 2e-4, 1e-12);
+  EXPECT_NEAR(line.t1_s, 1e-4, 1e-12);
+  const BatchLine steep = fit_line({{.batch = 8, .time_s = 1e-3}, {.batch = 16, .time_s = 3e-3}});
+  EXPECT_EQ(steep.t0_s, 0);
+  EXPECT_GT(steep.t1_s, 0);
+  EXPECT_EQ(fit_slope({{.batch = 8, .time_s = 1e-3}}, 2e-3).t1_s, 0) << "less than its t0";
 }
 
 }  // namespace
