@@ -5,10 +5,10 @@
 #include <array>
 #include <utility>
 
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/levels.hpp"
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/levels.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 
 namespace forescale {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/plan.hpp"
-#include "models/units.hpp"
+#include "base/units.hpp"
 
 namespace forescale {
 

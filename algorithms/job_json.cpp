@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 
 namespace forescale {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "algorithms/schedule.hpp"
-#include "models/json_input.hpp"
+#include "base/json_input.hpp"
 
 namespace forescale {
 

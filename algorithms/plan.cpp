@@ -1,7 +1,7 @@
 #include "algorithms/plan.hpp"
 
-#include "algorithms/plan_pieces.hpp"
-#include "models/error.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 

@@ -10,7 +10,7 @@
 
 #include "algorithms/schedule_options.hpp"
 #include "algorithms/worker.hpp"
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 
 namespace forescale {
 

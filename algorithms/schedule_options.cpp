@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
-#include "models/units.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
+#include "base/units.hpp"
 
 namespace forescale {
 namespace {

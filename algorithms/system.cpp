@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "algorithms/levels.hpp"
+#include "algorithms/pieces/levels.hpp"
 #include "algorithms/schedule.hpp"
-#include "models/data_files.hpp"
-#include "models/json_input.hpp"
+#include "base/data_files.hpp"
+#include "base/json_input.hpp"
 #include "models/storage.hpp"
 
 namespace forescale {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "models/dnn/framework.hpp"
+#include "models/compute/framework.hpp"
 
 namespace forescale {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 
 namespace forescale {
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "models/data_files.hpp"
+#include "base/data_files.hpp"
 
 namespace forescale {
 namespace {

@@ -1,6 +1,6 @@
 #include "models/matrix_peaks.hpp"
 
-#include "models/data_files.hpp"
+#include "base/data_files.hpp"
 
 namespace forescale {
 

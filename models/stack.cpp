@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
-#include "models/options_text.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "base/options_text.hpp"
 #include "models/stack_rules.hpp"
 
 namespace forescale {

@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "models/json_input.hpp"
-#include "models/units.hpp"
+#include "base/json_input.hpp"
+#include "base/units.hpp"
 
 namespace forescale {
 

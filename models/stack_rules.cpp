@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <limits>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
-#include "models/options_text.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "base/options_text.hpp"
 
 namespace forescale {
 namespace {

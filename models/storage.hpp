@@ -23,8 +23,8 @@
 #include <optional>
 #include <string>
 
-#include "models/json_input.hpp"
-#include "models/units.hpp"
+#include "base/json_input.hpp"
+#include "base/units.hpp"
 
 namespace forescale {
 

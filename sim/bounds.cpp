@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

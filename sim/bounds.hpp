@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "algorithms/collective.hpp"
-#include "sim/lanes.hpp"
+#include "sim/engine/lanes.hpp"
 
 namespace forescale {
 

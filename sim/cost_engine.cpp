@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "sim/pair_times.hpp"
 
 namespace forescale {

@@ -17,7 +17,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

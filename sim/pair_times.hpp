@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/collective.hpp"
-#include "sim/lanes.hpp"
+#include "sim/engine/lanes.hpp"
 
 namespace forescale {
 

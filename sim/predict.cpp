@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "models/dnn/training_memory.hpp"
-#include "models/error.hpp"
-#include "sim/simulate.hpp"
+#include "base/error.hpp"
+#include "models/workload/training_memory.hpp"
+#include "sim/run/simulate.hpp"
 #include "topologies/placement.hpp"
 
 namespace forescale {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "algorithms/schedule.hpp"
-#include "models/dnn/compute_time.hpp"
-#include "models/dnn/network.hpp"
+#include "models/compute/compute_time.hpp"
 #include "models/stack.hpp"
 #include "models/storage.hpp"
-#include "sim/session.hpp"
+#include "models/workload/network.hpp"
+#include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
 #include "traces/program/program.hpp"
 

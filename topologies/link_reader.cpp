@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 

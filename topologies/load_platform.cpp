@@ -5,9 +5,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
-#include "topologies/fabric.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "topologies/fabrics/fabric.hpp"
 #include "topologies/node_template.hpp"
 #include "topologies/placement.hpp"
 #include "topologies/platform_schema.hpp"

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "models/error.hpp"
-#include "models/options_text.hpp"
+#include "base/error.hpp"
+#include "base/options_text.hpp"
 #include "topologies/node_routes.hpp"
 
 namespace forescale {

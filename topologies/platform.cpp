@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "topologies/node_routes.hpp"
 
 namespace forescale {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_input.hpp"
 #include "models/hardware.hpp"
-#include "models/json_input.hpp"
 #include "models/storage.hpp"
 
 namespace forescale {
@@ -57,8 +57,8 @@ class Platform {
   std::vector<Device> devices;
   std::vector<Link> links;
   std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
-  // Name or file of the GPU model fitted to measurements of it (models/dnn/fitted_gpu.hpp), whose
-  // numbers it has already; empty: none.
+  // Name or file of the GPU model fitted to measurements of it (models/compute/fitted_gpu.hpp),
+  // whose numbers it has already; empty: none.
   std::string fitted_gpu;
   // Bare hosts that wait as long as a GPU would compute; what it would hold is in their memory.
   bool gpus_are_emulated = false;

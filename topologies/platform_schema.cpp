@@ -12,8 +12,8 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // The JSON Schema of platform files, topologies/platform.schema.json (draft 7).
 #pragma once
 
-#include "models/json_input.hpp"
+#include "base/json_input.hpp"
 
 namespace forescale {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "models/dnn/fitted_gpu.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "models/compute/fitted_gpu.hpp"
 #include "topologies/node_template.hpp"
 
 namespace forescale {

@@ -7,7 +7,7 @@
 #include <boost/property_map/property_map.hpp>
 #include <limits>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Two-dimensional ring all-reduce: ranks form rows of C = chain_size; each row reduce-scatters,
 // each column all-reduces the block that its ranks share, each row allgathers. R rows, P = R C. T =
 // (C-1)(2x + r)(b/C) + (R-1)(2x + r)(b/P) for equal blocks; no closed form for unequal ones.
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -4,7 +4,7 @@
 // the vector inside a group, between groups twice at inner nodes, once where there are two groups.
 // Source: NCCL 2.4 and later, its algorithm "Tree" (src/graph/trees.cc, src/graph/connect.cc).
 // No closed form: how up and down interleave on one port has none.
-#include "algorithms/grouped_tree.hpp"
+#include "algorithms/pieces/grouped_tree.hpp"
 
 namespace forescale {
 namespace {

@@ -8,9 +8,9 @@
 #include <array>
 #include <tuple>
 
-#include "algorithms/binary_trees.hpp"
 #include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/binary_trees.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -4,7 +4,7 @@
 // closed form for unequal ones. Horovod-MPI-Opt's algorithm.
 #include <utility>
 
-#include "algorithms/halving_pieces.hpp"
+#include "algorithms/pieces/halving_pieces.hpp"
 
 namespace forescale {
 namespace {

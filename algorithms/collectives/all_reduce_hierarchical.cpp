@@ -2,9 +2,9 @@
 // leaders run a ring all-reduce, chains broadcast inside the groups. Chains are chunked.
 // T = chain reduce(k) + ring(ceil(P/k)) + chain broadcast(k). A shorter last group leaves that
 // exact while the ring's blocks are equal; otherwise there is no closed form.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/ring_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -6,7 +6,7 @@
 // closed form for unequal ones.
 #include <utility>
 
-#include "algorithms/near_halving_pieces.hpp"
+#include "algorithms/pieces/near_halving_pieces.hpp"
 
 namespace forescale {
 namespace {

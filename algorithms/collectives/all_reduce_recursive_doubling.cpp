@@ -4,7 +4,7 @@
 // receives its next vector while it still adds: no closed form.
 #include <utility>
 
-#include "algorithms/halving_pieces.hpp"
+#include "algorithms/pieces/halving_pieces.hpp"
 
 namespace forescale {
 namespace {

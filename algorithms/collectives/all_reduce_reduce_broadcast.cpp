@@ -2,8 +2,8 @@
 // T = ceil(log2 P)(2x + r); with options.chunk_bytes both are chunked chains, one after the other:
 // T = (n+P-2)(2x + r), not overlapped. The chunks of the two halves are not overlapped with each
 // other: that is what a library does that calls the two collectives.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,8 +1,8 @@
 // Ring all-reduce: P-1 rounds of reduce-scatter, then P-1 of allgather, one block of b/P a round.
 // T = (P-1)(x + r) + (P-1) x of the largest block, overlapped or not; 2(P-1)(alpha + beta b/P) + r.
 // Source: Patarasuk & Yuan 2009. Baidu's and NCCL's ring.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -5,7 +5,7 @@
 // group) and NVLSTree.
 // Source: NCCL 2.18, src/graph/tuning.cc and src/device/all_reduce.h, as to what is sent where.
 // No closed form: how up and down interleave on one port has none.
-#include "algorithms/grouped_tree.hpp"
+#include "algorithms/pieces/grouped_tree.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Linear all-to-all: every rank serves the others in the order of their numbers, so that all begin
 // with rank 0 and queue. Messages form a wavefront over (sender, receiver), one step a diagonal:
 // T = (2P-3) x(b/P) for equal blocks; the copy of the own block is not counted.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,6 +1,6 @@
 // Pairwise all-to-all: in round s, rank r sends to r+s and receives from r-s. T = (P-1) x(b/P) for
 // equal blocks; the copy of the own block is not counted. No closed form for unequal blocks.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -3,7 +3,7 @@
 // stand at their final place, so a run that wraps around the end takes two messages, where the
 // original rotates the vector once in the end. For P > 2 no closed form: some ranks wrap, and the
 // others wait for them.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Recursive doubling allgather: in round k, ranks 2^k apart exchange all that they have.
 // Powers of two only. T = sum over k = 1..log2 P of x(b/2^k), equal blocks.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/halving_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/halving_pieces.hpp"
 
 namespace forescale {
 namespace {

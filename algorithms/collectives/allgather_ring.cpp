@@ -1,7 +1,7 @@
 // Ring allgather: P-1 rounds, one block of b/P a round. T = (P-1) x of the largest block.
 // Source: the second half of Patarasuk & Yuan 2009.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Binomial tree broadcast: the root sends to the rank half-way around first; every rank that has
 // the vector serves its own half. T = ceil(log2 P) x, x the transfer of b bytes. No chunks.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

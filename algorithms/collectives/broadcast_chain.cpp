@@ -1,7 +1,7 @@
 // Chunked chain broadcast: the root sends chunk after chunk to the next rank, which passes each on
 // while it receives the next one. T = (n+P-2) x for n equal chunks.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Flat broadcast: the root sends to every rank, one after the other. T = (P-1) x.
 // Source: linear algorithm, Thakur, Rabenseifner & Gropp 2005.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

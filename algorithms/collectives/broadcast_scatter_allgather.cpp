@@ -3,8 +3,8 @@
 // T = sum over the root's sends of x(bytes of the subtree) + (P-1) x(b/P); for P a power of two and
 // equal blocks, (log2 P + P - 1) alpha + 2 (P-1)/P b beta. Exact for any P: the root is among the
 // last to finish the scatter and its block among the largest.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

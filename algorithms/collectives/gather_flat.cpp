@@ -1,5 +1,5 @@
 // Flat gather: every rank sends its block to the root. T = sum of x(block) over the other ranks.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,8 +1,8 @@
 // Binomial tree reduce: in round k, ranks (counted from the root) with bit k set send to the rank
 // 2^k below and are done. T = ceil(log2 P)(x + r): S-Caffe equation 1 with t(b) = x + r. Overlapped
 // it takes as long, less where P is no power of two (see tree_pieces.cpp). One message, no chunks.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -2,7 +2,7 @@
 // T = C(k) + B(ceil(P/k))
 // C(m) = (n+m-2)(x + r): a chain of m ranks, n chunks; overlapped (m-1)(x + r) + (n-1) max(x, r).
 // B(m) = ceil(log2 m)(x + r): a binomial tree of m ranks, the whole vector in one message.
-#include "algorithms/levels.hpp"
+#include "algorithms/pieces/levels.hpp"
 
 namespace forescale {
 namespace {

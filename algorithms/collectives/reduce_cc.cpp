@@ -1,7 +1,7 @@
 // CC-k reduce: chains of k ranks, then one chain of their leaders; levels one after the other.
 // T = C(k) + C(ceil(P/k))
 // C(m) = (n+m-2)(x + r): a chain of m ranks, n chunks; overlapped (m-1)(x + r) + (n-1) max(x, r).
-#include "algorithms/levels.hpp"
+#include "algorithms/pieces/levels.hpp"
 
 namespace forescale {
 namespace {

@@ -2,8 +2,8 @@
 // neighbour, which adds each and passes it on, until it reaches the root.
 // T = (n+P-2)(x + r) for n chunks: S-Caffe equation 2. Where a reduction overlaps with the next
 // transfer, (P-1)(x + r) + (n-1) max(x, r). A smaller last chunk is accounted for in both.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

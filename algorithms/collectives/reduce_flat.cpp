@@ -1,8 +1,8 @@
 // Flat reduce: every rank sends its vector to the root, which adds them one after the other.
 // T = (P-1)(x + r); overlapped (x + r) + (P-2) max(x, r). x transfer, r reduction of b bytes.
 // Source: linear algorithm of Thakur, Rabenseifner & Gropp 2005. For few ranks or tiny vectors.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/tree_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
 namespace {

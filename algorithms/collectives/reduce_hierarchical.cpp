@@ -1,7 +1,7 @@
 // Hierarchical reduce: any number of levels of chains, binomial and flat trees, such as
 // "chain:8,chain:8,binomial"; without options.levels, "chain:K,binomial" with the chain size K.
 // Lowest level first. T = sum of the levels' times (levels.hpp says why it is exact).
-#include "algorithms/levels.hpp"
+#include "algorithms/pieces/levels.hpp"
 
 namespace forescale {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "algorithms/near_halving_pieces.hpp"
+#include "algorithms/pieces/near_halving_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -4,8 +4,8 @@
 // no closed form for unequal ones. x transfer, r reduction.
 #include <utility>
 
-#include "algorithms/halving_pieces.hpp"
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/halving_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

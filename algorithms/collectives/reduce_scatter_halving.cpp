@@ -1,7 +1,7 @@
 // Recursive halving reduce-scatter: in round k, ranks P/2^k apart exchange halves of what they have
 // left and add. Powers of two only. T = sum over k = 1..log2 P of (x + r)(b/2^k), equal blocks.
-#include "algorithms/call_pieces.hpp"
-#include "algorithms/halving_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
+#include "algorithms/pieces/halving_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,7 +1,7 @@
 // Pairwise reduce-scatter: in round s, rank r sends block r+s to its owner and receives its own
 // block from rank r-s. Nothing is passed on, so rounds do not depend on each other.
 // T = (P-1)(x + r); overlapped (x + r) + (P-2) max(x, r), for equal blocks of b/P.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

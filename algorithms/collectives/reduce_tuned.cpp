@@ -3,7 +3,7 @@
 // scale to 64 ranks; beyond, a binomial tree of the chains' leaders.
 // The paper decided by measurements on its own cluster and prints no table: "8M" is taken as 8 MiB,
 // up to it a binomial tree. The number of chunks stays the caller's.
-#include "algorithms/levels.hpp"
+#include "algorithms/pieces/levels.hpp"
 
 namespace forescale {
 namespace {

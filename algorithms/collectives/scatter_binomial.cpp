@@ -1,7 +1,7 @@
 // Binomial tree scatter: whole subtrees of blocks travel down. Equal blocks, root 0, P = 2^K:
 // T = sum over k = 1..K of x(b/2^k); in general the recurrence over the tree, exact. Where the
 // blocks of a subtree wrap around the end of the vector (root > 0) they take two messages.
-#include "algorithms/ring_pieces.hpp"
+#include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // Flat scatter: the root sends every rank its block. T = sum of x(block) over the other ranks.
-#include "algorithms/call_pieces.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -6,7 +6,7 @@
 // 1 ms, then requests to rank 0 and its answers, each a small message, priced here as gathers and
 // broadcasts; a tensor is announced by a callback of the GPU once it is computed. Awan et al.,
 // TensorFlow with CUDA-aware MPI, section III-C.
-#include "algorithms/negotiated_all_reduce.hpp"
+#include "algorithms/steps/negotiated_all_reduce.hpp"
 
 namespace forescale {
 namespace {

@@ -16,8 +16,8 @@
 #include <bit>
 
 #include "algorithms/schedule.hpp"
+#include "algorithms/steps/training_steps.hpp"
 #include "algorithms/tensors.hpp"
-#include "algorithms/training_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -9,8 +9,8 @@
 // together share the ports of the rank, where NCCL's stream would run them one after the other.
 #include <fmt/format.h>
 
-#include "algorithms/all_reduce_steps.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/all_reduce_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

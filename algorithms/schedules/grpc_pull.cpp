@@ -18,8 +18,8 @@
 #include <map>
 #include <numeric>
 
-#include "algorithms/server_steps.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/parameter_servers/server_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -8,7 +8,7 @@
 // Horovod's timeline); the queue is far ahead of the GPU, so a whole iteration's gradients are
 // known before the first one is computed, and the threshold alone says what is fused. The process
 // that queues them is taken to need no time.
-#include "algorithms/negotiated_all_reduce.hpp"
+#include "algorithms/steps/negotiated_all_reduce.hpp"
 
 namespace forescale {
 namespace {

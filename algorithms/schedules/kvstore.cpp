@@ -4,7 +4,7 @@
 // the next forward pass of a layer waits for the pull of its keys alone. A key of fewer values than
 // the big-array bound lives on server (key x 9973) mod S; a bigger one is cut into S equal parts.
 // apache/incubator-mxnet, src/kvstore/kvstore_dist.h; doc: MXNET_KVSTORE_BIGARRAY_BOUND.
-#include "algorithms/push_pull.hpp"
+#include "algorithms/parameter_servers/push_pull.hpp"
 
 namespace forescale {
 namespace {

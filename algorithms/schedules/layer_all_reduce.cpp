@@ -2,8 +2,8 @@
 // thread runs the backward passes, the main thread sits in the all-reduces, every rank updates its
 // own copy. What S-Caffe's SC-OBR does, with all-reduce for reduce and broadcast; no paper's
 // system.
-#include "algorithms/all_reduce_steps.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/all_reduce_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

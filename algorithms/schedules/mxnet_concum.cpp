@@ -5,7 +5,7 @@
 //
 // Mamidala, Efficient Embedding of MPI Collectives in MXNET DAGs, section 4.2, figures 8 and 9.
 // With k = 1 it is mxnet-funnel and a barrier after every key.
-#include "algorithms/key_steps.hpp"
+#include "algorithms/parameter_servers/key_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -8,7 +8,7 @@
 // backward pass, all-reduces do not; they hide under the next forward pass, which needs the keys in
 // the chain's order. With f, b, c for forward, backward and all keys' all-reduces, T >= b + max(f,
 // c) against f + b + c of mxnet-funnel: never more than (f + b + c) / (b + max(f, c)) faster.
-#include "algorithms/key_steps.hpp"
+#include "algorithms/parameter_servers/key_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -6,7 +6,7 @@
 // first key's gradient is the last to appear: no all-reduce runs under the backward pass, and the
 // next forward pass is queued after the last one. With f, b, c for forward, backward and all keys'
 // copies out and all-reduces, T = f + b + c, and the last key's copy back and update.
-#include "algorithms/key_steps.hpp"
+#include "algorithms/parameter_servers/key_steps.hpp"
 
 namespace forescale {
 namespace {

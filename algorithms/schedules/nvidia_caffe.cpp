@@ -5,8 +5,8 @@
 // NVIDIA/caffe, src/caffe/parallel.cpp at 029c9056: on_start() broadcasts and waits, allreduce()
 // meets at a barrier of all solver threads and reduces the one buffer, unless per-parameter
 // reduction is asked for. T = T(bcast) + T(forward) + T(backward) + T(all-reduce) + T(update).
-#include "algorithms/all_reduce_steps.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/all_reduce_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

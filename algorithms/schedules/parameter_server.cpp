@@ -1,4 +1,5 @@
-// Parameter server, synchronous and asynchronous, as algorithms/push_pull.hpp describes it.
+// Parameter server, synchronous and asynchronous, as algorithms/parameter_servers/push_pull.hpp
+// describes it.
 //
 // S-Caffe, PPoPP 2017, section 3.2, describes the design of Inspur-Caffe, CNTK and Intel-Caffe:
 // workers send their gradients to a server, which aggregates them and sends the result to each.
@@ -6,8 +7,8 @@
 // gradients in and gives W copies out, 2 W B / b, plus (W - 1) additions and an update.
 #include <fmt/format.h>
 
-#include "algorithms/push_pull.hpp"
-#include "models/error.hpp"
+#include "algorithms/parameter_servers/push_pull.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

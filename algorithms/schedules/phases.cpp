@@ -5,7 +5,7 @@
 // the root, which updates. S-Caffe, PPoPP 2017, sections 2.2 and 4.1.
 // T = T(bcast) + T(forward) + T(backward) + T(reduce) + T(update): nothing overlaps.
 #include "algorithms/schedule.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -5,8 +5,8 @@
 // Poseidon, arXiv 1512.06216, sections 4.1 to 4.3, Algorithms 1 to 3. Hinges on: how much of the
 // backward pass is left when the large layers are done; the CPU's share of every byte (staging,
 // serialising, adding); the sockets' rate.
-#include "algorithms/poseidon.hpp"
-#include "algorithms/poseidon_options.hpp"
+#include "algorithms/poseidon/poseidon.hpp"
+#include "algorithms/poseidon/poseidon_options.hpp"
 
 namespace forescale {
 namespace {

@@ -4,8 +4,8 @@
 // Poseidon, arXiv 1512.06216, section 4.3.3; Wei et al., Managed Communication and Consistency,
 // SoCC 2015. The order shows in the iteration time only where a forward pass starts before all
 // layers are there (join=layer); the paper's code joins all threads first.
-#include "algorithms/poseidon.hpp"
-#include "algorithms/poseidon_options.hpp"
+#include "algorithms/poseidon/poseidon.hpp"
+#include "algorithms/poseidon/poseidon_options.hpp"
 
 namespace forescale {
 namespace {

@@ -3,8 +3,8 @@
 //
 // Poseidon, arXiv 1512.06216, sections 3.2 and 5.2.2; Ho et al., NIPS 2013. Hides communication as
 // well as stragglers: a pull has `staleness` more iterations to arrive.
-#include "algorithms/poseidon.hpp"
-#include "algorithms/poseidon_options.hpp"
+#include "algorithms/poseidon/poseidon.hpp"
+#include "algorithms/poseidon/poseidon_options.hpp"
 
 namespace forescale {
 namespace {

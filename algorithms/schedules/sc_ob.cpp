@@ -4,7 +4,7 @@
 // S-Caffe, PPoPP 2017, section 4.2 and figure 5. Hinges on who progresses a posted broadcast: with
 // progress only inside calls, forwarding down the tree happens in the waits and the gain goes.
 #include "algorithms/schedule.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

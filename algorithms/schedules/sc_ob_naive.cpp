@@ -4,7 +4,7 @@
 // hides the next one's broadcast at best, and only if somebody progresses it while the GPU
 // computes.
 #include "algorithms/schedule.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

@@ -5,7 +5,7 @@
 // the reduce of layer n runs under the backward pass of layer n-1. The main thread is inside the
 // communication call all that time, so the overlap needs no asynchronous progress.
 #include "algorithms/schedule.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

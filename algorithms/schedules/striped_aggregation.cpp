@@ -6,8 +6,8 @@
 // parameters on its GPU. Of P workers and B bytes at bandwidth b: 2 (P-1)/P B / b a worker.
 // CNTK starts when the backward pass is over (SGD.cpp: AggregateGradients after Backprop); with
 // "overlap" each layer starts when its gradient is ready.
-#include "algorithms/server_steps.hpp"
-#include "algorithms/training_steps.hpp"
+#include "algorithms/parameter_servers/server_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 
 namespace forescale {
 namespace {

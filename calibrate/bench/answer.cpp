@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "calibrate/bench/patience.hpp"
-#include "calibrate/mpi_launch.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 
 namespace forescale {
 

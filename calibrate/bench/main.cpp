@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <exception>
 
+#include "base/error.hpp"
 #include "calibrate/bench/polled.hpp"
 #include "calibrate/bench/rank_watch.hpp"
 #include "calibrate/bench/request.hpp"
 #include "calibrate/bench/tasks.hpp"
-#include "calibrate/mpi_failure.hpp"
-#include "models/error.hpp"
+#include "calibrate/measure/mpi_failure.hpp"
 
 namespace forescale {
 namespace {

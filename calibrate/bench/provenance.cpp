@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/bench/patterns/when_and_where.hpp"
 #include "calibrate/bench/polled.hpp"
-#include "calibrate/bench/when_and_where.hpp"
 
 extern char** environ;
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "calibrate/bench/mpi_rank.hpp"
+#include "calibrate/bench/worker/mpi_rank.hpp"
 
 namespace forescale {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-#include "calibrate/mpi_failure.hpp"
+#include "calibrate/measure/mpi_failure.hpp"
 
 namespace forescale {
 namespace {

@@ -10,7 +10,7 @@
 // patterns: {"budget_s": for all of it, "relative_interval": wanted half width of the median's 95 %
 //   interval, "repetitions_max", "series": [{"pattern", "ranks", "members", "op", "bytes":
 //   [sizes]}]}
-//   -> "forescale-measurement-1" without machine (calibrate/measurement.hpp).
+//   -> "forescale-measurement-1" without machine (calibrate/measure/measurement.hpp).
 // collectives: {"budget_s", "repetitions_min", "repetitions_max", "relative_interval",
 //   "cases": [{"op", "algorithm", "ranks", "bytes", "root", "chunk_bytes", "chain_size",
 //   "levels"}]}
@@ -20,7 +20,8 @@
 //   -> {"format": "forescale-message-counts-1", "library", "counted_by": "" where it counts nothing
 //   (message_counter.hpp), "cases": [{"op", "bytes", "messages": [by sender: [by receiver]],
 //   "sent_bytes": the same}]}
-// schedule: calibrate/schedule_request.hpp: {"schedule", "workers", "jobs": [TrainingJob by rank],
+// schedule: calibrate/measure/schedule_request.hpp: {"schedule", "workers", "jobs": [TrainingJob by
+// rank],
 //   "nodes": [by rank], "choices" and "control_choices": {op: rule or [rules by size] with
 //   "algorithm", "chunk_bytes", "chain_size", "levels", "up_to_ranks", "up_to_bytes"},
 //   "compute": "sleep" | "spin" | "gemm", "progress": "inside-calls" | "thread",
@@ -40,7 +41,7 @@
 #include <vector>
 
 #include "algorithms/collective.hpp"
-#include "models/json_input.hpp"
+#include "base/json_input.hpp"
 
 namespace forescale {
 

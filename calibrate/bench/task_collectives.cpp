@@ -9,14 +9,14 @@
 #include <set>
 #include <vector>
 
-#include "calibrate/bench/collective_data.hpp"
-#include "calibrate/bench/plan_run.hpp"
+#include "base/error.hpp"
+#include "calibrate/bench/collectives/collective_data.hpp"
+#include "calibrate/bench/collectives/plan_run.hpp"
+#include "calibrate/bench/patterns/repetition.hpp"
+#include "calibrate/bench/patterns/start_together.hpp"
 #include "calibrate/bench/polled.hpp"
-#include "calibrate/bench/repetition.hpp"
 #include "calibrate/bench/request.hpp"
-#include "calibrate/bench/start_together.hpp"
 #include "calibrate/bench/tasks.hpp"
-#include "models/error.hpp"
 
 namespace forescale {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/bench/library_collective.hpp"
-#include "calibrate/bench/message_counter.hpp"
+#include "calibrate/bench/collectives/library_collective.hpp"
+#include "calibrate/bench/collectives/message_counter.hpp"
 #include "calibrate/bench/polled.hpp"
 #include "calibrate/bench/tasks.hpp"
 

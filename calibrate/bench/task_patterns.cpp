@@ -9,14 +9,14 @@
 #include <numeric>
 
 #include "algorithms/collective.hpp"
-#include "calibrate/bench/library_collective.hpp"
-#include "calibrate/bench/pattern_rank.hpp"
+#include "base/units.hpp"
+#include "calibrate/bench/collectives/library_collective.hpp"
+#include "calibrate/bench/patterns/pattern_rank.hpp"
+#include "calibrate/bench/patterns/visit_order.hpp"
 #include "calibrate/bench/polled.hpp"
 #include "calibrate/bench/provenance.hpp"
 #include "calibrate/bench/tasks.hpp"
-#include "calibrate/bench/visit_order.hpp"
-#include "calibrate/measurement.hpp"
-#include "models/units.hpp"
+#include "calibrate/measure/measurement.hpp"
 
 namespace forescale {
 namespace {

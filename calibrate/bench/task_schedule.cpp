@@ -6,12 +6,12 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/bench/mpi_worker.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
+#include "calibrate/bench/patterns/start_together.hpp"
 #include "calibrate/bench/polled.hpp"
-#include "calibrate/bench/start_together.hpp"
 #include "calibrate/bench/tasks.hpp"
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "calibrate/bench/worker/mpi_worker.hpp"
 
 namespace forescale {
 namespace {
@@ -63,7 +63,7 @@ std::vector<std::string> gather(const std::string& text, const Patience& patienc
 }
 
 // An iteration lasts from the end of the last one, of the slowest worker, to its own, as in
-// sim/simulate.cpp. A rank's own period is by its own ends.
+// sim/run/simulate.cpp. A rank's own period is by its own ends.
 json answer_of(const ScheduleRequest& request, const std::vector<json>& reports) {
   json answer = {{"format", "forescale-executed-1"},    {"library", mpi_library()},
                  {"schedule", request.schedule},        {"workers", request.workers},

@@ -2,9 +2,9 @@
 // that an InputError is every rank's, thrown before the first message.
 #pragma once
 
+#include "base/json_input.hpp"
 #include "calibrate/bench/answer.hpp"
 #include "calibrate/bench/patience.hpp"
-#include "models/json_input.hpp"
 
 namespace forescale {
 

@@ -9,10 +9,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/error.hpp"
+#include "base/json_input.hpp"
 #include "cli/report/sha256.hpp"
 #include "cli/report/timeline.hpp"
-#include "models/error.hpp"
-#include "models/json_input.hpp"
 
 namespace forescale {
 namespace {

@@ -13,7 +13,7 @@
 //                                       each of its "contenders"
 //   "format": "forescale-tuned-1"       as `forescale tune collective --json` prints it: "points"
 //   of
-//                                       studies/tune_collective.hpp
+//                                       studies/tune/tune_collective.hpp
 //   "traceEvents" or an array           a Chrome trace: one timeline
 // What the page computes with must have its type; keys that it does not know are shown as they are.
 #pragma once

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 #include "cli/report/sha256.hpp"
-#include "models/data_files.hpp"
-#include "models/error.hpp"
 
 namespace forescale {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <tuple>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 

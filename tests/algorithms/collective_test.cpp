@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

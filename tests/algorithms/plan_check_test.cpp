@@ -1,11 +1,11 @@
 // Plans that are wrong in one way each: the check must find it and say where.
-#include "algorithms/plan_check.hpp"
+#include "algorithms/check/plan_check.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
 namespace {

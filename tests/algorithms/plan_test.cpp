@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "algorithms/collective.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale::testing {
 

@@ -1,7 +1,7 @@
 // Every plan in the registry, checked without being timed.
 #include <gtest/gtest.h>
 
-#include "algorithms/plan_check.hpp"
+#include "algorithms/check/plan_check.hpp"
 #include "tests/algorithms/call_variants.hpp"
 
 namespace forescale::testing {

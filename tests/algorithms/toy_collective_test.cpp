@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/collective.hpp"
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
 namespace {

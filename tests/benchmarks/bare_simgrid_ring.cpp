@@ -1,6 +1,6 @@
 // The floor of the simulator: a ring all-reduce written straight on SimGrid. A counter a rank, a
 // timer for the latency and a comm for the bytes of every message; no plan, no matching, no
-// accounting. Same kernel settings as sim/world.cpp. What forescale takes beyond is its own.
+// accounting. Same kernel settings as sim/engine/world.cpp. What forescale takes beyond is its own.
 //   bare_simgrid_ring [RANKS [BYTES]]     prints: simulated seconds, messages, wall seconds
 #include <chrono>
 #include <cstdio>

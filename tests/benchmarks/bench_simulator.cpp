@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/isolate.hpp"
-#include "sim/simulate.hpp"
+#include "sim/run/simulate.hpp"
 #include "tests/benchmarks/calls.hpp"
 
 namespace forescale::benchmarks {

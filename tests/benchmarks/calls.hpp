@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/collective.hpp"
-#include "sim/session.hpp"
+#include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale::benchmarks {

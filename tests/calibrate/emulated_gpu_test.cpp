@@ -1,5 +1,5 @@
 // Kernels of an emulated GPU end when those of the simulator's do.
-#include "calibrate/emulated_gpu.hpp"
+#include "calibrate/measure/emulated_gpu.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 #include <set>
 #include <sstream>
 
-#include "calibrate/mpi_failure.hpp"
-#include "calibrate/mpi_launch.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/measure/mpi_failure.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 #include "tests/algorithms/call_variants.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 

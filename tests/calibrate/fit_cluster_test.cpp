@@ -1,6 +1,6 @@
 // From made-up measurements with known numbers back to those numbers; and the files that come out
 // are read by the very code that predictions use.
-#include "calibrate/fit_cluster.hpp"
+#include "calibrate/fit/fit_cluster.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <fstream>
 #include <functional>
 
-#include "calibrate/cluster_shape.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/fit/cluster_shape.hpp"
 #include "models/stack.hpp"
 #include "topologies/platform.hpp"
 

@@ -1,6 +1,6 @@
 // Fits of GPU measurements: what was put in comes out, a shape is never on both sides of a split,
 // and published kernels are predicted from others within 15 %.
-#include "calibrate/fit_gpu.hpp"
+#include "calibrate/fit/fit_gpu.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "calibrate/fit_gpu_hold_out.hpp"
-#include "calibrate/fit_gpu_kernels.hpp"
-#include "models/data_files.hpp"
-#include "models/error.hpp"
-#include "models/median.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "base/median.hpp"
+#include "base/scratch_folder.hpp"
+#include "calibrate/fit/fit_gpu_hold_out.hpp"
+#include "calibrate/fit/fit_gpu_kernels.hpp"
 
 namespace forescale {
 namespace {

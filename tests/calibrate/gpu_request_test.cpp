@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
 #include "calibrate/bench/gpu/gpu_obstacle.hpp"
 #include "calibrate/bench/gpu/gpu_request.hpp"
 #include "calibrate/bench/gpu/reduction_check.hpp"
-#include "models/error.hpp"
 
 namespace forescale::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include "calibrate/bench/gpu/gpu_answer.hpp"
 #include "calibrate/bench/gpu/gpu_run.hpp"
 #include "calibrate/bench/gpu/repeat.hpp"
-#include "calibrate/measurement.hpp"
+#include "calibrate/measure/measurement.hpp"
 
 namespace forescale::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/import_profiler.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/scratch_folder.hpp"
+#include "calibrate/import/import_profiler.hpp"
 #include "tests/calibrate/logs.hpp"
 
 namespace forescale::testing {

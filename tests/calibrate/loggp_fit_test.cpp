@@ -1,4 +1,4 @@
-#include "calibrate/loggp_fit.hpp"
+#include "calibrate/fit/loggp_fit.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

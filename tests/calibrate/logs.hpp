@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "calibrate/import_log.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/import/import_log.hpp"
 
 namespace forescale::testing {
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "calibrate/measure_gpu.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/measure/measure_gpu.hpp"
 
 namespace forescale::testing {
 namespace {

@@ -1,5 +1,5 @@
 // What forescale-gpu is asked, and what comes back of it when it ends early.
-#include "calibrate/measure_gpu.hpp"
+#include "calibrate/measure/measure_gpu.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.hpp"
 #include "calibrate/bench/gpu/gpu_request.hpp"
-#include "calibrate/matrix_layers.hpp"
-#include "models/error.hpp"
+#include "calibrate/fit/matrix_layers.hpp"
 
 namespace forescale::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Microbenchmarks: what is asked for, and a small real run over loopback.
-#include "calibrate/measure.hpp"
+#include "calibrate/measure/measure.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/mpi_launch.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 
 namespace forescale {
 namespace {

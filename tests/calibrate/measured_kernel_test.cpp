@@ -1,14 +1,14 @@
 // Kernels of a measurement: what is written is read back, FLOP and bytes are those of the shapes,
 // and what is wrong is refused by its place.
-#include "calibrate/measured_kernel.hpp"
+#include "calibrate/measure/measured_kernel.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/measurement.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/measure/measurement.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // The measurement form: what is written is read back, and what is wrong is refused by its place.
-#include "calibrate/measurement.hpp"
+#include "calibrate/measure/measurement.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "calibrate/mpi_launch.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 
 namespace forescale::testing {
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/collective.hpp"
-#include "calibrate/mpi_launch.hpp"
-#include "calibrate/schedule_request.hpp"
-#include "models/registry.hpp"
+#include "base/registry.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
+#include "calibrate/measure/schedule_request.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 
 namespace forescale::testing {

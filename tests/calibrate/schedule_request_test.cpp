@@ -1,5 +1,5 @@
 // What is written for the MPI programs is read back as it was; what they cannot run is refused.
-#include "calibrate/schedule_request.hpp"
+#include "calibrate/measure/schedule_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/job_json.hpp"
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 
 namespace forescale {
 namespace {

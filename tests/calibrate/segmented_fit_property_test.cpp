@@ -8,8 +8,8 @@
 #include <ostream>
 #include <random>
 
-#include "calibrate/segment_search.hpp"
-#include "calibrate/segmented_fit.hpp"
+#include "calibrate/fit/segment_search.hpp"
+#include "calibrate/fit/segmented_fit.hpp"
 
 namespace forescale {
 namespace {

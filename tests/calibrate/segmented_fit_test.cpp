@@ -1,4 +1,4 @@
-#include "calibrate/segmented_fit.hpp"
+#include "calibrate/fit/segmented_fit.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "calibrate/bootstrap.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "calibrate/fit/bootstrap.hpp"
 
 namespace forescale {
 namespace {

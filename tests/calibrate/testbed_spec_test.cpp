@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // Real testbeds, where the machine permits them.
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 #include <functional>
 #include <thread>
 
-#include "calibrate/testbed_state.hpp"
+#include "calibrate/testbed/testbed_state.hpp"
 #include "tests/calibrate/testbed_traffic.hpp"
 
 namespace forescale {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibrate/testbed_process.hpp"
+#include "calibrate/testbed/testbed_process.hpp"
 
 namespace forescale::testing {
 

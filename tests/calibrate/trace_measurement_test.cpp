@@ -1,11 +1,11 @@
-#include "calibrate/trace_measurement.hpp"
+#include "calibrate/measure/trace_measurement.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

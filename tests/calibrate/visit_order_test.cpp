@@ -1,5 +1,5 @@
 // The order of a measurement, with costs instead of a network.
-#include "calibrate/bench/visit_order.hpp"
+#include "calibrate/bench/patterns/visit_order.hpp"
 
 #include <gtest/gtest.h>
 

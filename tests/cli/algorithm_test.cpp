@@ -1,6 +1,6 @@
 #include "algorithms/collective.hpp"
-#include "cli/algorithm_check.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
+#include "cli/catalogue/algorithm_check.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

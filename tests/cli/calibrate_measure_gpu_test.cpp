@@ -1,7 +1,7 @@
 // `forescale calibrate measure --gpu`.
-#include "calibrate/measure_gpu.hpp"
+#include "calibrate/measure/measure_gpu.hpp"
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

@@ -3,8 +3,8 @@
 #include <csignal>
 #include <thread>
 
-#include "calibrate/measurement.hpp"
-#include "calibrate/mpi_launch.hpp"
+#include "calibrate/measure/measurement.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <set>
 
-#include "cli/crossover_search.hpp"
+#include "studies/crossover/crossover_search.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "calibrate/mpi_launch.hpp"
-#include "calibrate/testbed.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
+#include "calibrate/testbed/testbed.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 #include "tests/cli/run_program.hpp"
 

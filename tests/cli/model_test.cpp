@@ -102,7 +102,7 @@ TEST(ModelCommand, ImportNamesWhatIsWrong) {
 
 TEST(ModelCommand, CheckHoldsFilesAgainstTheirPublishedTotals) {
   const Workshop workshop;
-  std::string text = text_of(source_file("models/dnn/zoo/cifar10-quick.json"));
+  std::string text = text_of(source_file("models/workload/zoo/cifar10-quick.json"));
   text.replace(text.find("145578"), 6, "145579");
   const std::string file = workshop.file("wrong.json", text);
   expect_refused("model check " + file, {file + ":/published/parameters = 145579: must be 145578"});

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {

@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 #include "cli/command.hpp"
-#include "sim/simulate.hpp"
+#include "sim/run/simulate.hpp"
 
 namespace forescale {
 namespace {

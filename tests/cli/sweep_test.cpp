@@ -11,9 +11,9 @@
 #include <random>
 #include <thread>
 
-#include "models/error.hpp"
-#include "studies/sweep_database.hpp"
-#include "studies/sweep_processes.hpp"
+#include "base/error.hpp"
+#include "studies/sweep/sweep_database.hpp"
+#include "studies/sweep/sweep_processes.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "calibrate/testbed.hpp"
+#include "calibrate/testbed/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {

@@ -11,10 +11,10 @@
 #include <memory>
 #include <sstream>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
-#include "models/scratch_folder.hpp"
-#include "models/sqlite.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
+#include "base/scratch_folder.hpp"
+#include "base/sqlite.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 #include "traces/formats/trace_format.hpp"
 

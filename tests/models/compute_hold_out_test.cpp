@@ -1,12 +1,12 @@
 // Published times of networks, predicted from others' (the whole table: `forescale model
 // hold-out`).
-#include "models/dnn/compute_hold_out.hpp"
+#include "models/compute/compute_hold_out.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/median.hpp"
+#include "base/median.hpp"
 
 namespace forescale {
 namespace {

@@ -1,14 +1,14 @@
 // Compute tables meet their measurements, and say so when there is none.
-#include "models/dnn/compute_time.hpp"
+#include "models/compute/compute_time.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/data_files.hpp"
-#include "models/dnn/line_fit.hpp"
-#include "models/dnn/measurements.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "models/compute/line_fit.hpp"
+#include "models/compute/measurements.hpp"
 
 namespace forescale {
 namespace {
@@ -62,9 +62,9 @@ TEST(ComputeTime, TwoMachinesAtOneBatchGiveBetween) {
 // A line through two batches meets them; through six and more it cannot meet all: GPUs fill up and
 // change algorithm with the batch. From batch 8 on it is within 8 %.
 TEST(ComputeTime, EveryMeasurementFileIsReadAndMet) {
-  for (const std::string& name : catalogue("models/dnn/times")) {
+  for (const std::string& name : catalogue("models/compute/times")) {
     const JsonInput in =
-        JsonInput::from_file(find_data_file("models/dnn/times", name, "models/dnn/times"));
+        JsonInput::from_file(find_data_file("models/compute/times", name, "models/compute/times"));
     const std::string gpu_name = in.at("gpu").string();
     const std::string network = in.at("network").string();
     EXPECT_EQ(name, gpu_name + "-" + network);

@@ -1,5 +1,5 @@
 // Caffe's prototxt in both forms against the zoo, and files that are cut, misspelt or do not fit.
-#include "models/dnn/import_caffe.hpp"
+#include "models/workload/caffe/import_caffe.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,13 +1,13 @@
 // The zoo's totals against published ones, shapes and FLOP by hand, and networks that do not fit.
-#include "models/dnn/network.hpp"
+#include "models/workload/network.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "models/data_files.hpp"
-#include "models/dnn/training_memory.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "models/workload/training_memory.hpp"
 
 namespace forescale {
 namespace {
@@ -40,7 +40,7 @@ std::string refusal(const std::string& layers) {
 }
 
 TEST(Zoo, MeetsItsPublishedTotals) {
-  for (const std::string& name : catalogue("models/dnn/zoo")) {
+  for (const std::string& name : catalogue("models/workload/zoo")) {
     const Network network = load_network(name, "--model");
     EXPECT_EQ(network.name, name);
     EXPECT_FALSE(network.source.empty());
@@ -248,7 +248,7 @@ TEST(Network, FusedBatchNorm) {
 }
 
 TEST(Network, RoundTripsThroughJson) {
-  for (const std::string& name : catalogue("models/dnn/zoo")) {
+  for (const std::string& name : catalogue("models/workload/zoo")) {
     const nlohmann::json once = to_json(load_network(name, "--model"));
     const Network again = read_network(JsonInput::from_text(once.dump(), "copy.json"));
     EXPECT_EQ(to_json(again), once) << name;

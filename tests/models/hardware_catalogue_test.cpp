@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 #include "models/hardware.hpp"
 
 namespace forescale {

@@ -1,5 +1,5 @@
 // Kernel times by shape, GPU models as files, and compute tables from them.
-#include "models/dnn/kernel_time.hpp"
+#include "models/compute/kernel_time.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "models/dnn/fitted_compute.hpp"
-#include "models/dnn/layer_kernel.hpp"
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
+#include "models/compute/fitted_compute.hpp"
+#include "models/compute/layer_kernel.hpp"
 
 namespace forescale {
 namespace {

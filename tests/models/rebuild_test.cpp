@@ -19,7 +19,7 @@ void expect_unchanged(const std::string& script, const std::string& tables) {
 }
 
 TEST(Rebuild, ComputeTimesAreThoseOfThePublicTables) {
-  expect_unchanged("models/dnn/times/rebuild.py", kTables);
+  expect_unchanged("models/compute/times/rebuild.py", kTables);
 }
 
 TEST(Rebuild, KernelMeasurementsAreThoseOfThePublicTables) {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -2,8 +2,8 @@
 // hides.
 #include <gtest/gtest.h>
 
-#include "algorithms/all_reduce_steps.hpp"
-#include "algorithms/negotiated_all_reduce.hpp"
+#include "algorithms/steps/all_reduce_steps.hpp"
+#include "algorithms/steps/negotiated_all_reduce.hpp"
 #include "tests/sim/simulations.hpp"
 #include "topologies/platform.hpp"
 

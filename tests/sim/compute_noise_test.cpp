@@ -1,12 +1,12 @@
 // Seeded noise and stragglers.
-#include "sim/compute_noise.hpp"
+#include "sim/run/compute_noise.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

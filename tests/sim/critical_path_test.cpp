@@ -1,7 +1,7 @@
 // What the simulator says that things followed from: paths whose parts are known by adding up.
 #include <gtest/gtest.h>
 
-#include "sim/session.hpp"
+#include "sim/run/session.hpp"
 #include "tests/sim/simulations.hpp"
 #include "topologies/platform.hpp"
 

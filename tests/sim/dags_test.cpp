@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "algorithms/steps/training_steps.hpp"
 #include "algorithms/system.hpp"
-#include "algorithms/training_steps.hpp"
-#include "sim/lanes.hpp"
+#include "sim/engine/lanes.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

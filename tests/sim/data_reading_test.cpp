@@ -1,6 +1,6 @@
 // Reading training data: the steady rate against its closed form, finite prefetch, turns of a
 // single reader, and NFS sharing the training network.
-#include "sim/data_reading.hpp"
+#include "sim/run/data_reading.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

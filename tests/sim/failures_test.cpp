@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "algorithms/plan_pieces.hpp"
-#include "sim/session.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
+#include "sim/run/session.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

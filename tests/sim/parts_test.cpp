@@ -2,10 +2,10 @@
 // models/stack.hpp, parts use the links that their orders lead over.
 #include <gtest/gtest.h>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "models/stack.hpp"
-#include "sim/collective_parts.hpp"
 #include "sim/cost_engine.hpp"
+#include "sim/run/collective_parts.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/plan_pieces.hpp"
+#include "algorithms/pieces/plan_pieces.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

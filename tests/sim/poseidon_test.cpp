@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "algorithms/poseidon_plan.hpp"
+#include "algorithms/poseidon/poseidon_plan.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "algorithms/training_steps.hpp"
+#include "algorithms/steps/training_steps.hpp"
 #include "sim/predict.hpp"
 #include "tests/sim/simulations.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <numeric>
 
+#include "algorithms/parameter_servers/server_steps.hpp"
 #include "algorithms/schedule.hpp"
-#include "algorithms/server_steps.hpp"
 #include "sim/predict.hpp"
 #include "tests/sim/simulations.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "sim/world.hpp"
+#include "sim/engine/world.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

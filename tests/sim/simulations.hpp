@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "sim/isolate.hpp"
-#include "sim/simulate.hpp"
+#include "sim/run/simulate.hpp"
 
 namespace forescale::testing {
 

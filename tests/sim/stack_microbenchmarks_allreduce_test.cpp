@@ -1,7 +1,7 @@
 // Stacks of the all-reduce family against published size-to-time tables of others.
 #include <gtest/gtest.h>
 
-#include "algorithms/all_reduce_steps.hpp"
+#include "algorithms/steps/all_reduce_steps.hpp"
 #include "tests/sim/simulations.hpp"
 #include "topologies/placement.hpp"
 #include "topologies/platform.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/schedule.hpp"
-#include "sim/lanes.hpp"
+#include "sim/engine/lanes.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {

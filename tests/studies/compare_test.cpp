@@ -1,5 +1,5 @@
 // Comparisons against single predictions and against what arithmetic says.
-#include "studies/compare.hpp"
+#include "studies/predict/compare.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

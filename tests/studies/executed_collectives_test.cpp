@@ -1,13 +1,13 @@
 // Collectives as cases: what is asked, and what is made of the answers. No MPI here.
-#include "studies/executed_collectives.hpp"
+#include "studies/execute/executed_collectives.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/error.hpp"
-#include "studies/collective_comparison.hpp"
+#include "base/error.hpp"
+#include "studies/execute/collective_comparison.hpp"
 
 namespace forescale {
 namespace {

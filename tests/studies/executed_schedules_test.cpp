@@ -1,6 +1,6 @@
 // Schedules for two engines: what the MPI program is told, what is refused, and what is made of the
 // answers. No MPI here.
-#include "studies/executed_schedules.hpp"
+#include "studies/execute/executed_schedules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
-#include "sim/steady_state.hpp"
+#include "base/error.hpp"
+#include "sim/run/steady_state.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // Formulas of claims on hand-made results.
-#include "studies/formula.hpp"
+#include "studies/validate/formula.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,11 +1,11 @@
 // Collectives beside point-to-point patterns in one measurement, made by formulas: what the fit of
 // the patterns says of them.
-#include "studies/held_out.hpp"
+#include "studies/execute/held_out.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

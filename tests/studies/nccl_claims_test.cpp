@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/median.hpp"
-#include "studies/validate.hpp"
+#include "base/median.hpp"
+#include "studies/validate/validate.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // Recorded predictions replayed: on their own platform, on another, with another plan.
-#include "studies/replay.hpp"
+#include "studies/replay/replay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <set>
 #include <sstream>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
-#include "studies/prediction.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
+#include "studies/predict/prediction.hpp"
 
 namespace forescale {
 namespace {

@@ -1,14 +1,14 @@
 // A settings file as its library would load it: which library, with which options, and what it
 // says.
-#include "studies/settings_file.hpp"
+#include "studies/settings/settings_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <fstream>
 
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
-#include "studies/settings.hpp"
-#include "studies/settings_verify.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
+#include "studies/settings/settings.hpp"
+#include "studies/settings/settings_verify.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 
 namespace forescale {

@@ -1,5 +1,5 @@
 // Settings files: what is written, what their library would read, and what is refused. No MPI here.
-#include "studies/settings.hpp"
+#include "studies/settings/settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/error.hpp"
-#include "studies/settings_mpich.hpp"
-#include "studies/settings_openmpi.hpp"
-#include "studies/settings_proof.hpp"
-#include "studies/settings_text.hpp"
+#include "base/error.hpp"
+#include "studies/settings/settings_mpich.hpp"
+#include "studies/settings/settings_openmpi.hpp"
+#include "studies/settings/settings_proof.hpp"
+#include "studies/settings/settings_text.hpp"
 
 namespace forescale {
 namespace {

@@ -1,4 +1,4 @@
-#include "studies/sweep_database.hpp"
+#include "studies/sweep/sweep_database.hpp"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "studies/sweep_merge.hpp"
+#include "studies/sweep/sweep_merge.hpp"
 
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-#include "studies/sweep_run.hpp"
+#include "studies/sweep/sweep_run.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "sim/isolate.hpp"
-#include "studies/sweep_crew.hpp"
-#include "studies/sweep_worker.hpp"
+#include "studies/sweep/sweep_crew.hpp"
+#include "studies/sweep/sweep_worker.hpp"
 #include "tests/studies/sweep_studies.hpp"
 
 namespace forescale::testing {

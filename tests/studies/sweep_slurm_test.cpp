@@ -1,4 +1,4 @@
-#include "studies/sweep_slurm.hpp"
+#include "studies/sweep/sweep_slurm.hpp"
 
 #include <fmt/format.h>
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
-#include "studies/sweep_database.hpp"
-#include "studies/sweep_study.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
+#include "studies/sweep/sweep_database.hpp"
+#include "studies/sweep/sweep_study.hpp"
 
 namespace forescale::testing {
 

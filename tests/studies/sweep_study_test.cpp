@@ -1,4 +1,4 @@
-#include "studies/sweep_study.hpp"
+#include "studies/sweep/sweep_study.hpp"
 
 #include <set>
 

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "algorithms/system.hpp"
-#include "models/data_files.hpp"
+#include "base/data_files.hpp"
 #include "sim/isolate.hpp"
-#include "studies/prediction.hpp"
+#include "studies/predict/prediction.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {

@@ -4,10 +4,10 @@
 
 #include <fstream>
 
-#include "models/scratch_folder.hpp"
+#include "base/scratch_folder.hpp"
 #include "sim/isolate.hpp"
-#include "studies/inputs.hpp"
-#include "studies/replay.hpp"
+#include "studies/predict/inputs.hpp"
+#include "studies/replay/replay.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // The search for the best plan against an exhaustive one, and the regions that are made of answers.
-#include "studies/tune_collective.hpp"
+#include "studies/tune/tune_collective.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

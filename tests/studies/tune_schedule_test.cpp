@@ -1,5 +1,5 @@
 // Settings of schedules: the search against all that there is, and what it may not do.
-#include "studies/tune_schedule.hpp"
+#include "studies/tune/tune_schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,5 +1,5 @@
 // Claims files, what is simulated for them, errors and the summary.
-#include "studies/validate.hpp"
+#include "studies/validate/validate.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -15,7 +15,7 @@ HOMES = [
     (re.compile(r"boost/"), "topologies"),
     (re.compile(r"(Eigen|unsupported/Eigen)/"), "calibrate"),
     (re.compile(r"mpi\.h$"), "calibrate/bench"),
-    (re.compile(r"sqlite3(ext)?\.h$"), "models"),
+    (re.compile(r"sqlite3(ext)?\.h$"), "base"),
     (re.compile(r"(cuda|cublas|cudnn|curand|cufft|cusparse|nccl|nvml|nvtx|nvToolsExt|driver_types|"
                 r"device_launch_parameters|cooperative_groups|thrust/|cub/)[\w./]*$"),
      "calibrate/bench"),

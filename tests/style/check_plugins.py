@@ -5,8 +5,8 @@ import re
 
 import project
 
-PLUGIN_FOLDERS = ["algorithms/collectives", "algorithms/schedules", "topologies/generators"]
-PLUGIN_FILES = re.compile(r"topologies/generator_[^/]+$")
+PLUGIN_FOLDERS = ["algorithms/collectives", "algorithms/schedules"]
+PLUGIN_FILES = re.compile(r"topologies/fabrics/generator_[^/]+$")
 
 # At namespace scope, filled before main():  const bool kRegistered = Registry<T>::add({...});
 # or, for several, const bool kRegistered = [] { ... }();

@@ -16,26 +16,26 @@ SETTINGS = [".clang-format", ".clang-tidy"]
 
 # A tree without a violation; it holds what a careless checker would complain about.
 CLEAN = {
-    "models/units.hpp": "// Not code: using namespace std; #include <mpi.h>\n"
+    "base/units.hpp": "// Not code: using namespace std; #include <mpi.h>\n"
                         "#pragma once\n\n#include <string>\n\nstd::string unit();\n",
-    "models/units.cpp": '#include "models/units.hpp"\n\n'
+    "base/units.cpp": '#include "base/units.hpp"\n\n'
                         'std::string unit() { return "#include <simgrid/s4u.hpp>"; }\n',
     "models/dnn/import.cpp": '#include "caffe.pb.h"\n#include "models/dnn/net.pb.h"\n'
-                             '#include "models/units.hpp"\n',
+                             '#include "base/units.hpp"\n',
     "models/dnn/net.proto": 'syntax = "proto2";\n',
     "topologies/routes.cpp": '#include <boost/graph/adjacency_list.hpp>\n\n'
-                             '#include "models/units.hpp"\n',
-    "topologies/generator_star.cpp": "const bool kRegistered = add_fabric({});\n",
+                             '#include "base/units.hpp"\n',
+    "topologies/fabrics/generator_star.cpp": "const bool kRegistered = add_fabric({});\n",
     "algorithms/collectives/ring.cpp": "// Ring.\nconst bool kRegistered = Registry<Collective>::"
                                        'add({.name = "ring"});\n',
     "algorithms/schedules/two.cpp": "const bool kBoth = [] {\n  register_schedule(a);\n"
                                     "  return register_schedule(b);\n}();\n",
-    "sim/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "models/units.hpp"\n',
+    "sim/engine/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "base/units.hpp"\n',
     "calibrate/fit.cpp": "#include <Eigen/Dense>\n",
     "calibrate/bench/ping.cpp": "#include <cuda_runtime.h>\n#include <mpi.h>\n",
     "tests/helper.hpp": "#pragma once\n\nclass Other;\nstruct Helper {};\n",
     "tests/sim/world_test.cpp": '#include <gtest/gtest.h>\n#include <simgrid/s4u.hpp>\n\n'
-                                '#include "models/units.hpp"\n#include "tests/helper.hpp"\n',
+                                '#include "base/units.hpp"\n#include "tests/helper.hpp"\n',
     "tests/data/osu.log": "1\t2\n",
     "README.md": "[page](docs/page.md#part) [folder](models/) [web](https://example.org/work/x)\n"
                  "`[code](none.md)`\n\n```\n[code](none.md)\n```\n[here](#part) ![x][y]\n\n"
@@ -48,13 +48,13 @@ CLEAN = {
 # (checker, file, its content, the line to be named)
 VIOLATIONS = [
     ("names", "tests/sim/twice.hpp", "#pragma once\nenum class Helper {\n};\n", 2),
-    ("includes", "models/up.cpp", '\n#include "sim/world.hpp"\n', 2),
+    ("includes", "models/up.cpp", '\n#include "sim/engine/world.hpp"\n', 2),
     ("includes", "algorithms/up.cpp", '#include "traces/t.hpp"\n', 1),
     ("includes", "tests/models/up_test.cpp", '#include "algorithms/a.hpp"\n', 1),
     ("includes", "tests/models/up2_test.cpp", '#include "tests/sim/h.hpp"\n', 1),
     ("includes", "models/out.cpp", '#include "../models/units.hpp"\n', 1),
     ("includes", "models/beside.cpp", '#include "units.hpp"\n', 1),
-    ("includes", "models/angle.cpp", "#include <models/units.hpp>\n", 1),
+    ("includes", "models/angle.cpp", "#include <base/units.hpp>\n", 1),
     ("includes", "models/test.cpp", '#include "tests/helper.hpp"\n', 1),
     ("includes", "models/sim.cpp", "// x\n\n#include <simgrid/s4u.hpp>\n", 3),
     ("includes", "sim/boost.cpp", "#include <boost/graph/graph_traits.hpp>\n", 1),
@@ -67,7 +67,7 @@ VIOLATIONS = [
     ("includes", "misc/stray.cpp", "int x;\n", 1),
     ("format", "models/ugly.cpp", "int a;\nint   b;\n", 2),
     ("plugins", "algorithms/collectives/ring.hpp", "#pragma once\n", 1),
-    ("plugins", "topologies/generator_star.hpp", "#pragma once\n", 1),
+    ("plugins", "topologies/fabrics/generator_star.hpp", "#pragma once\n", 1),
     ("plugins", "algorithms/schedules/mute.cpp", "// kRegistered = register_schedule(x)\n", 1),
     ("plugins", "topologies/generators/mute.cpp", "const bool kRegistered = true;\n", 1),
     ("text", "models/twice.hpp", "// #pragma once\nint x;\n", 1),
@@ -95,7 +95,7 @@ def run_checker(checker, root, *more):
     if checker == "tidy":
         command += ["--build", str(root / "build")]
         # Only what compiles by itself: the clean tree includes libraries that it does not have.
-        names = [name for name in ("models/units.cpp", "models/null.cpp") if (root / name).exists()]
+        names = [name for name in ("base/units.cpp", "models/null.cpp") if (root / name).exists()]
         (root / "build" / "compile_commands.json").write_text(json.dumps([
             {"directory": str(root / "build"), "file": str(root / name),
              "command": f"g++ -std=c++20 -I'{root}' -c '{root / name}'"} for name in names]))
@@ -132,7 +132,7 @@ class StyleCheckers(unittest.TestCase):
     def test_tidy_rechecks_what_changed_only(self):
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
         self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", self.root).stdout)
-        plant(self.root, {"models/units.hpp": CLEAN["models/units.hpp"] + "int more();\n"})
+        plant(self.root, {"base/units.hpp": CLEAN["base/units.hpp"] + "int more();\n"})
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
 
     def test_tidy_trusts_what_was_kept_in_another_place_until_it_changes(self):
@@ -146,7 +146,7 @@ class StyleCheckers(unittest.TestCase):
         moved = self.root.parent / "moved"
         shutil.copytree(self.root, moved, ignore=shutil.ignore_patterns("tidy"))
         self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", moved).stdout)
-        plant(moved, {"models/units.hpp": CLEAN["models/units.hpp"] + "int more();\n"})
+        plant(moved, {"base/units.hpp": CLEAN["base/units.hpp"] + "int more();\n"})
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", moved).stdout)
 
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "tests/topologies/route_checks.hpp"
 
 namespace forescale {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "tests/topologies/route_checks.hpp"
 
 namespace forescale {

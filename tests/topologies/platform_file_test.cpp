@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/platform_schema.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "models/data_files.hpp"
+#include "base/data_files.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/placement.hpp"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/chakra/chakra.pb.h"
 #include "traces/formats/trace_format.hpp"
 

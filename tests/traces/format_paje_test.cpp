@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/scratch_folder.hpp"
+#include "base/scratch_folder.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {

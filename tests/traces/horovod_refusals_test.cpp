@@ -1,7 +1,7 @@
 // Horovod's timelines that are damaged, lack something, or are none.
 #include <gmock/gmock.h>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 #include "tests/traces/horovod_files.hpp"
 
 namespace forescale::testing::horovod {

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale {
 namespace {

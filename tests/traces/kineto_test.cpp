@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "algorithms/job_json.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/program/program.hpp"
 
 namespace forescale {

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

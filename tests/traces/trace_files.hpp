@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/scratch_folder.hpp"
+#include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale::testing {
 

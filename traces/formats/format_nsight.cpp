@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
-#include "models/sqlite.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
+#include "base/sqlite.hpp"
 #include "traces/formats/kineto/execution_trace.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
 #include "traces/formats/trace_input.hpp"

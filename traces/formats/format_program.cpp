@@ -1,6 +1,6 @@
 // forescale's own programs (docs/program.md), plain or compressed.
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/trace_format.hpp"
 #include "traces/formats/trace_input.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

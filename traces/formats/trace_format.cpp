@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/trace_input.hpp"
 
 namespace forescale {

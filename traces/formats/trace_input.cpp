@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

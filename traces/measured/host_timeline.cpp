@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
 
 namespace forescale {

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <set>
 
-#include "models/data_files.hpp"
-#include "models/error.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
-#include "models/units.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
 #include "traces/measured/dependencies.hpp"
 
 namespace forescale {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 
-#include "models/error.hpp"
-#include "models/units.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
 #include "traces/measured/rank_checks.hpp"
 #include "traces/measured/rebucket.hpp"
 #include "traces/measured/rebuild_rank.hpp"

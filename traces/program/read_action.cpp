@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/program/action_kind.hpp"
 
 namespace forescale {

@@ -1,7 +1,7 @@
 // One line of a program's file.
 #pragma once
 
-#include "models/json_input.hpp"
+#include "base/json_input.hpp"
 #include "traces/program/action.hpp"
 
 namespace forescale {

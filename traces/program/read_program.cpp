@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "algorithms/job_json.hpp"
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/program/program.hpp"
 #include "traces/program/read_action.hpp"
 

@@ -1,5 +1,5 @@
-// The patterns of a GPU (calibrate/measurement.hpp says what the time of each means), one file a
-// group. Each start_*() allocates on the current device; GpuTrouble where that fails.
+// The patterns of a GPU (calibrate/measure/measurement.hpp says what the time of each means), one
+// file a group. Each start_*() allocates on the current device; GpuTrouble where that fails.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calibrate/bench/gpu/gpu_request.hpp"
-#include "calibrate/bench/sample_summary.hpp"
+#include "calibrate/bench/patterns/sample_summary.hpp"
 
 namespace forescale {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/dnn/gpu_kernel.hpp"
+#include "models/compute/gpu_kernel.hpp"
 
 namespace forescale {
 

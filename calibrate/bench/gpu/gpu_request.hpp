@@ -4,8 +4,9 @@
 //  "relative_interval": wanted half width of the median's 95 % interval, "samples_max",
 //  "layout": "nchw" | "nhwc" of convolutions, "machine", "provenance": {name: text},
 //  "series": [{"pattern", "bytes": [growing sizes], "op"}], in the order of importance,
-//  "kernels": [as in calibrate/measured_kernel.hpp, without times], likewise}
-// The answer is a "forescale-measurement-1" (calibrate/measurement.hpp), written anew as it goes.
+//  "kernels": [as in calibrate/measure/measured_kernel.hpp, without times], likewise}
+// The answer is a "forescale-measurement-1" (calibrate/measure/measurement.hpp), written anew as it
+// goes.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "models/dnn/gpu_kernel.hpp"
-#include "models/json_input.hpp"
+#include "base/json_input.hpp"
+#include "models/compute/gpu_kernel.hpp"
 
 namespace forescale {
 

@@ -8,13 +8,13 @@
 #include <exception>
 #include <string>
 
+#include "base/error.hpp"
 #include "calibrate/bench/gpu/cuda_bench.hpp"
 #include "calibrate/bench/gpu/gated_work.hpp"
 #include "calibrate/bench/gpu/gpu_run.hpp"
-#include "calibrate/bench/when_and_where.hpp"
-#include "calibrate/measure_gpu.hpp"
-#include "calibrate/mpi_launch.hpp"
-#include "models/error.hpp"
+#include "calibrate/bench/patterns/when_and_where.hpp"
+#include "calibrate/measure/measure_gpu.hpp"
+#include "calibrate/measure/mpi_launch.hpp"
 
 namespace forescale {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "calibrate/bench/gpu/cuda_kernels.hpp"
 #include "calibrate/bench/gpu/cuda_resource.hpp"
-#include "models/dnn/gpu_kernel.hpp"
+#include "models/compute/gpu_kernel.hpp"
 
 namespace forescale {
 

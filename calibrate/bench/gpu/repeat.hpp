@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "calibrate/bench/gpu/gpu_bench.hpp"
-#include "calibrate/bench/sample_summary.hpp"
+#include "calibrate/bench/patterns/sample_summary.hpp"
 
 namespace forescale {
 

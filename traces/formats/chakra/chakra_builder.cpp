@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/chakra/chakra_groups.hpp"
 
 namespace forescale {

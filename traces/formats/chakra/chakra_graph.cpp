@@ -7,7 +7,7 @@
 #include <queue>
 #include <unordered_map>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

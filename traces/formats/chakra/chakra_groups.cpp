@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

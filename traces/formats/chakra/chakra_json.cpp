@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/chakra/chakra_builder.hpp"
 #include "traces/formats/chakra/chakra_read.hpp"
 #include "traces/formats/json_scan.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/chakra/chakra.pb.h"
 #include "traces/formats/chakra/chakra_builder.hpp"
 #include "traces/formats/chakra/chakra_read.hpp"

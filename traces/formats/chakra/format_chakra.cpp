@@ -7,9 +7,9 @@
 #include <simdjson.h>
 #include <filesystem>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
-#include "models/units.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
+#include "base/units.hpp"
 #include "traces/formats/chakra/chakra_graph.hpp"
 #include "traces/formats/chakra/chakra_read.hpp"
 #include "traces/formats/chakra/chakra_world.hpp"

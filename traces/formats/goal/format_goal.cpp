@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/goal/goal_reader.hpp"
 #include "traces/formats/goal/goal_threads.hpp"
 #include "traces/formats/trace_format.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -11,8 +11,8 @@
 #include <limits>
 #include <set>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/horovod/horovod_timeline.hpp"
 #include "traces/formats/horovod/horovod_turns.hpp"
 #include "traces/formats/trace_format.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/trace_lines.hpp"
 
 namespace forescale {

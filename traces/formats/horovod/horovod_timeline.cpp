@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/horovod/horovod_events.hpp"
 
 namespace forescale {

@@ -2,8 +2,8 @@
 // execution-trace file behind it where the sizes are only there.
 #include <fmt/format.h>
 
-#include "models/error.hpp"
-#include "models/registry.hpp"
+#include "base/error.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/kineto/execution_trace.hpp"
 #include "traces/formats/kineto/kineto_rank.hpp"
 #include "traces/formats/trace_input.hpp"

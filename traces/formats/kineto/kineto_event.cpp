@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

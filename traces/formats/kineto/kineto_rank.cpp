@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
 #include "traces/measured/gpu_timeline.hpp"
 #include "traces/measured/host_timeline.hpp"

@@ -3,7 +3,7 @@
 // start and a wait; collectives are on all ranks, as SMPI replays them.
 #include <fmt/format.h>
 
-#include "models/registry.hpp"
+#include "base/registry.hpp"
 #include "traces/formats/smpi/smpi_collectives.hpp"
 #include "traces/formats/smpi/smpi_messages.hpp"
 #include "traces/formats/smpi/smpi_notes.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 #include "traces/formats/trace_input.hpp"
 #include "traces/formats/trace_lines.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/error.hpp"
+#include "base/error.hpp"
 
 namespace forescale {
 namespace {

@@ -1,0 +1,38 @@
+// Gradients all-reduced by a background thread of every rank, after a coordinator has found them on
+// all ranks: what Horovod and, before it, Baidu's tf.contrib.mpi_collectives do.
+//
+// The thread ticks: it tells rank 0 which tensors its rank has announced (a gather of lengths and
+// one of requests), hears which ones all ranks have (two broadcasts), reduces these one group after
+// the other, and sleeps until the next tick is due. Numbers instead of names travel here: ranks
+// announce in one order, so the least count over the ranks says what is common.
+//
+// Ticks begin half a cycle after the first announcement of an iteration, the mean of a clock that
+// runs freely; idle ticks before it are left out.
+#pragma once
+
+#include "algorithms/steps/all_reduce_steps.hpp"
+
+namespace forescale {
+
+struct NegotiationRules {
+  std::int64_t fusion_bytes = 0;  // most of one fused all-reduce; 0: every tensor alone
+  double cycle_s = 0;
+  bool cycle_after_work = false;  // the pause starts at the end of a tick, else at its begin
+  // A tensor is announced as soon as its kernels are queued, and its data waited for before it is
+  // packed; else once it is computed.
+  bool announces_when_queued = false;
+  // The background thread sits in the all-reduce (MPI), or queues it on a GPU stream and goes on
+  // with the next tick (NCCL).
+  bool blocks_in_all_reduce = true;
+  std::int64_t request_bytes = 0;  // that announce one tensor
+  double request_s = 0;            // of the coordinator's CPU for each of them
+};
+
+// Neighbours in the list are fused as long as they fit; a tensor above the limit stays alone.
+std::vector<GradientGroup> fuse(const std::vector<Tensor>& gradients, size_t begin, size_t end,
+                                std::int64_t fusion_bytes);
+
+// All iterations of a worker's main thread.
+void train_with_negotiation(Worker& worker, const TrainingJob& job, const NegotiationRules& rules);
+
+}  // namespace forescale

@@ -1,0 +1,48 @@
+#include "base/data_files.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data_root() {
+  const char* chosen = std::getenv("FORESCALE_DATA");
+  return chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : fs::path(FORESCALE_SOURCE_DIR);
+}
+
+}  // namespace
+
+std::vector<std::string> catalogue(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(data_root() / folder, error))
+    if (entry.path().extension() == ".json" && entry.path().stem().extension() != ".schema")
+      names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string find_data_file(const std::string& folder, const std::string& name,
+                           const std::string& option) {
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (is_path) {
+    if (fs::is_regular_file(name)) return name;
+    throw InputError({.source = option, .path = "", .value = name, .constraint = "no such file"});
+  }
+  const fs::path file = data_root() / folder / (name + ".json");
+  if (fs::is_regular_file(file)) return file.string();
+  throw InputError({.source = option,
+                    .path = "",
+                    .value = name,
+                    .constraint = unknown_name(name, catalogue(folder))});
+}
+
+std::string data_path(const std::string& path) { return (data_root() / path).string(); }
+
+}  // namespace forescale

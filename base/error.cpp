@@ -1,0 +1,67 @@
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace forescale {
+namespace {
+
+std::string describe(const InputErrorParts& parts) {
+  std::string text = parts.source;
+  if (!parts.path.empty()) text += ":" + parts.path;
+  if (!parts.value.empty()) text += " = " + parts.value;
+  return text + ": " + parts.constraint;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+InputError::InputError(InputErrorParts parts)
+    : std::runtime_error(describe(parts)), parts_(std::move(parts)) {}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string unknown_name(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string text = "unknown";
+  if (const std::string near = nearest(word, candidates); !near.empty())
+    text += fmt::format("; did you mean \"{}\"?", near);
+  return text + fmt::format(" (one of: {})", fmt::join(candidates, ", "));
+}
+
+void check_failed(const char* condition, const char* file, int line, const std::string& message) {
+  fmt::print(stderr, "forescale: internal check failed: {} [{}:{}] {}\n", condition, file, line,
+             message);
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace forescale

@@ -1,0 +1,266 @@
+#include "base/json_input.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/what_if.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+std::string short_dump(const json& value) {
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  constexpr size_t kLimit = 60;
+  if (text.size() > kLimit) text = text.substr(0, kLimit) + "...";
+  return text;
+}
+
+std::string escape_pointer(const std::string& key) {
+  std::string text;
+  for (char c : key) {
+    if (c == '~')
+      text += "~0";
+    else if (c == '/')
+      text += "~1";
+    else
+      text += c;
+  }
+  return text;
+}
+
+// "cut off at line 3, column 7" from a byte offset.
+std::string position(const std::string& text, size_t byte) {
+  const size_t end = std::min(byte, text.size());
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(end), '\n');
+  const size_t newline = text.rfind('\n', end == 0 ? 0 : end - 1);
+  const size_t column = newline == std::string::npos ? end : end - newline - 1;
+  return fmt::format("line {}, column {}", line, column);
+}
+
+}  // namespace
+
+JsonInput::JsonInput(std::shared_ptr<const json> root, const json* value, std::string file,
+                     std::string path, Provenance* provenance)
+    : root_(std::move(root)),
+      value_(value),
+      file_(std::move(file)),
+      path_(std::move(path)),
+      provenance_(provenance) {}
+
+JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    throw InputError(
+        {.source = file, .path = "", .value = "", .constraint = "cannot be opened for reading"});
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return from_text(text.str(), file, provenance);
+}
+
+JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
+                               Provenance* provenance) {
+  try {
+    auto root = std::make_shared<const json>(json::parse(text));
+    const json* value = root.get();
+    return JsonInput(std::move(root), value, file, "", provenance);
+  } catch (const json::parse_error& error) {
+    const bool cut = error.byte > text.size();
+    throw InputError({.source = file,
+                      .path = "",
+                      .value = "",
+                      .constraint = fmt::format("must be complete JSON: {} at {}",
+                                                cut ? "the text ends too early" : "syntax error",
+                                                position(text, error.byte))});
+  } catch (const json::out_of_range& error) {
+    throw InputError(
+        {.source = file,
+         .path = "",
+         .value = "",
+         .constraint = std::string("must hold numbers that a double can hold: ") + error.what()});
+  }
+}
+
+JsonInput JsonInput::child(const std::string& key, const json& value) const {
+  return JsonInput(root_, &value, file_, path_ + "/" + escape_pointer(key), provenance_);
+}
+
+void JsonInput::fail(const std::string& constraint) const {
+  throw InputError({.source = file_,
+                    .path = path_.empty() ? "/" : path_,
+                    .value = value_->is_structured() ? "" : short_dump(*value_),
+                    .constraint = constraint});
+}
+
+JsonInput JsonInput::at(const std::string& key) const {
+  if (!value_->is_object()) fail("must be an object");
+  if (auto found = find(key)) return *found;
+  throw InputError({.source = file_,
+                    .path = path_ + "/" + escape_pointer(key),
+                    .value = "",
+                    .constraint = "is required and missing"});
+}
+
+std::optional<JsonInput> JsonInput::find(const std::string& key) const {
+  if (!value_->is_object()) return std::nullopt;
+  const auto member = value_->find(key);
+  if (member == value_->end()) return std::nullopt;
+  return child(key, *member);
+}
+
+void JsonInput::allow_only(std::initializer_list<const char*> keys) const {
+  if (!value_->is_object()) fail("must be an object");
+  const std::vector<std::string> known(keys.begin(), keys.end());
+  for (const auto& [key, member] : value_->items()) {
+    if (key == "note" || key == "source") continue;
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    throw InputError({.source = file_,
+                      .path = path_ + "/" + escape_pointer(key),
+                      .value = short_dump(member),
+                      .constraint = "key is " + unknown_name(key, known)});
+  }
+}
+
+std::vector<std::string> JsonInput::keys() const {
+  if (!value_->is_object()) fail("must be an object");
+  std::vector<std::string> names;
+  for (const auto& [key, member] : value_->items()) names.push_back(key);
+  return names;
+}
+
+std::vector<JsonInput> JsonInput::elements() const {
+  if (!value_->is_array()) fail("must be an array");
+  std::vector<JsonInput> list;
+  for (size_t i = 0; i < value_->size(); ++i)
+    list.push_back(child(std::to_string(i), (*value_)[i]));
+  return list;
+}
+
+std::string JsonInput::string() const {
+  if (!value_->is_string()) fail("must be a string");
+  return value_->get<std::string>();
+}
+
+std::string JsonInput::one_of(std::initializer_list<const char*> values) const {
+  std::string text = string();
+  const std::vector<std::string> known(values.begin(), values.end());
+  if (std::find(known.begin(), known.end(), text) == known.end())
+    fail("is " + unknown_name(text, known));
+  return text;
+}
+
+bool JsonInput::boolean() const {
+  if (!value_->is_boolean()) fail("must be true or false");
+  return value_->get<bool>();
+}
+
+std::int64_t JsonInput::integer(std::int64_t min, std::int64_t max) const {
+  if (!value_->is_number_integer()) fail("must be a whole number");
+  if (value_->is_number_unsigned() &&
+      value_->get<std::uint64_t>() > static_cast<std::uint64_t>(max))
+    fail(fmt::format("must be <= {}", max));
+  const auto number = value_->get<std::int64_t>();
+  if (number < min) fail(fmt::format("must be >= {}", min));
+  if (number > max) fail(fmt::format("must be <= {}", max));
+  return number;
+}
+
+double JsonInput::number(double min, double max) const {
+  if (!value_->is_number()) fail("must be a number");
+  const double number = value_->get<double>();
+  if (!std::isfinite(number)) fail("must be finite");
+  if (number < min) fail(fmt::format("must be >= {}", min));
+  if (number > max) fail(fmt::format("must be <= {}", max));
+  return number;
+}
+
+// `parse_text` reads a string with a unit; `above_min` makes the lower limit exclusive.
+template <class Parse>
+double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
+  const auto read = [&](const JsonInput& in) {
+    double number = 0;
+    if (in.value_->is_string()) {
+      try {
+        number = parse_text(in.value_->template get<std::string>());
+      } catch (const InputError& error) {
+        in.fail(error.parts().constraint);
+      }
+    } else if (in.value_->is_number()) {
+      number = in.value_->template get<double>();
+    } else {
+      in.fail("must be a number, a text with a unit, or {\"value\": ..., \"source\": ...}");
+    }
+    if (!std::isfinite(number)) in.fail("must be finite");
+    if (number < min || (above_min && number == min))
+      in.fail(fmt::format("must be {} {}", above_min ? ">" : ">=", min));
+    return number;
+  };
+  NumberSource note{.file = file_, .path = path_, .value = 0, .source = "", .assumed = false};
+  if (value_->is_object()) {
+    allow_only({"value", "source", "assumed", "fast", "slow"});
+    note.value = read(at("value"));
+    const auto source = find("source");
+    const auto assumed = find("assumed");
+    if (source.has_value() == assumed.has_value())
+      fail("must have either \"source\" or \"assumed\"");
+    note.assumed = assumed.has_value();
+    note.source = note.assumed ? assumed->string() : source->string();
+    note.fast = note.slow = note.value;
+    if (note.assumed || has("fast") || has("slow")) {
+      note.fast = read(at("fast"));
+      note.slow = read(at("slow"));
+      if ((note.value - note.fast) * (note.slow - note.value) < 0)
+        fail("must have its value between \"fast\" and \"slow\"");
+    }
+  } else {
+    note.value = note.fast = note.slow = read(*this);
+    note.source = "given in " + file_;
+  }
+  if (provenance_ == nullptr) return note.value;
+  if (const double factor = number_factor(file_, path_); factor != 1)
+    for (double* number : {&note.value, &note.fast, &note.slow}) *number *= factor;
+  provenance_->numbers.push_back(note);
+  if (provenance_->scenario == Scenario::kFast) return note.fast;
+  if (provenance_->scenario == Scenario::kSlow) return note.slow;
+  return note.value;
+}
+
+Seconds JsonInput::seconds() const {
+  return {physical(0, false, [&](const std::string& t) { return parse_seconds(t, file_).value; })};
+}
+
+Bytes JsonInput::bytes(std::int64_t min) const {
+  const double value = physical(static_cast<double>(min), false, [&](const std::string& t) {
+    return static_cast<double>(parse_bytes(t, file_).value);
+  });
+  if (value != std::floor(value) || value > 9e18) fail("must be a whole number of bytes");
+  return {static_cast<std::int64_t>(value)};
+}
+
+BytesPerSecond JsonInput::bandwidth() const {
+  return {physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file_).value; })};
+}
+
+FlopsPerSecond JsonInput::flops_rate() const {
+  return {physical(0, true, [&](const std::string&) -> double { fail("must be a number"); })};
+}
+
+double JsonInput::factor(double min, double max) const {
+  const double value =
+      physical(min, false, [&](const std::string&) -> double { fail("must be a number"); });
+  if (value > max) fail(fmt::format("must be <= {}", max));
+  return value;
+}
+
+bool JsonInput::is_object() const { return value_->is_object(); }
+bool JsonInput::is_array() const { return value_->is_array(); }
+bool JsonInput::is_string() const { return value_->is_string(); }
+
+}  // namespace forescale

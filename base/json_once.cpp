@@ -1,0 +1,3 @@
+#include "base/json_once.hpp"
+
+template class nlohmann::basic_json<>;

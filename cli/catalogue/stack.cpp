@@ -1,0 +1,227 @@
+// `forescale stack`: how communication software behaves.
+#include "models/stack.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/data_files.hpp"
+#include "cli/catalogue/catalogue.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kStacks = "models/stacks";
+
+struct Options {
+  std::vector<std::string> names;
+  bool sources = false;
+  OutputOptions output;
+};
+
+template <class Integer>
+json limit(Integer value) {
+  return value == std::numeric_limits<Integer>::max() ? json() : json(value);
+}
+
+json cap(BytesPerSecond rate) { return rate.value > 0 ? json(rate.value) : json(); }
+
+json to_json(const Stack& stack, const PathRule& rule) {
+  return {{"where", rule.where},
+          {"buffers", name_of(rule.buffers)},
+          {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
+          {"wire_factor", rule.wire_factor},
+          {"up_to_bytes", limit(rule.up_to_bytes)},
+          {"mechanism", rule.staged ? "staged" : "direct"},
+          {"o_send_s", rule.o_send.value},
+          {"o_recv_s", rule.o_recv.value},
+          {"latency_s", rule.latency.value},
+          {"connection_cap_bytes_per_s", cap(rule.connection_cap)},
+          {"read_cap_bytes_per_s", cap(rule.read_cap)},
+          {"write_cap_bytes_per_s", cap(rule.write_cap)},
+          {"segment_bytes", rule.staged ? json(rule.segment.value) : json()},
+          {"segment_overhead_s", rule.staged ? json(rule.segment_overhead.value) : json()}};
+}
+
+json to_json(const ReductionRule& rule) {
+  const bool is_fixed = rule.place == ReductionPlace::kFixed;
+  return {{"place", rule.place == ReductionPlace::kFree  ? "free"
+                    : rule.place == ReductionPlace::kGpu ? "gpu"
+                    : rule.place == ReductionPlace::kCpu ? "cpu"
+                                                         : "fixed"},
+          {"overlaps_transfer", rule.overlaps_transfer},
+          {"overhead_s", is_fixed ? json(rule.overhead.value) : json()},
+          {"rate_bytes_per_s", is_fixed ? json(rule.rate.value) : json()}};
+}
+
+json to_json(const Stack& stack, const std::string& op, const SelectionRule& rule) {
+  return {{"op", op},
+          {"up_to_ranks", limit(rule.up_to_ranks)},
+          {"up_to_bytes", limit(rule.up_to_bytes)},
+          {"algorithm", rule.algorithm},
+          {"chunk_bytes", rule.chunk_bytes > 0 ? json(rule.chunk_bytes) : json()},
+          {"chain_size", read_chain_size(op, rule.algorithm, rule.chain_size)},
+          {"levels", rule.levels},
+          {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
+          {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
+          {"through_host", rule.through_host},
+          {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};
+}
+
+json to_json(const Stack& stack) {
+  json document = {
+      {"name", stack.name},
+      {"description", stack.description},
+      {"channels", stack.channels},
+      {"channels_of", stack.channels_of_collective ? "collective" : "rank"},
+      {"eager_limit_bytes", stack.eager_limit.value},
+      {"latency_holds_ports", stack.latency_holds_ports},
+      {"progress", stack.progress == Progress::kHardware ? "hardware" : "inside-calls"},
+      {"reduction", to_json(stack.reduction)},
+      {"host_reduction", to_json(stack.host_reduction)},
+      {"paths", json::array()},
+      {"selection", json::array()},
+      {"numbers", sources_json(stack.provenance)}};
+  for (const PathRule& rule : stack.paths) document["paths"].push_back(to_json(stack, rule));
+  for (const auto& [op, rules] : stack.selection)
+    for (const SelectionRule& rule : rules)
+      document["selection"].push_back(to_json(stack, op, rule));
+  return document;
+}
+
+std::string in_words(const json& reduction) {
+  const std::string place = reduction["place"];
+  std::string text = place == "free"  ? "costs nothing"
+                     : place == "gpu" ? "kernel on the GPU"
+                     : place == "cpu" ? "on the CPU"
+                                      : seconds_cell(reduction["overhead_s"]) + " + bytes / " +
+                                            bandwidth_cell(reduction["rate_bytes_per_s"]);
+  if (place != "free")
+    text += reduction["overlaps_transfer"].get<bool>() ? ", overlaps the next transfer"
+                                                       : ", holds the receiver";
+  return text;
+}
+
+void print_text(const Stack& stack, const json& document) {
+  fmt::print("{}: {}\n", stack.name, stack.description);
+  fmt::print("channels:   {} {} and as many receives at a time{}\n", stack.channels,
+             stack.channels == 1 ? "send" : "sends",
+             stack.channels_of_collective ? " in each collective" : "");
+  fmt::print("eager:      {}\n",
+             stack.eager_limit.value > 0 ? "up to " + to_text(stack.eager_limit) : "never");
+  fmt::print("latency:    {}\n",
+             stack.latency_holds_ports ? "holds both ports" : "delays, holds nothing");
+  fmt::print("progress:   {}\n", stack.progress == Progress::kHardware
+                                     ? "always (hardware or a helper thread)"
+                                     : "only inside communication calls");
+  fmt::print("reduction:  GPU buffers: {}\n            host buffers: {}\n",
+             in_words(document["reduction"]), in_words(document["host_reduction"]));
+  fmt::print(
+      "\npaths, the first that fits\n{}",
+      table_text(document["paths"],
+                 {{.key = "where", .heading = "<where"},
+                  {.key = "buffers", .heading = "<buffers"},
+                  {.key = "protocol", .heading = "<protocol"},
+                  {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
+                  {.key = "mechanism", .heading = "<mechanism"},
+                  {.key = "o_send_s", .heading = "o_send", .text = seconds_cell},
+                  {.key = "o_recv_s", .heading = "o_recv", .text = seconds_cell},
+                  {.key = "latency_s", .heading = "latency", .text = seconds_cell},
+                  {.key = "connection_cap_bytes_per_s",
+                   .heading = "connection cap",
+                   .text = bandwidth_cell},
+                  {.key = "read_cap_bytes_per_s", .heading = "read cap", .text = bandwidth_cell},
+                  {.key = "write_cap_bytes_per_s", .heading = "write cap", .text = bandwidth_cell},
+                  {.key = "segment_bytes", .heading = "segment", .text = bytes_cell},
+                  {.key = "segment_overhead_s", .heading = "overhead", .text = seconds_cell}}));
+  fmt::print("\nalgorithms, the first that fits\n{}",
+             table_text(document["selection"],
+                        {{.key = "op", .heading = "<operation"},
+                         {.key = "up_to_ranks", .heading = "up to ranks"},
+                         {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
+                         {.key = "algorithm", .heading = "<algorithm"},
+                         {.key = "protocol", .heading = "<protocol"},
+                         {.key = "parts", .heading = "parts"},
+                         {.key = "chunk_bytes", .heading = "chunk", .text = bytes_cell},
+                         {.key = "chain_size", .heading = "chain size"},
+                         {.key = "levels", .heading = "<levels"},
+                         {.key = "through_host", .heading = "<through host"}}));
+  fmt::print("\n{} (--sources lists them)\n", count_text(stack.provenance));
+}
+
+void list(const Options& options) {
+  json rows = json::array();
+  Problems problems;
+  for (const std::string& name : catalogue(kStacks))
+    problems.attempt([&] {
+      const json document = to_json(load_stack(name));
+      rows.push_back({{"name", document["name"]},
+                      {"progress", document["progress"]},
+                      {"reduction", document["reduction"]["place"]},
+                      {"description", document["description"]}});
+    });
+  print_rows(rows,
+             {{.key = "name", .heading = "<stack"},
+              {.key = "progress", .heading = "<progress"},
+              {.key = "reduction", .heading = "<reduction"},
+              {.key = "description", .heading = "<description"}},
+             options.output);
+  problems.raise("stack list");
+}
+
+void show(const Options& options) {
+  const Stack stack = load_stack(options.names.front());
+  if (options.output.json)
+    fmt::print("{}\n", to_json(stack).dump(2));
+  else if (options.sources)
+    fmt::print("{}: {}\n{}", stack.name, count_text(stack.provenance),
+               sources_text(stack.provenance));
+  else
+    print_text(stack, to_json(stack));
+}
+
+void check(const Options& options) {
+  check_all(options.names.empty() ? catalogue(kStacks) : options.names, "stack check",
+            [](const std::string& name) {
+              const Stack stack = load_stack(name);
+              check_selection(stack, name);
+              return fmt::format("{} paths, {} operations, {}", stack.paths.size(),
+                                 stack.selection.size(), count_text(stack.provenance));
+            });
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_catalogue_command(
+      app, {.name = "stack",
+            .summary = "Stacks (how communication software behaves): list, show, check",
+            .examples = {"stack list", "stack show ideal"}});
+  CLI::App* verb = add_verb(
+      *command,
+      {.name = "list", .summary = "All stacks, a line each", .examples = {"stack list --json"}});
+  add_output_options(*verb, options->output);
+  verb->callback([options] { list(*options); });
+
+  verb = add_verb(*command,
+                  {.name = "show",
+                   .summary = "Paths, reductions, progress and the choice of algorithms",
+                   .examples = {"stack show ideal", "stack show ideal:reduce_bandwidth=20GB/s",
+                                "stack show my-stack.json --sources"}});
+  verb->add_option("NAME", options->names, "Stack or JSON file")->required()->expected(1);
+  verb->add_flag("--sources", options->sources, "Every number with its source");
+  verb->add_flag("--json", options->output.json, "Print JSON for machines");
+  verb->callback([options] { show(*options); });
+
+  verb = add_verb(*command, {.name = "check",
+                             .summary = "Are these files right? Without a name: the catalogue's",
+                             .examples = {"stack check my-stack.json"}});
+  verb->add_option("NAME", options->names, "Stacks or JSON files");
+  verb->callback([options] { check(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "stack", .add = add});
+
+}  // namespace
+}  // namespace forescale

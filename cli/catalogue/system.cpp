@@ -1,0 +1,128 @@
+// `forescale system`: named systems, schedule + stack + options.
+#include "algorithms/system.hpp"
+
+#include <fmt/format.h>
+
+#include "algorithms/schedule.hpp"
+#include "base/data_files.hpp"
+#include "cli/catalogue/catalogue.hpp"
+#include "models/stack.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSystems = "algorithms/systems";
+
+struct Options {
+  std::vector<std::string> names;
+  OutputOptions output;
+};
+
+json to_json(const System& system) {
+  json collectives = json::array();
+  for (const auto& [op, choice] : system.collectives)
+    collectives.push_back(
+        {{"op", op},
+         {"algorithm", choice.algorithm},
+         {"chunk_bytes", choice.chunk_bytes > 0 ? json(choice.chunk_bytes) : json()},
+         {"chain_size", read_chain_size(op, choice.algorithm, choice.chain_size)},
+         {"levels", choice.levels}});
+  return {{"name", system.name},
+          {"description", system.description},
+          {"paper", system.paper},
+          {"section", system.section},
+          {"schedule", system.schedule},
+          {"options", system.options},
+          {"stack", system.stack},
+          {"data", system.data},
+          {"framework", system.framework ? json(to_text(*system.framework)) : json()},
+          {"collectives", collectives},
+          {"note", system.note}};
+}
+
+void list(const Options& options) {
+  json rows = json::array();
+  Problems problems;
+  for (const std::string& name : catalogue(kSystems))
+    problems.attempt([&] { rows.push_back(to_json(load_system(name, "system list"))); });
+  print_rows(rows,
+             {{.key = "name", .heading = "<system"},
+              {.key = "schedule", .heading = "<schedule"},
+              {.key = "stack", .heading = "<stack"},
+              {.key = "description", .heading = "<description"}},
+             options.output);
+  problems.raise("system list");
+}
+
+void show(const Options& options) {
+  const System system = load_system(options.names.front(), "system show");
+  const json document = to_json(system);
+  if (options.output.json) {
+    fmt::print("{}\n", document.dump(2));
+    return;
+  }
+  fmt::print("{}: {}\n", system.name, system.description);
+  fmt::print("source:   {}, {}\n", system.paper, system.section);
+  fmt::print("schedule: {}: {}\n", system.schedule,
+             Registry<Schedule>::find(system.schedule, "system show").summary);
+  for (const auto& [name, value] : system.options) fmt::print("          {} = {}\n", name, value);
+  fmt::print("stack:    {}: {}\n", system.stack, load_stack(system.stack).description);
+  if (system.framework) fmt::print("times of: {}\n", to_text(*system.framework));
+  if (!system.data.empty()) fmt::print("data:     {}\n", system.data);
+  if (!system.note.empty()) fmt::print("note:     {}\n", system.note);
+  if (system.collectives.empty()) {
+    fmt::print("collectives: the stack's own choice\n");
+    return;
+  }
+  fmt::print("collectives (others: the stack's own choice)\n{}",
+             table_text(document["collectives"],
+                        {{.key = "op", .heading = "<operation"},
+                         {.key = "algorithm", .heading = "<algorithm"},
+                         {.key = "chunk_bytes", .heading = "chunk", .text = bytes_cell},
+                         {.key = "chain_size", .heading = "chain size"},
+                         {.key = "levels", .heading = "<levels"}}));
+}
+
+void check(const Options& options) {
+  check_all(options.names.empty() ? catalogue(kSystems) : options.names, "system check",
+            [](const std::string& name) {
+              const System system = load_system(name, "system check");
+              check_selection(load_stack(system.stack), "stack " + system.stack);
+              return fmt::format("schedule {}, stack {}", system.schedule, system.stack);
+            });
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_catalogue_command(app, {.name = "system",
+                                  .summary = "Systems (schedule + stack + options): list, show, "
+                                             "check",
+                                  .examples = {"system list", "system show s-caffe-obr-hr"}});
+  CLI::App* verb = add_verb(*command, {.name = "list",
+                                       .summary = "All systems with their papers",
+                                       .examples = {"system list --csv"}});
+  add_output_options(*verb, options->output);
+  verb->callback([options] { list(*options); });
+
+  verb = add_verb(*command,
+                  {.name = "show",
+                   .summary = "What a system consists of",
+                   .examples = {"system show s-caffe-obr-hr", "system show my-system.json"}});
+  verb->add_option("NAME", options->names, "System or JSON file")->required()->expected(1);
+  verb->add_flag("--json", options->output.json, "Print JSON for machines");
+  verb->callback([options] { show(*options); });
+
+  verb = add_verb(*command, {.name = "check",
+                             .summary = "Are these files right? Without a name: the catalogue's",
+                             .examples = {"system check my-system.json"}});
+  verb->add_option("NAME", options->names, "Systems or JSON files");
+  verb->callback([options] { check(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "system", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,222 @@
+// `forescale crossover`: from which size one algorithm beats another, by rank count and chunk, as
+// the equations, the cost engine and the simulator see it, and what moves it between them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "cli/collective/collective_inputs.hpp"
+#include "cli/collective/crossover_answer.hpp"
+#include "cli/command.hpp"
+#include "cli/text.hpp"
+#include "sim/isolate.hpp"
+#include "studies/predict/inputs.hpp"
+#include "studies/predict/progress.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string op = "reduce";
+  std::string algorithms = "chain,binomial";
+  std::string platform;
+  std::string stack;
+  std::string ranks;
+  std::string chunk_bytes = "256KiB..4MiB";
+  std::string bytes = "64KiB..1GiB";
+  std::int64_t chain_size = 8;
+  std::string engine = "sim";
+  OutputOptions output;
+};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& constraint) {
+  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
+}
+
+std::vector<AlgorithmChoice> parse_algorithms(CollectiveOp op, const Options& options) {
+  const std::string& text = options.algorithms;
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
+    refuse("--algorithms", text, "must be two algorithms, such as chain,binomial");
+  std::vector<AlgorithmChoice> choices;
+  for (const std::string& name : {text.substr(0, comma), text.substr(comma + 1)}) {
+    find_collective(op, name, "--algorithms");
+    choices.push_back({.algorithm = name, .options = {}});
+    choices.back().options.chain_size =
+        static_cast<int>(std::clamp<std::int64_t>(options.chain_size, -1, 1 << 30));
+  }
+  if (choices[0].algorithm == choices[1].algorithm)
+    refuse("--algorithms", text, "must be two different ones");
+  return choices;
+}
+
+std::vector<std::int64_t> parse_ranks(const Platform& platform, const std::string& text) {
+  constexpr int kMost = 160;  // S-Caffe's largest
+  const int most = std::min(platform.slot_count(), kMost);
+  std::vector<std::int64_t> ranks = parse_integers(
+      text.empty() ? fmt::format("{}..{}", std::min(most, 4), most) : text, "--ranks");
+  check_ranks(platform, ranks, "--ranks");
+  for (const std::int64_t count : ranks)
+    if (count < 2) refuse("--ranks", std::to_string(count), "must be >= 2");
+  return ranks;
+}
+
+// Whole chunks between the ends of --bytes, at least one.
+ChunkRange chunk_range(const std::string& bytes, std::int64_t chunk_bytes) {
+  if (chunk_bytes < 1) refuse("--chunk-bytes", std::to_string(chunk_bytes), "must be >= 1 byte");
+  const std::vector<Bytes> sizes = parse_byte_list(bytes, "--bytes");
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  const ChunkRange range{
+      .first = std::max<std::int64_t>(1, (least->value + chunk_bytes - 1) / chunk_bytes),
+      .last = most->value / chunk_bytes};
+  if (range.last <= range.first)
+    refuse("--bytes", bytes,
+           "must be an interval such as 64KiB..1GiB with two whole chunks of " +
+               to_text(Bytes{chunk_bytes}));
+  return range;
+}
+
+// The models of one group, a row a chunk size, then what happens at the most telling of them.
+void print_table(const json& points) {
+  Table table({"ranks", "chunk", "equations", "cost engine", "simulator"});
+  for (const json& point : points)
+    table.add({std::to_string(point["ranks"].get<int>()),
+               to_text(Bytes{point["chunk_bytes"].get<std::int64_t>()}),
+               crossing_cell(point["equations"]), crossing_cell(point["cost_engine"]),
+               crossing_cell(point["simulator"])});
+  const std::string text = table.text();
+  size_t begin = text.find('\n') + 1;
+  fmt::print("{}", text.substr(0, begin));
+  const json* telling = nullptr;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const size_t end = text.find('\n', begin) + 1;
+    fmt::print("{}", text.substr(begin, end - begin));
+    begin = end;
+    if (telling == nullptr || spread(points[i]) > spread(*telling)) telling = &points[i];
+    if (i + 1 < points.size() && points[i + 1]["ranks"] == points[i]["ranks"]) continue;
+    const std::string chunk = to_text(Bytes{(*telling)["chunk_bytes"].get<std::int64_t>()});
+    fmt::print("{}\n", coloured(fmt::format("       chunk {}: {}", chunk,
+                                            (*telling)["explanation"].get<std::string>()),
+                                Colour::kDim));
+    telling = nullptr;
+  }
+}
+
+void print_csv(const json& points) {
+  std::vector<std::string> headings{"ranks", "chunk_bytes"};
+  const std::vector<std::string> models{"equations", "cost_engine", "simulator"};
+  for (const std::string& model : models)
+    headings.insert(headings.end(), {model + "_verdict", model + "_bytes"});
+  fmt::print("{}", csv_line(headings));
+  for (const json& point : points) {
+    std::vector<std::string> cells{point["ranks"].dump(), point["chunk_bytes"].dump()};
+    for (const std::string& model : models) {
+      const json& crossing = point[model];
+      cells.push_back(crossing.is_null() ? "" : crossing["verdict"].get<std::string>());
+      cells.push_back(crossing.is_null() || crossing["bytes"].is_null() ? ""
+                                                                        : crossing["bytes"].dump());
+    }
+    fmt::print("{}", csv_line(cells));
+  }
+}
+
+json answers(const std::vector<Contest>& contests, Depth depth) {
+  const int cores = available_cores();
+  const int parallel = std::max(1, cores / static_cast<int>(contests.size()));
+  std::vector<std::function<std::string()>> tasks;
+  for (const Contest& contest : contests)
+    tasks.push_back([contest, depth, parallel] { return answer(contest, depth, parallel).dump(); });
+  ProgressLine progress("searching crossings", tasks.size());
+  json points = json::array();
+  for (const std::string& text :
+       run_isolated(tasks, cores, [&](size_t done) { progress.done(done); }))
+    points.push_back(json::parse(text));
+  return points;
+}
+
+void run(const Options& options) {
+  const Platform platform = load_platform(options.platform);
+  const Stack stack = stack_for(platform, options.stack, Scenario::kNominal);
+  const CollectiveOp op = parse_collective_op(options.op, "--op");
+  std::vector<AlgorithmChoice> choices = parse_algorithms(op, options);
+  std::vector<Contest> contests;
+  for (const std::int64_t ranks : parse_ranks(platform, options.ranks))
+    for (const Bytes chunk : parse_byte_list(options.chunk_bytes, "--chunk-bytes")) {
+      for (AlgorithmChoice& choice : choices) choice.options.chunk_bytes = chunk.value;
+      contests.push_back({.platform = &platform,
+                          .stack = &stack,
+                          .op = op,
+                          .first = choices[0],
+                          .second = choices[1],
+                          .ranks = static_cast<int>(ranks),
+                          .chunk_bytes = chunk.value,
+                          .range = chunk_range(options.bytes, chunk.value)});
+      for (const AlgorithmChoice& choice : choices)
+        check_call(find_collective(op, choice.algorithm, "--algorithms"),
+                   contests.back().call(choice, contests.back().range.last));
+    }
+  const json points = answers(contests, options.engine == "equations" ? Depth::kEquations
+                                        : options.engine == "cost"    ? Depth::kCostEngine
+                                                                      : Depth::kSimulator);
+  if (options.output.json) {
+    fmt::print("{}\n", json{{"op", name_of(op)},
+                            {"first", choices[0].algorithm},
+                            {"second", choices[1].algorithm},
+                            {"platform", platform.name},
+                            {"stack", stack.name},
+                            {"points", points}}
+                           .dump(2));
+  } else if (options.output.csv) {
+    print_csv(points);
+  } else {
+    fmt::print("{} on {} with {}: from which size (whole chunks) {} beats {}, within {}\n",
+               name_of(op), platform.name, stack.name, choices[0].algorithm, choices[1].algorithm,
+               options.bytes);
+    print_table(points);
+  }
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("crossover", "From which size one algorithm beats another, and why");
+  command->footer(
+      "Examples:\n"
+      "  forescale crossover --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us\n"
+      "  forescale crossover --platform kesch --stack mvapich2-gdr --ranks 16..160 \\\n"
+      "    --chunk-bytes 1MiB --json\n"
+      "  forescale crossover --platform kesch --stack mvapich2-gdr --op all-reduce \\\n"
+      "    --algorithms ring,halving-doubling --ranks 16,32,64 --chunk-bytes 1MiB");
+  command->add_option("--platform", options->platform, "Preset, JSON file or generator")
+      ->required();
+  command->add_option("--stack", options->stack,
+                      "Stack or JSON file (default on generated platforms: ideal)");
+  command->add_option("--op", options->op, "Operation of both algorithms (default: reduce)");
+  command->add_option("--algorithms", options->algorithms,
+                      "Two algorithms, the first against the second (default: chain,binomial)");
+  command->add_option("--ranks", options->ranks,
+                      "Rank counts: 160, 16,32,64 or 4..160 (default: 4 up to 160, doubling, as "
+                      "far as the platform goes)");
+  command->add_option("--chunk-bytes", options->chunk_bytes,
+                      "Chunk sizes (default: 256KiB..4MiB, doubling)");
+  command->add_option("--bytes", options->bytes,
+                      "Interval of message sizes to search (default: 64KiB..1GiB)");
+  command->add_option("--chain-size", options->chain_size,
+                      "Ranks in a lower chain (CC-k, CB-k; default 8)");
+  command
+      ->add_option("--engine", options->engine,
+                   "How far to go: equations, cost (and the cost engine), sim (all; default)")
+      ->check(CLI::IsMember({"equations", "cost", "sim"}));
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "crossover", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,171 @@
+// `forescale execute schedule`: training schedules on real MPI beside their prediction.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "calibrate/testbed/testbed.hpp"
+#include "cli/calibrate/calibrate_where.hpp"
+#include "cli/catalogue/catalogue.hpp"
+#include "cli/catalogue/schedule_table.hpp"
+#include "cli/command.hpp"
+#include "cli/execute/execute.hpp"
+#include "cli/output_file.hpp"
+#include "cli/text.hpp"
+#include "studies/execute/executed_schedules.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  ScheduleExperimentText text;
+  MpiPlace place;
+  std::string compute = "sleep";
+  std::string wait = "nap";
+  std::string timeout = "10min";
+  std::string executed;
+  std::string file;
+  bool json = false;
+};
+
+constexpr double kNap_s = 20e-6;
+
+json read_answer(const std::string& file) { return JsonInput::from_file(file).raw(); }
+
+// Where MPI runs a request: launched, or in what was executed before.
+MpiEngine engine_of(const Options& options) {
+  MpiEngine engine;
+  engine.nap_s = options.wait == "nap" ? kNap_s : 0;
+  if (!options.executed.empty()) {
+    engine.run = [file = options.executed](const json&, int) { return read_answer(file); };
+    return engine;
+  }
+  engine.run =
+      launching_engine([place = options.place](int ranks) { return mpi_command(place, ranks); },
+                       parse_seconds(options.timeout, "--timeout").value)
+          .run;
+  if (!options.place.testbed.empty())
+    engine.hosts = Testbed::find(options.place.testbed, "--testbed").spec().hosts;
+  return engine;
+}
+
+std::string only_schedule(const Options& options, const std::string& option) {
+  const std::vector<std::string> schedules = schedules_of(options.text);
+  if (schedules.size() == 1) return schedules.front();
+  throw InputError({.source = "--schedules",
+                    .path = "",
+                    .value = fmt::format("{}", fmt::join(options.text.schedules, ",")),
+                    .constraint = "must be one schedule " + option});
+}
+
+void run(Options& options) {
+  for (const Compute compute : {Compute::kSleep, Compute::kSpin, Compute::kGemm})
+    if (options.compute == name_of(compute)) options.text.compute = compute;
+  if (options.text.workers == 0) options.text.workers = rank_count(options.place);
+  if (is_in_mpi() && options.executed.empty()) {
+    const std::string schedule =
+        only_schedule(options, "where mpirun or srun has started this program");
+    if (options.file.empty())
+      throw InputError({.source = "-o",
+                        .path = "",
+                        .value = "",
+                        .constraint = "is needed where mpirun or srun has started this program"});
+    become_mpi_program(
+        options.place,
+        mpi_request(make_experiment(options.text, schedule, 0), options.wait == "nap" ? kNap_s : 0)
+            .dump(),
+        options.file);
+  }
+  if (!options.executed.empty()) only_schedule(options, "with --executed");
+  const ScheduleComparison comparison =
+      compare_schedules(options.text, engine_of(options),
+                        [](const std::string& step) { fmt::print(stderr, "{}\n", step); });
+  const std::string text = to_json(comparison).dump(2);
+  if (!options.file.empty()) write_file(options.file, text + "\n", "-o");
+  if (options.json)
+    fmt::print("{}\n", text);
+  else
+    fmt::print("{}", schedule_table(comparison));
+}
+
+void add(CLI::App& execute) {
+  auto options = std::make_shared<Options>();
+  PredictionText& common = options->text.common;
+  CLI::App* command = execute.add_subcommand(
+      "schedule", "Training schedules on real MPI, compute emulated, beside their prediction");
+  command->footer(
+      "Every rank runs the schedule that the simulator runs: it really sends the bytes, and waits\n"
+      "as long as the platform's emulated GPU would compute. Times are of the steady state at\n"
+      "rank 0; exposed communication is what no kernel hides.\n\n"
+      "Examples:\n"
+      "  forescale testbed up --hosts 8 --rate 500mbit\n"
+      "  forescale calibrate measure --testbed default -o measurement.json\n"
+      "  forescale calibrate fit measurement.json --name mine --emulated-gpu k80\n"
+      "  forescale execute schedule --testbed default --platform mine-platform.json \\\n"
+      "    --stack mine-stack.json --model googlenet --batch 256 --compute-scale 2 \\\n"
+      "    --schedules phases,sc-ob,sc-obr,layer-all-reduce\n"
+      "  mpirun -np 8 forescale execute schedule ... --schedules sc-obr -o executed.json\n"
+      "  forescale execute schedule ... --gpus 8 --schedules sc-obr --executed executed.json\n"
+      "The last two run and compare on a cluster whose launcher starts everything.");
+  add_place_options(*command, options->place);
+  command->add_option("--platform", common.platform, "Hosts with an emulated GPU")->required();
+  command->add_option("--stack", common.stack, "What `calibrate fit` wrote beside it")->required();
+  command->add_option("--model", common.model, "Zoo name, JSON file or Caffe .prototxt")
+      ->required();
+  command
+      ->add_option("--batch", common.batch,
+                   "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
+      ->required();
+  command->add_option("--scaling", common.scaling, "strong (default) or weak")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  command->add_option("--gpus", options->text.workers, "Workers (default: as --ranks)")
+      ->check(CLI::Range(1, 4096));
+  command
+      ->add_option("--schedules", options->text.schedules,
+                   "Names by commas, or `all`; options as in ddp:bucket_cap=1MiB, which may be "
+                   "repeated (see `forescale schedule list`)")
+      ->allow_extra_args(false)
+      ->required();
+  command
+      ->add_option("--algorithm", options->text.plans,
+                   "Instead of the stack's choice for one operation: all-reduce/ring, "
+                   "reduce/cb:chain_size=4,chunk_bytes=64KiB; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--compute", options->compute,
+                   "How kernels pass their time: sleep (default), spin or gemm")
+      ->check(CLI::IsMember({"sleep", "spin", "gemm"}));
+  command
+      ->add_option("--compute-scale", common.compute_scale,
+                   "On the GPU's compute times, for both engines (default 1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--bytes-scale", options->text.bytes_scale,
+                      "On the parameters of every tensor, for both engines (default 1)");
+  command
+      ->add_option("--progress", options->text.progress,
+                   "Who moves messages on, for both engines: thread or inside-calls (default: "
+                   "as the stack says)")
+      ->check(CLI::IsMember({"thread", "inside-calls"}));
+  command->add_option("--straggler", common.stragglers, "Slow ranks: 3:1.5; several by commas");
+  command->add_option("--iterations", common.iterations,
+                      "Iterations (default 6, or what the schedule needs)");
+  command->add_option("--input-shape", common.input_shape,
+                      "Input of a prototxt that does not state it: 3x227x227");
+  command->add_flag("--interval,!--no-range", common.range,
+                    "The range that uncertain numbers cause (default)");
+  command->add_option("--wait", options->wait, "Between polls: nap (default) or spin")
+      ->check(CLI::IsMember({"nap", "spin"}));
+  command->add_option("--timeout", options->timeout, "For one schedule (default 10min)");
+  command->add_option("--executed", options->executed,
+                      "Compare with what mpirun executed before (its -o), and run nothing");
+  command->add_option("-o,--output", options->file, "Write the comparison as JSON");
+  command->add_flag("--json", options->json, "Print JSON for machines");
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<ExecuteCommand>::add({.name = "schedule", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,196 @@
+// `forescale compare`: platforms and systems side by side, for whoever has to buy one.
+#include "studies/predict/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/predict/prediction_options.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kShown = 8;              // sensitivities
+constexpr double kNoise_percent = 0.005;  // below it a number does not matter
+
+struct Options {
+  PredictionOptions prediction;
+  CompareText text;
+  bool range = true;
+  std::string out;
+  OutputOptions output;
+};
+
+std::string name_of(const Contender& contender) {
+  return contender.platform + ", " + contender.system;
+}
+
+// What makes one differ from another: "kesch", or "s-caffe-b-hr", or both.
+std::vector<std::string> short_names(const Comparison& comparison) {
+  std::set<std::string> platforms;
+  std::set<std::string> systems;
+  for (const Contender& one : comparison.contenders) {
+    platforms.insert(one.platform);
+    systems.insert(one.system);
+  }
+  std::vector<std::string> names;
+  for (const Contender& one : comparison.contenders)
+    names.push_back(systems.size() == 1     ? one.platform
+                    : platforms.size() == 1 ? one.system
+                                            : name_of(one));
+  return names;
+}
+
+void print_curves(const Comparison& comparison) {
+  std::vector<std::string> heads{"GPUs"};
+  for (const std::string& name : short_names(comparison)) {
+    heads.push_back(name + " images/s");
+    heads.push_back("efficiency");
+  }
+  std::map<int, std::vector<std::string>> rows;
+  for (const Contender& one : comparison.contenders)
+    for (const Row& row : one.prediction.rows)
+      rows[row.point.gpus].resize(2 * comparison.contenders.size(), "-");
+  for (size_t i = 0; i < comparison.contenders.size(); ++i)
+    for (const Row& row : comparison.contenders[i].prediction.rows) {
+      std::vector<std::string>& cells = rows[row.point.gpus];
+      cells[2 * i] = row.point.fits ? fmt::format("{:.1f}", row.point.images_per_s) : "too large";
+      if (row.point.fits) cells[2 * i + 1] = fmt::format("{:.1f} %", 100 * row.efficiency);
+    }
+  Table table(heads);
+  for (auto& [gpus, cells] : rows) {
+    cells.insert(cells.begin(), std::to_string(gpus));
+    table.add(cells);
+  }
+  fmt::print("{}\n\n{}", comparison.title, table.text());
+}
+
+std::string network_text(const NetworkNeed& need) {
+  const std::string today = to_text(BytesPerSecond{need.bandwidth_bytes_per_s});
+  if (need.factor >= kFastest * 0.99)
+    return fmt::format("beyond {:.0f} times today's {}", kFastest, today);
+  const std::string wanted = to_text(BytesPerSecond{need.bandwidth_bytes_per_s * need.factor});
+  return fmt::format(
+      "from {} on ({:.2g} times today's {}); one {:.0f} times as fast would gain "
+      "{:.1f} %",
+      wanted, need.factor, today, kFastest, 100 * need.gain_fastest / (1 + need.gain_fastest));
+}
+
+void print_answers(const Comparison& comparison, const Contender& one) {
+  fmt::print("\n{}\n", name_of(one));
+  if (one.at_gpus == 0) {
+    fmt::print("  the batch fits into no GPU\n");
+    return;
+  }
+  if (one.pays_to_the_end)
+    fmt::print("  efficiency is {:.0f} % and more up to the {} GPUs that were asked for\n",
+               100 * comparison.efficiency_min, one.pays_up_to_gpus);
+  else
+    fmt::print("  the next node stops paying ({:.0f} % efficiency) after {} GPUs, {} node{}\n",
+               100 * comparison.efficiency_min, one.pays_up_to_gpus, one.pays_up_to_nodes,
+               one.pays_up_to_nodes == 1 ? "" : "s");
+  if (one.cheapest_gpus > 0)
+    fmt::print("  an epoch costs least, {:.4g}, on {} GPUs\n", one.cheapest_epoch_cost,
+               one.cheapest_gpus);
+  if (one.network)
+    fmt::print("  with {} GPUs the network is not the bottleneck {}\n", one.at_gpus,
+               network_text(*one.network));
+  if (one.sensitivities.empty()) return;
+  fmt::print("  with {} GPUs, 1 % faster:\n", one.at_gpus);
+  Table table({"<number", "value", "gain", "<"});
+  for (size_t i = 0; i < std::min(kShown, one.sensitivities.size()); ++i) {
+    const Sensitivity& each = one.sensitivities[i];
+    if (each.gain_percent < kNoise_percent) break;
+    table.add({each.what, each.value == 0 ? "" : fmt::format("{:.4g}", each.value),
+               fmt::format("{:.3f} %", each.gain_percent), each.assumed ? "assumed" : ""});
+  }
+  fmt::print("{}", table.text());
+}
+
+void print_csv(const Comparison& comparison) {
+  fmt::print("{}", csv_line({"platform", "system", "gpus", "fits", "images_per_s", "efficiency",
+                             "iteration_s", "epoch_s"}));
+  for (const Contender& one : comparison.contenders)
+    for (const Row& row : one.prediction.rows)
+      fmt::print(
+          "{}",
+          csv_line({one.platform, one.system, std::to_string(row.point.gpus),
+                    row.point.fits ? "true" : "false", fmt::format("{}", row.point.images_per_s),
+                    fmt::format("{}", row.efficiency), fmt::format("{}", row.point.iteration_s),
+                    fmt::format("{}", row.epoch_s)}));
+}
+
+void run(const Options& options) {
+  check_writable(options.out, "--out");
+  CompareText text = options.text;
+  text.prediction = options.prediction.with_options();
+  text.prediction.range = options.range;
+  const Comparison comparison = compare(text);
+  const json document = to_json(comparison);
+  if (!options.out.empty()) write_json(options.out, document, "--out");
+  if (options.output.json) {
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_csv(comparison);
+  } else {
+    print_curves(comparison);
+    for (const Contender& one : comparison.contenders) print_answers(comparison, one);
+  }
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "compare",
+      "Platforms and systems side by side: where nodes stop paying, what is worth money");
+  command->footer(
+      "Examples:\n"
+      "  forescale compare --platform kesch,cluster-b --system s-caffe-obr-hr \\\n"
+      "    --model googlenet --batch 1024 --gpus 1..64 --efficiency 0.6\n"
+      "  forescale compare --platform ri2 --system horovod-nccl2,horovod-mpi-opt \\\n"
+      "    --model resnet-50 --batch 64 --scaling weak --node-price 12 --time-value 300\n"
+      "Efficiency is the speed-up over the first count, divided by the ideal one. With a price a\n"
+      "node an hour, and what an hour of waiting is worth, the cheapest count is where an epoch's\n"
+      "(nodes x price + value) x time is least.");
+  CompareText& text = options->text;
+  command->add_option("--platform", text.platforms, "Presets, files or generators, by commas")
+      ->delimiter(',')
+      ->required();
+  command->add_option("--system", text.systems, "Named systems, by commas (see `system list`)")
+      ->delimiter(',');
+  command->add_option("--schedule", options->prediction.text.schedule,
+                      "Schedule, for all (default: the systems')");
+  command->add_option("--stack", options->prediction.text.stack,
+                      "Communication stack, for all (default: the systems')");
+  add_workload_options(*command, options->prediction);
+  command->add_option("--efficiency", text.efficiency_min,
+                      "Below it a node does not pay (default 0.5)");
+  command->add_option("--node-price", text.node_price_per_h, "Of a node an hour, any currency")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--time-value", text.time_value_per_h,
+                   "What an hour less until the end is worth, same currency")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("!--no-sensitivity", text.sensitivity,
+                    "Without the gain of each hardware number");
+  command->add_flag("!--no-network", text.network, "Without the search for the network's speed");
+  command->add_flag("--interval,!--no-range", options->range,
+                    "The range that uncertain numbers cause, in --json (default)");
+  command->add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "compare", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,122 @@
+// The table that `predict` and `demo` print.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/predict/prediction_output.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr size_t kColumns = 17;
+
+std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
+
+std::string percent(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.0f}", 100 * part / whole) : "-";
+}
+
+std::string range_cell(const Row& row) {
+  if (row.iteration_fast_s <= 0 || row.iteration_slow_s <= 0) return "-";
+  const double low = std::min(row.iteration_fast_s, row.iteration_slow_s);
+  const double high = std::max(row.iteration_fast_s, row.iteration_slow_s);
+  return fmt::format("{}..{}", ms(low), ms(high));
+}
+
+double phase(const PredictionPoint& point, const char* name) {
+  const auto entry = point.root_s.find(name);
+  return entry == point.root_s.end() ? 0 : entry->second;
+}
+
+void add_row(Table& table, const Row& row, bool with_range) {
+  const PredictionPoint& p = row.point;
+  if (!p.fits) {
+    std::vector<std::string> cells(kColumns, "-");
+    cells.front() = std::to_string(p.gpus);
+    cells[1] = std::to_string(p.batch_per_gpu);
+    cells.back() = fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}));
+    table.add(std::move(cells));
+    return;
+  }
+  table.add(
+      {std::to_string(p.gpus), std::to_string(p.batch_per_gpu), ms(p.iteration_s),
+       with_range ? range_cell(row) : "", fmt::format("{:.4g}", p.images_per_s),
+       fmt::format("{:.2f}", row.speedup), percent(row.efficiency, 1),
+       percent(phase(p, "forward"), p.iteration_s), percent(phase(p, "backward"), p.iteration_s),
+       percent(phase(p, "update"), p.iteration_s), percent(phase(p, "propagation"), p.iteration_s),
+       percent(phase(p, "aggregation"), p.iteration_s), percent(phase(p, "input"), p.iteration_s),
+       percent(phase(p, "waiting"), p.iteration_s), percent(p.root_s.at("idle"), p.iteration_s),
+       ms(p.bound_s),
+       fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest, 100 * p.busiest_share)});
+}
+
+}  // namespace
+
+std::string to_table(const Prediction& prediction) {
+  std::string text = coloured(prediction.title, Colour::kBold) + "\n";
+  text += fmt::format(
+      "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
+      "rank 0\n",
+      prediction.schedule, prediction.stack);
+  Table table({"GPUs", "batch/GPU", "iteration ms", prediction.text.range ? "range ms" : "",
+               "images/s", "speed-up", "eff %", "fwd %", "bwd %", "upd %", "bcast %", "reduce %",
+               "input %", "wait %", "idle %", "bound ms", "<busiest resource"});
+  for (const Row& row : prediction.rows) add_row(table, row, prediction.text.range);
+  text += table.text();
+  if (prediction.baseline_gpus > 0)
+    text += fmt::format(
+        "speed-up over {} GPU{}, the smallest count asked for that fits in GPU memory\n",
+        prediction.baseline_gpus, prediction.baseline_gpus == 1 ? "" : "s");
+  const auto last = std::find_if(prediction.rows.rbegin(), prediction.rows.rend(),
+                                 [](const Row& row) { return row.point.fits; });
+  if (last != prediction.rows.rend()) {
+    text += fmt::format("bound at {} GPUs: {}; an epoch of {} images takes {}\n", last->point.gpus,
+                        last->point.bound_reason, prediction.text.epoch_images,
+                        to_text(Seconds{last->epoch_s}));
+  }
+  const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
+                                     [](const NumberSource& number) { return number.assumed; });
+  const auto intervals = std::count_if(
+      prediction.numbers.begin(), prediction.numbers.end(),
+      [](const NumberSource& number) { return !number.assumed && number.fast != number.slow; });
+  text += fmt::format("compute: {}\n", prediction.compute_description);
+  text += coloured(
+      fmt::format(
+          "rests on {} numbers with a source{} and {} assumed ones{}; --sources lists them\n",
+          static_cast<long>(prediction.numbers.size()) - assumed,
+          intervals > 0 ? fmt::format(" ({} with an interval)", intervals) : "", assumed,
+          prediction.text.range ? ": \"range\" has all of those at their fast and slow ends" : ""),
+      Colour::kDim);
+  for (const std::string& warning : prediction.warnings)
+    text += coloured("note: " + warning, Colour::kYellow) + "\n";
+  return text;
+}
+
+std::string to_csv(const Prediction& prediction) {
+  const auto end = [](double time_s) {
+    return time_s > 0 ? fmt::format("{}", time_s) : std::string();
+  };
+  std::string text = csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
+                               "iteration_slow_s", "images_per_s", "speedup", "efficiency",
+                               "forward_s", "backward_s", "update_s", "propagation_s",
+                               "aggregation_s", "input_s", "waiting_s", "bound_s", "epoch_s"});
+  for (const Row& row : prediction.rows) {
+    const PredictionPoint& p = row.point;
+    const auto phase = [&](const char* name) {
+      const auto entry = p.root_s.find(name);
+      return fmt::format("{}", entry == p.root_s.end() ? 0.0 : entry->second);
+    };
+    text += csv_line({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), p.fits ? "1" : "0",
+                      fmt::format("{}", p.iteration_s), end(row.iteration_fast_s),
+                      end(row.iteration_slow_s), fmt::format("{}", p.images_per_s),
+                      fmt::format("{}", row.speedup), fmt::format("{}", row.efficiency),
+                      phase("forward"), phase("backward"), phase("update"), phase("propagation"),
+                      phase("aggregation"), phase("input"), phase("waiting"),
+                      fmt::format("{}", p.bound_s), fmt::format("{}", row.epoch_s)});
+  }
+  return text;
+}
+
+}  // namespace forescale

@@ -1,0 +1,188 @@
+// `forescale validate`: published claims beside what is predicted for them.
+#include "studies/validate/validate.hpp"
+#include "cli/output_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "cli/command.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+struct Options {
+  ValidationChoice choice;
+  bool json = false;
+  std::string file;
+};
+
+std::string number_text(double value) { return fmt::format("{:.4g}", value); }
+
+std::string with_unit(const std::string& text, const std::string& unit) {
+  return unit.empty() ? text : text + " " + unit;
+}
+
+std::string measured_text(const Claim& claim) {
+  if (!claim.measured_text.empty()) return claim.measured_text;
+  if (claim.measured.empty()) return "-";
+  std::string text = number_text(claim.measured.front());
+  if (claim.measured.size() == 2) text += " to " + number_text(claim.measured.back());
+  const bool extreme =
+      claim.qualifier == "up to" || claim.qualifier == "at least" || claim.qualifier == "at most";
+  return with_unit(extreme ? claim.qualifier + " " + text : text, claim.unit);
+}
+
+std::string predicted_text(const ValidationRow& row) {
+  if (row.right) return *row.right ? "holds" : "does not hold";
+  if (!row.predicted) return "-";
+  std::string text = number_text(*row.predicted);
+  if (row.fast && row.slow)
+    text += fmt::format(" ({} to {})", number_text(std::min(*row.fast, *row.slow)),
+                        number_text(std::max(*row.fast, *row.slow)));
+  return text;
+}
+
+std::string error_text(const ValidationRow& row) {
+  return row.error_percent ? fmt::format("{:+.1f}", *row.error_percent) : "-";
+}
+
+std::string steps_text(const ValidationRow& row) {
+  std::string text;
+  for (const StepOutcome& step : row.steps) {
+    if (step.right) continue;
+    std::string values;
+    for (const double value : step.values)
+      values += (values.empty() ? "" : ", ") + number_text(value);
+    text += fmt::format("{}not: {} ({})", text.empty() ? "" : "; ", step.text, values);
+  }
+  return text;
+}
+
+// What a reader must know first: why there is no number, then what the row itself says.
+std::string note_text(const ValidationRow& row) {
+  const Claim& claim = row.claim;
+  std::string text = row.failure.empty() ? claim.reason : row.failure;
+  for (const std::string& part :
+       {steps_text(row), claim.contradiction.empty() ? "" : "paper: " + claim.contradiction})
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  if (!claim.omitted.empty()) {
+    std::string keys;
+    for (const std::string& key : claim.omitted) keys += (keys.empty() ? "" : ", ") + key;
+    text += fmt::format("{}[{}]", text.empty() ? "" : " ", keys);
+  }
+  return text;
+}
+
+void print_rows(const Validation& validation, const std::string& paper) {
+  Table table({"<id", "<claim", "measured", "predicted", "error %", "<role", "<note"});
+  for (const ValidationRow& row : validation.rows)
+    if (row.claim.paper == paper)
+      table.add({row.claim.id, row.claim.claim, measured_text(row.claim), predicted_text(row),
+                 error_text(row), name_of(row.claim.role), note_text(row)});
+  fmt::print("\n{}\n{}", coloured(paper, Colour::kBold), table.text());
+}
+
+void print_summaries(const Validation& validation) {
+  Table table({"<rows of", "rows", "scored", "median |error| %", "within 15 %", "within 30 %",
+               "orderings", "hold", "no answer"});
+  for (const ValidationSummary& summary : validation.summaries) {
+    const bool has_errors = summary.scored > 0;
+    const auto share = [&](double value) {
+      return has_errors ? fmt::format("{:.0f} %", 100 * value) : std::string("-");
+    };
+    table.add({summary.of, std::to_string(summary.rows), std::to_string(summary.scored),
+               has_errors ? fmt::format("{:.1f}", summary.median_error_percent) : "-",
+               share(summary.within_15_percent), share(summary.within_30_percent),
+               std::to_string(summary.orderings_right + summary.orderings_wrong),
+               std::to_string(summary.orderings_right), std::to_string(summary.failed)});
+  }
+  fmt::print("\n{}", table.text());
+  for (const ValidationSummary& summary : validation.summaries) {
+    std::string roles;
+    for (const auto& [role, count] : summary.roles)
+      roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", count, role);
+    fmt::print("{}: {}\n", summary.of, roles);
+  }
+}
+
+void print_misses(const Validation& validation) {
+  Table table({"<misses over 30 %", "error %", "<cause"});
+  bool any = false;
+  for (const ValidationRow& row : validation.rows) {
+    if (!is_miss(row)) continue;
+    any = true;
+    table.add({row.claim.id, error_text(row),
+               row.claim.cause.empty() ? "not found yet" : row.claim.cause});
+  }
+  if (any) fmt::print("\n{}", table.text());
+}
+
+void print_rules(const Validation& validation) {
+  if (validation.rules.empty()) return;
+  Table table({"<paper", "<omitted input", "<fixed at", "<by the rule", "<rows that share it"});
+  for (const auto& [paper, rule] : validation.rules) {
+    std::string ids;
+    for (const ValidationRow& row : validation.rows)
+      if (row.claim.paper == paper && std::find(row.claim.omitted.begin(), row.claim.omitted.end(),
+                                                rule.key) != row.claim.omitted.end())
+        ids += (ids.empty() ? "" : " ") + row.claim.id;
+    table.add({paper, fmt::format("{} ({})", rule.input, rule.key), rule.value, rule.rule, ids});
+  }
+  fmt::print("\n{}", table.text());
+}
+
+void print_text(const Validation& validation) {
+  std::vector<std::string> papers;
+  for (const ValidationRow& row : validation.rows)
+    if (papers.empty() || papers.back() != row.claim.paper) papers.push_back(row.claim.paper);
+  std::sort(papers.begin(), papers.end());
+  papers.erase(std::unique(papers.begin(), papers.end()), papers.end());
+  for (const std::string& paper : papers) print_rows(validation, paper);
+  print_rules(validation);
+  print_misses(validation);
+  print_summaries(validation);
+  fmt::print("{} simulations; the error is (predicted - measured) / measured\n", validation.runs);
+}
+
+void run(const Options& options) {
+  const Validation validation = validate(load_all_claims(), options.choice);
+  const nlohmann::json document = to_json(validation);
+  if (!options.file.empty()) write_json(options.file, document, "-o");
+  if (options.json)
+    fmt::print("{}\n", document.dump(2));
+  else
+    print_text(validation);
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("validate", "Published numbers beside their predictions, with the errors");
+  command->footer(
+      "Examples:\n"
+      "  forescale validate\n"
+      "  forescale validate --paper s-caffe --role prediction\n"
+      "  forescale validate --id SCaffe-04,SCaffe-05 --range\n"
+      "Roles: `prediction` (scored), `calibration` (its number was an input), `arithmetic` (a\n"
+      "count or formula), `ordering`, `not predictable`. \"up to\" and \"at least\" are compared\n"
+      "with the largest and smallest prediction over the stated domain; a range has no error\n"
+      "inside.");
+  command->add_option("--paper", options->choice.papers, "Only these papers; open: open data")
+      ->delimiter(',');
+  command->add_option("--id", options->choice.ids, "Only these claims")->delimiter(',');
+  command->add_option("--role", options->choice.roles, "Only these roles")->delimiter(',');
+  command->add_flag("--range", options->choice.range,
+                    "Also the range that assumed numbers cause (three times as long)");
+  command->add_flag("--json", options->json, "Print JSON for machines");
+  command->add_option("-o,--output", options->file, "Also write the JSON to this file");
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "validate", .add = add});
+
+}  // namespace
+}  // namespace forescale

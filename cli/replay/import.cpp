@@ -1,0 +1,151 @@
+// `forescale import`: what is in a trace, and the program that is made of it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/registry.hpp"
+#include "base/units.hpp"
+#include "calibrate/measure/trace_measurement.hpp"
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/replay/trace_options.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  TraceText text;
+  std::string out;
+  std::string measurement;
+  bool json = false;
+};
+
+json to_json(const std::string& format, const ImportedTrace& imported) {
+  json collectives = json::object();
+  for (const auto& [op, volume] : imported.found.collectives)
+    collectives[op] = {{"count", volume.count}, {"bytes", volume.bytes}};
+  return {{"format", "forescale-import-1"},
+          {"trace_format", format},
+          {"title", imported.program.title},
+          {"ranks", imported.program.ranks.size()},
+          {"iterations", imported.program.iterations},
+          {"collectives", collectives},
+          {"messages",
+           {{"count", imported.found.messages.count}, {"bytes", imported.found.messages.bytes}}},
+          {"kernels", imported.found.kernels},
+          {"compute_s", imported.found.compute_s},
+          {"measured",
+           {{"iteration_s", imported.measured.step_s},
+            {"communication_s", imported.measured.communication_s},
+            {"hidden_s", imported.measured.hidden_s}}},
+          {"notes", imported.notes}};
+}
+
+void print(const std::string& format, const ImportedTrace& imported) {
+  fmt::print("{} ({}): {} ranks, {} iteration{}\n\n", imported.program.title, format,
+             imported.program.ranks.size(), imported.program.iterations,
+             imported.program.iterations == 1 ? "" : "s");
+  Table table({"<in the trace", "count", "bytes of all ranks' calls"});
+  const auto add = [&](const std::string& what, const Volume& volume) {
+    table.add({what, std::to_string(volume.count),
+               to_text(Bytes{static_cast<std::int64_t>(volume.bytes)})});
+  };
+  for (const auto& [op, volume] : imported.found.collectives) add(op, volume);
+  if (imported.found.messages.count > 0) add("messages sent", imported.found.messages);
+  table.add({"compute tasks", std::to_string(imported.found.kernels), ""});
+  fmt::print("{}\ncompute in all: {}\n", table.text(), to_text(Seconds{imported.found.compute_s}));
+  const MeasuredRun& measured = imported.measured;
+  if (measured.step_s > 0)
+    fmt::print("measured step: {}; communication of a rank: {}, of that {} hidden by compute\n",
+               to_text(Seconds{measured.step_s}), to_text(Seconds{measured.communication_s}),
+               to_text(Seconds{measured.hidden_s}));
+  for (const std::string& note : imported.notes) fmt::print("note: {}\n", note);
+}
+
+std::string range_text(double value, const Interval& interval, double factor) {
+  return fmt::format("{:.4g} ({:.3g}..{:.3g})", value * factor, interval.low * factor,
+                     interval.high * factor);
+}
+
+// What the collectives of the trace cost, by operation and ranks.
+void print(const Measurement& measurement) {
+  Table table(
+      {"<collective", "ranks", "<buffers", "sizes", "times", "up to", "alpha us", "beta ns/byte"});
+  for (const Series& series : measurement.series) {
+    int times = 0;
+    for (const MeasuredPoint& point : series.points) times += point.samples;
+    const std::vector<AlphaBeta> lines = alpha_beta_of(series);
+    const auto row = [&](const std::string& up_to, const std::string& alpha,
+                         const std::string& beta) {
+      table.add({series.op, std::to_string(series.ranks), series.place,
+                 std::to_string(series.points.size()), std::to_string(times), up_to, alpha, beta});
+    };
+    for (const AlphaBeta& line : lines)
+      row(to_text(Bytes{line.up_to_bytes}), range_text(line.alpha_s, line.alpha_interval_s, 1e6),
+          range_text(line.beta_s_per_byte, line.beta_interval_s_per_byte, 1e9));
+    if (lines.empty()) row(to_text(Bytes{series.points.back().bytes}), "-", "-");
+  }
+  fmt::print("\n{}", table.text());
+  for (const std::string& note : measurement.notes) fmt::print("note: {}\n", note);
+}
+
+void run(const Options& options) {
+  check_writable(options.out, "-o");
+  check_writable(options.measurement, "--measurement");
+  const TraceFormat& format = trace_format_of(options.text.files.front());
+  const ImportedTrace imported =
+      import_trace(options.text.files, parse_trace_options(options.text));
+  if (!options.out.empty())
+    write_file(
+        options.out, [&](std::ostream& out) { write_program(imported.program, out); }, "-o");
+  std::optional<Measurement> measurement;
+  if (!options.measurement.empty()) {
+    measurement = trace_measurement(imported, options.text.files.front());
+    write_measurement(*measurement, options.measurement);
+  }
+  if (options.json) {
+    fmt::print("{}\n", to_json(format.name, imported).dump(2));
+    return;
+  }
+  print(format.name, imported);
+  if (measurement) print(*measurement);
+  if (!options.out.empty()) fmt::print("program: {}\n", options.out);
+  if (measurement) fmt::print("measurement: {}\n", options.measurement);
+}
+
+std::string known_formats() {
+  std::string list = "Traces that are read, plain or compressed with gzip:\n";
+  for (const auto& [name, format] : Registry<TraceFormat>::all())
+    list += fmt::format("  {:<10} {}\n", name, format.description);
+  return list;
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("import", "A measured trace as a program that can be replayed");
+  command->footer(
+      known_formats() +
+      "Examples:\n"
+      "  forescale import rank0.pt.trace.json.gz rank1.pt.trace.json.gz\n"
+      "  forescale import rank0.pt.trace.json.gz --ranks 64 -o program.jsonl\n"
+      "  forescale import timeline0.json execution0.json timeline1.json execution1.json\n"
+      "  forescale import smpi_replay.txt --flops-per-s 5e9\n"
+      "What a file lacks is said, and asked for where there is no answer (docs/traces.md).");
+  add_trace_options(*command, options->text);
+  command->add_option("-o,--out", options->out, "Write the program (docs/program.md) to this file");
+  command->add_option("--measurement", options->measurement,
+                      "Write what its collectives took to this file, for calibrate show and fit,\n"
+                      "and print alpha and beta of each");
+  command->add_flag("--json", options->json, "Print JSON for machines");
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "import", .add = add});
+
+}  // namespace
+}  // namespace forescale

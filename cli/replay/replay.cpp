@@ -1,0 +1,184 @@
+// `forescale replay`: a recorded program on another platform.
+#include "studies/replay/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/replay/replay_what_if.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+struct Options {
+  ReplayQuestion question;
+  std::vector<std::string> what_if;
+  bool json = false;
+};
+
+struct Alternative {
+  std::string what_if;
+  Replay replay;
+};
+
+std::string share_table(const std::string& heading,
+                        const std::vector<std::pair<std::string, double>>& parts) {
+  double sum_s = 0;
+  for (const auto& [part, time_s] : parts) sum_s += time_s;
+  Table table({"<" + heading, "time", "share"});
+  for (const auto& [part, time_s] : parts)
+    if (time_s > 0)
+      table.add({part, to_text(Seconds{time_s}), fmt::format("{:.1f} %", 100 * time_s / sum_s)});
+  return table.text();
+}
+
+std::string overlap_table(const Replay& replay) {
+  Table table({"<communication of a rank", "time", "hidden by compute", "exposed"});
+  const auto add = [&](const std::string& what, const Overlap& overlap) {
+    table.add({what, to_text(Seconds{overlap.communication_s}), to_text(Seconds{overlap.hidden_s}),
+               to_text(Seconds{overlap.communication_s - overlap.hidden_s})});
+  };
+  add("replayed", replay.overlap);
+  if (replay.measured_s > 0) add("measured", replay.measured_overlap);
+  return table.text();
+}
+
+std::string link_table(const std::vector<BusyLink>& links) {
+  Table table({"<busiest in the last iteration", "mean", "peak"});
+  for (size_t i = 0; i < std::min<size_t>(links.size(), 5); ++i)
+    table.add({links[i].name, fmt::format("{:.0f} %", 100 * links[i].mean),
+               fmt::format("{:.0f} %", 100 * links[i].peak)});
+  return table.text();
+}
+
+void print(const Replay& replay) {
+  fmt::print("{}\nreplayed on {} with {}: {} ranks{}\n\n", replay.title, replay.platform,
+             replay.stack, replay.ranks,
+             replay.ranks == replay.workers
+                 ? ""
+                 : fmt::format(", {} of them servers", replay.ranks - replay.workers));
+  fmt::print("iteration   {}{}\n", to_text(Seconds{replay.iteration.time_s}),
+             replay.iteration.low_s == replay.iteration.high_s
+                 ? ""
+                 : fmt::format("  ({} .. {})", to_text(Seconds{replay.iteration.low_s}),
+                               to_text(Seconds{replay.iteration.high_s})));
+  if (replay.images_per_s > 0) fmt::print("images/s    {:.1f}\n", replay.images_per_s);
+  if (replay.measured_s > 0)
+    fmt::print("measured    {} in the trace\n", to_text(Seconds{replay.measured_s}));
+  const std::vector<std::pair<std::string, double>> root(replay.root_s.begin(),
+                                                         replay.root_s.end());
+  fmt::print("\n{}", share_table("rank 0", root));
+  if (!replay.critical_path.empty())
+    fmt::print("\n{}", share_table(fmt::format("critical path, to the end of rank {}",
+                                               replay.critical_rank),
+                                   replay.critical_path));
+  fmt::print("\n{}", overlap_table(replay));
+  if (!replay.links.empty()) fmt::print("\n{}", link_table(replay.links));
+  fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
+  for (const std::string& note : replay.notes) fmt::print("note: {}\n", note);
+  if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
+}
+
+void print(const Replay& base, const std::vector<Alternative>& alternatives) {
+  Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
+  const auto add = [&](const std::string& what, const Replay& replay) {
+    table.add({what, to_text(Seconds{replay.iteration.time_s}),
+               fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
+                           to_text(Seconds{replay.iteration.high_s})),
+               fmt::format("{:.2f}x", base.iteration.time_s / replay.iteration.time_s),
+               to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
+  };
+  add("nothing changes", base);
+  for (const Alternative& alternative : alternatives) add(alternative.what_if, alternative.replay);
+  fmt::print("\n{}", table.text());
+}
+
+void run(const Options& options) {
+  const ReplayFiles& files = options.question.text.files_out;
+  check_writable(files.trace, "--trace");
+  check_writable(files.paje, "--paje");
+  check_writable(files.utilisation, "--utilisation");
+  std::vector<ReplayQuestion> questions;  // all are read before the first is answered
+  for (const std::string& what_if : options.what_if) {
+    questions.push_back(changed(options.question, what_if));
+    questions.back().text.files_out = {};
+  }
+  const Replay base = answer(options.question);
+  std::vector<Alternative> alternatives;
+  for (size_t i = 0; i < questions.size(); ++i)
+    alternatives.push_back({options.what_if[i], answer(questions[i])});
+  if (options.json) {
+    nlohmann::json document = to_json(base);
+    for (const Alternative& alternative : alternatives)
+      document["what_if"].push_back(
+          {{"change", alternative.what_if}, {"replay", to_json(alternative.replay)}});
+    fmt::print("{}\n", document.dump(2));
+    return;
+  }
+  print(base);
+  if (!alternatives.empty()) print(base, alternatives);
+}
+
+void add(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  ReplayText& text = options->question.text;
+  CLI::App* command =
+      app.add_subcommand("replay", "What a recorded or traced run would cost on another platform");
+  command->footer(
+      "Examples:\n"
+      "  forescale predict --platform cluster-b --gpus 16 --model googlenet --batch 256 \\\n"
+      "    --system s-caffe-obr-hr --record run.jsonl\n"
+      "  forescale replay run.jsonl\n"
+      "  forescale replay run.jsonl --platform kesch\n"
+      "  forescale replay run.jsonl --plan reduce/chain:chunk_bytes=1MiB --compute-scale 0.5\n"
+      "  forescale replay rank0.json.gz rank1.json.gz --platform mine.json --trace both.json\n"
+      "  forescale replay rank*.json.gz --platform mine.json --what-if \"gpu=h100 ranks=64\" \\\n"
+      "    --what-if platform=dgx-h100 --what-if \"bucket=5MiB plan=all-reduce/ring\"\n"
+      "A program holds what every thread of every rank does, in order, with its compute times\n"
+      "(docs/program.md). Compute is kept; communication is simulated anew.");
+  add_trace_options(*command, options->question.trace);
+  command->add_option("--platform", text.platform,
+                      "Preset, JSON file or generator (default: where it was recorded)");
+  command->add_option("--stack", text.stack, "Communication stack (default: as recorded)");
+  command->add_option("--placement", text.placement,
+                      "Ranks on nodes: linear or random:seed=N, with per_node=K");
+  command
+      ->add_option("--plan", text.plans,
+                   "A collective's plan in place of the recorded choice: "
+                   "reduce/cb:chain_size=8,chunk_bytes=1MiB; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--compute-scale", text.compute_scale,
+                      "All compute times so many times as long (default 1)");
+  command
+      ->add_option("--what-if", options->what_if,
+                   "Also with these changes, words as the options are named, and compared:\n"
+                   "\"gpu=h100 bucket=5MiB\"; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--gpu", text.gpu,
+                      "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
+                      "or a file (a model by kernels' names, docs/traces.md)");
+  command->add_option("--traced-gpu", text.traced_gpu,
+                      "The GPU of the trace (default: what the trace says)");
+  command->add_flag("--interval,!--no-range", text.range,
+                    "The range that uncertain numbers cause (default)");
+  command->add_flag("--critical-path,!--no-critical-path", text.causes,
+                    "The critical path and the use of links (default; takes memory)");
+  command->add_option("--trace", text.files_out.trace,
+                      "Write a Chrome/Perfetto timeline of the last iteration to this file:\n"
+                      "replayed and measured ranks, the critical path, the use of links");
+  command->add_option("--paje", text.files_out.paje, "The same as a Paje trace (pj_dump, ViTE)");
+  command->add_option("--utilisation", text.files_out.utilisation,
+                      "Write the use of every link over the last iteration to this CSV file");
+  command->add_flag("--json", options->json, "Print JSON for machines");
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<Command>::add({.name = "replay", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,79 @@
+#include "cli/replay/replay_what_if.hpp"
+
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+using Change = std::function<void(ReplayQuestion&, const std::string&)>;
+
+[[noreturn]] void refuse(const std::string& word, const std::string& constraint) {
+  throw InputError({.source = "--what-if", .path = "", .value = word, .constraint = constraint});
+}
+
+// All of `text`, or InputError.
+template <class Number>
+Number number(const std::string& text) {
+  std::istringstream in(text);
+  Number value{};
+  if (!(in >> value) || !in.eof()) refuse(text, "must be a number");
+  return value;
+}
+
+const std::map<std::string, Change>& changes() {
+  static const std::map<std::string, Change> all{
+      {"platform", [](auto& question, const auto& value) { question.text.platform = value; }},
+      {"stack", [](auto& question, const auto& value) { question.text.stack = value; }},
+      {"placement", [](auto& question, const auto& value) { question.text.placement = value; }},
+      {"plan", [](auto& question, const auto& value) { question.text.plans.push_back(value); }},
+      {"gpu", [](auto& question, const auto& value) { question.text.gpu = value; }},
+      {"traced-gpu", [](auto& question, const auto& value) { question.text.traced_gpu = value; }},
+      {"compute-scale",
+       [](auto& question, const auto& value) {
+         question.text.compute_scale = number<double>(value);
+       }},
+      {"ranks",
+       [](auto& question, const auto& value) { question.trace.ranks = number<int>(value); }},
+      {"bucket", [](auto& question, const auto& value) { question.trace.bucket = value; }},
+      {"without-stragglers", [](auto& question, const auto& value) {
+         if (!value.empty()) refuse("without-stragglers=" + value, "takes no value");
+         question.trace.without_stragglers = true;
+       }}};
+  return all;
+}
+
+}  // namespace
+
+ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
+  std::istringstream words(what_if);
+  bool is_empty = true;
+  for (std::string word; words >> word; is_empty = false) {
+    const size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const auto change = changes().find(key);
+    if (change == changes().end()) {
+      std::vector<std::string> known;
+      for (const auto& [name, does] : changes()) known.push_back(name);
+      refuse(word, "is " + unknown_name(key, known));
+    }
+    if (value.empty() && key != "without-stragglers")
+      refuse(word, "needs a value: " + key + "=...");
+    change->second(question, value);
+  }
+  if (is_empty) refuse(what_if, "must say what is changed: \"gpu=h100 bucket=5MiB\"");
+  return question;
+}
+
+Replay answer(const ReplayQuestion& question) {
+  ReplayText text = question.text;
+  text.files = question.trace.files;
+  text.import = parse_trace_options(question.trace);
+  return replay(text);
+}
+
+}  // namespace forescale

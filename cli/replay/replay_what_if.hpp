@@ -1,0 +1,23 @@
+// `replay --what-if "gpu=h100 bucket=5MiB"`: the same run with something else about it.
+#pragma once
+
+#include <string>
+
+#include "cli/replay/trace_options.hpp"
+#include "studies/replay/replay.hpp"
+
+namespace forescale {
+
+// What a replay is asked, as options say it.
+struct ReplayQuestion {
+  TraceText trace;
+  ReplayText text;
+};
+
+// With the changes of `what_if`: words KEY=VALUE, keys named as replay's options;
+// without-stragglers alone. InputError naming --what-if for other words.
+ReplayQuestion changed(ReplayQuestion question, const std::string& what_if);
+
+Replay answer(const ReplayQuestion& question);
+
+}  // namespace forescale

@@ -1,0 +1,64 @@
+#include "cli/replay/trace_options.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace forescale {
+namespace {
+
+double positive(const std::string& text, const std::string& option) {
+  size_t end = 0;
+  double value = NAN;
+  try {
+    value = std::stod(text, &end);
+  } catch (const std::exception&) {
+  }
+  if (end != text.size() || !(value > 0) || !std::isfinite(value))
+    throw InputError({.source = option,
+                      .path = "",
+                      .value = text,
+                      .constraint = "must be a number above 0, such as 5e9"});
+  return value;
+}
+
+}  // namespace
+
+void add_trace_options(CLI::App& command, TraceText& text) {
+  command
+      .add_option("TRACE", text.files,
+                  "Programs and traces (see forescale import --help): one file, or one a rank")
+      ->required();
+  command.add_option("--ranks", text.ranks,
+                     "Ranks that shall run, where fewer were traced and all do the same");
+  command.add_option("--flops-per-s", text.flops_per_s,
+                     "Operations a second of a rank, for traces that count operations");
+  command.add_option("--cycle", text.cycle, "Time of a unit, for traces that count cycles: 1ns");
+  command.add_option("--bucket", text.bucket,
+                     "What if DDP's buckets were so large (bucket_cap_mb): 5MiB; needs the times "
+                     "and sizes of gradients");
+  command.add_flag("--without-stragglers", text.without_stragglers,
+                   "What if no rank computed for longer than the median rank");
+  command.add_option("--batch", text.batch, "Images of an iteration on each rank, for images/s");
+}
+
+ImportOptions parse_trace_options(const TraceText& text) {
+  const auto refuse = [](const char* option, std::int64_t value) {
+    throw InputError({.source = option,
+                      .path = "",
+                      .value = std::to_string(value),
+                      .constraint = "must be between 1 and 1048576"});
+  };
+  constexpr int kRanks_max = 1 << 20;
+  ImportOptions options{.ranks = text.ranks, .images = text.batch};
+  if (text.ranks < 0 || text.ranks > kRanks_max) refuse("--ranks", text.ranks);
+  if (text.batch < 0 || text.batch > kRanks_max) refuse("--batch", text.batch);
+  if (!text.flops_per_s.empty()) options.flops_per_s = positive(text.flops_per_s, "--flops-per-s");
+  if (!text.bucket.empty()) options.bucket_bytes = parse_bytes(text.bucket, "--bucket").value;
+  options.without_stragglers = text.without_stragglers;
+  if (!text.cycle.empty()) options.cycle_s = parse_seconds(text.cycle, "--cycle").value;
+  return options;
+}
+
+}  // namespace forescale

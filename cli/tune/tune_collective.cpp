@@ -1,0 +1,366 @@
+// `forescale tune collective`: the best plan by rank count and size, as a table, a map and a file
+// that a library loads.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/options_text.hpp"
+#include "base/units.hpp"
+#include "cli/catalogue/catalogue.hpp"
+#include "cli/collective/crossover_map.hpp"
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/report/sha256.hpp"
+#include "cli/text.hpp"
+#include "cli/tune/tune.hpp"
+#include "cli/tune/tuned_table.hpp"
+#include "cli/version.hpp"
+#include "studies/predict/inputs.hpp"
+#include "studies/settings/offered_plans.hpp"
+#include "studies/tune/tune_collective.hpp"
+#include "topologies/placement.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string platform;
+  std::string stack;
+  std::string op = "all-reduce";
+  std::string ranks;
+  std::string bytes = "4KiB..256MiB";
+  std::string resume;
+  std::string map;
+  std::string out;
+  std::vector<std::string> among;
+  std::string emit;
+  std::string library_version;
+  std::string settings_file;
+  int nccl_channels = 2;
+  double tolerance_percent = 1;
+  OutputOptions output;
+};
+
+std::vector<TuneQuestion> questions_of(const Options& options, const MachineScenarios& machine) {
+  const CollectiveOp op = parse_collective_op(options.op, "--op");
+  const int slots = machine.front().platform.slot_count();
+  const std::vector<std::int64_t> ranks = parse_integers(
+      options.ranks.empty() ? fmt::format("{}..{}", std::min(2, slots), slots) : options.ranks,
+      "--ranks");
+  check_ranks(machine.front().platform, ranks, "--ranks");
+  std::vector<TuneQuestion> questions;
+  for (const std::int64_t count : ranks) {
+    if (count < 2)
+      throw InputError({.source = "--ranks",
+                        .path = "",
+                        .value = std::to_string(count),
+                        .constraint = "must be >= 2: one rank has nobody to talk to"});
+    for (const Bytes size : parse_byte_list(options.bytes, "--bytes")) {
+      if (size.value < 4 || size.value % 4 != 0)
+        throw InputError({.source = "--bytes",
+                          .path = "",
+                          .value = std::to_string(size.value),
+                          .constraint = "must be whole FP32 elements of 4 bytes, at least one"});
+      questions.push_back({.op = op, .ranks = static_cast<int>(count), .bytes = size.value});
+    }
+  }
+  return questions;
+}
+
+// Of every number that was read, with its file, whatever file extends which.
+std::string digest(const Provenance& provenance) {
+  std::ostringstream numbers;
+  numbers.precision(17);
+  for (const NumberSource& number : provenance.numbers)
+    numbers << number.path << '=' << number.value << ' ' << number.fast << ' ' << number.slow
+            << '\n';
+  return sha256_hex(numbers.str()).substr(0, 16);
+}
+
+// What an answer depends on beside its question: the first line of a --resume file.
+json circumstances(const Options& options, const MachineScenario& machine) {
+  std::string offered_by = options.emit;
+  for (const std::string& name : options.among)
+    offered_by += (offered_by.empty() ? "" : " ") + name;
+  return {
+      {"format", "forescale-tuned-1"}, {"forescale", kVersion},
+      {"platform", options.platform},  {"platform_numbers", digest(machine.platform.provenance)},
+      {"stack", machine.stack.name},   {"stack_numbers", digest(machine.stack.provenance)},
+      {"offered_by", offered_by}};
+}
+
+std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
+  std::vector<TunedPoint> answered;
+  std::ifstream in(file);
+  if (!in) return answered;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const json text = json::parse(line, nullptr, false);
+    if (number == 1 && (!text.is_object() || text != expected))
+      throw InputError({.source = file,
+                        .path = "line 1",
+                        .value = line.substr(0, 200),
+                        .constraint = "must be " + expected.dump() + ": choose another --resume"});
+    if (number == 1 || !text.is_object()) continue;  // a last line that was cut short
+    try {
+      answered.push_back(tuned_point(text));
+    } catch (const json::exception& error) {
+      throw InputError({.source = file,
+                        .path = fmt::format("line {}", number),
+                        .value = line.substr(0, 80),
+                        .constraint = error.what()});
+    }
+  }
+  return answered;
+}
+
+// Appends a line for each answer as it comes. Children write through the same open file.
+class KeptAnswers {
+ public:
+  KeptAnswers(const std::string& file, const json& about) : file_(file) {
+    if (file_.empty()) return;
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(file_, error);
+    const bool is_new = error || bytes == 0;
+    append(is_new ? about.dump() + "\n" : "\n");  // ends a line that was cut short
+  }
+  void keep(const TunedPoint& point) const {
+    if (!file_.empty()) append(to_json(point).dump() + "\n");
+  }
+
+ private:
+  void append(const std::string& text) const {
+    std::ofstream out(file_, std::ios::app);
+    out << text;
+    if (!out.flush())
+      throw InputError({.source = "--resume",
+                        .path = "",
+                        .value = file_,
+                        .constraint = fmt::format("cannot be written: {}", std::strerror(errno))});
+  }
+  std::string file_;
+};
+
+TunedLibrary library_of(const Options& options, const Platform& platform) {
+  if (options.emit.empty()) {
+    for (const auto& [option, value] : {std::pair("--settings", options.settings_file),
+                                        std::pair("--library-version", options.library_version)})
+      if (!value.empty())
+        throw InputError({.source = option,
+                          .path = "",
+                          .value = value,
+                          .constraint = "says how to --emit: give that too"});
+    return {};
+  }
+  return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit"), .platform = &platform};
+}
+
+TunedSettings settings_of(const Options& options, const TunedLibrary& library,
+                          const std::vector<TunedPoint>& points, const MachineScenario& machine) {
+  TunedSettings settings;
+  settings.nccl_channels = options.nccl_channels;
+  for (const TunedRegion& region :
+       tuned_regions(points, library.tuned_of(), options.tolerance_percent / 100))
+    settings.regions.push_back(
+        {.op = region.op,
+         .ranks = region.ranks,
+         .nodes = nodes_of(machine.platform, region.ranks),
+         .from_bytes = region.from_bytes,
+         .to_bytes = region.to_bytes,
+         .chosen = library.algorithm(
+             {.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes}, region.plan)});
+  settings.provenance = {
+      {"forescale", kVersion},
+      {"platform", options.platform + ", numbers " + digest(machine.platform.provenance)},
+      {"stack", machine.stack.name + ", numbers " + digest(machine.stack.provenance)}};
+  return settings;
+}
+
+// Before the search: what the file cannot say, and a version that is not known.
+void check_library(const Options& options, const TunedLibrary& library,
+                   const std::vector<TuneQuestion>& questions) {
+  TunedSettings settings;
+  for (const TuneQuestion& question : questions) {
+    if (!settings.regions.empty()) break;
+    const OfferedPlans offered = library.offered();
+    const std::vector<PlanChoice> plans = offered ? offered(question) : tune_candidates(question);
+    if (!plans.empty())
+      settings.regions.push_back({.op = question.op,
+                                  .ranks = question.ranks,
+                                  .chosen = library.algorithm(question, plan_text(plans.front()))});
+  }
+  emit_settings(*library.format, settings, options.library_version);
+}
+
+json to_json(const std::vector<TunedRegion>& regions) {
+  json rows = json::array();
+  for (const TunedRegion& region : regions) {
+    rows.push_back({{"op", name_of(region.op)},
+                    {"ranks", region.ranks},
+                    {"from_bytes", region.from_bytes},
+                    {"to_bytes", region.to_bytes},
+                    {"plan", region.plan},
+                    {"loss_max", region.loss_max}});
+  }
+  return rows;
+}
+
+json to_json(const Options& options, const json& about, const std::vector<TunedPoint>& points) {
+  json document = about;
+  document["title"] = fmt::format("{} on {}", options.op, options.platform);
+  document["tolerance"] = options.tolerance_percent / 100;
+  document["points"] = json::array();
+  for (const TunedPoint& point : points) document["points"].push_back(to_json(point));
+  const double tolerance = options.tolerance_percent / 100;
+  document["regions"] = to_json(tuned_regions(points, TunedOf::kKnown, tolerance));
+  document["offered_regions"] = to_json(tuned_regions(points, TunedOf::kOffered, tolerance));
+  return document;
+}
+
+void print(const Options& options, const TunedLibrary& library,
+           const std::vector<TunedPoint>& points) {
+  const bool is_offered = std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
+    return point.offered.has_value();
+  });
+  const double tolerance = options.tolerance_percent / 100;
+  int candidates = 0;
+  int simulated = 0;
+  for (const TunedPoint& point : points) {
+    candidates += point.candidates;
+    simulated += point.simulated;
+  }
+  print_tuned_points(points, is_offered);
+  print_tuned_regions(tuned_regions(points, TunedOf::kKnown, tolerance), "plan");
+  if (is_offered)
+    print_tuned_regions(
+        tuned_regions(points, TunedOf::kOffered, tolerance),
+        library ? "plan that " + library.format->library + " has" : "plan among those named");
+  fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
+             simulated);
+}
+
+std::string settings_file(const Options& options, const TunedLibrary& library) {
+  return options.settings_file.empty() ? library.format->file_name : options.settings_file;
+}
+
+// A plan among those named that is never a candidate would be missing without a word.
+void check_among(const Options& options, const std::vector<TuneQuestion>& questions) {
+  for (const std::string& text : options.among) {
+    const OfferedPlans one = plans_among(parse_collective_op(options.op, "--op"), {text});
+    if (std::all_of(questions.begin(), questions.end(),
+                    [&](const TuneQuestion& question) { return one(question).empty(); }))
+      throw InputError({.source = "--among",
+                        .path = "",
+                        .value = text,
+                        .constraint = "is no candidate at any of the sizes and rank counts: chunks "
+                                      "and chains are powers of two, and an algorithm may refuse "
+                                      "a rank count (forescale algorithm shows its conditions)"});
+  }
+}
+
+void run(const Options& options) {
+  const MachineScenarios machine = load_machine(options.platform, options.stack);
+  const Platform& platform = machine.front().platform;
+  const TunedLibrary library = library_of(options, platform);
+  const OfferedPlans offered =
+      options.among.empty() ? library.offered()
+                            : plans_among(parse_collective_op(options.op, "--op"), options.among);
+  const std::vector<TuneQuestion> questions = questions_of(options, machine);
+  check_among(options, questions);
+  if (library) {
+    check_library(options, library, questions);
+    check_writable(settings_file(options, library), "--settings");
+  }
+  check_writable(options.map, "--map");
+  check_writable(options.out, "--out");
+  check_writable(options.resume, "--resume");
+  const json about = circumstances(options, machine.front());
+  const std::vector<TunedPoint> answered =
+      options.resume.empty() ? std::vector<TunedPoint>() : read_answered(options.resume, about);
+  const KeptAnswers kept(options.resume, about);
+  const std::vector<TunedPoint> points =
+      tune_collective(questions, machine, offered, options.tolerance_percent / 100, answered,
+                      [&](const TunedPoint& point) { kept.keep(point); });
+  json document = to_json(options, about, points);
+  if (library) {
+    const std::string file = settings_file(options, library);
+    const TunedSettings settings = settings_of(options, library, points, machine.front());
+    write_file(file, emit_settings(*library.format, settings, options.library_version),
+               "--settings");
+    document["settings"] = {{"file", file}, {"how_to_load", library.format->how_to_load(file)}};
+  }
+  if (!options.out.empty()) write_json(options.out, document, "--out");
+  if (!options.map.empty())
+    write_file(options.map, crossover_map(points, document["title"]), "--map");
+  if (options.output.json) {
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_tuned_csv(points);
+  } else {
+    print(options, library, points);
+    if (library)
+      fmt::print("\nwritten: {}; to load it:\n{}", document["settings"]["file"].get<std::string>(),
+                 document["settings"]["how_to_load"].get<std::string>());
+  }
+}
+
+void add(CLI::App& tune) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_verb(
+      tune,
+      {.name = "collective",
+       .summary = "The best plan by rank count and size, simulated; settings for real libraries",
+       .examples = {
+           "tune collective --platform kesch --op reduce --ranks 160 --map map.svg",
+           "tune collective --platform mine-platform.json --stack mine-stack.json --ranks 2..8 \\\n"
+           "    --bytes 64KiB..16MiB --resume tuned.jsonl --emit openmpi-rules",
+           "tune collective --platform minsky --ranks 16 --emit nccl-tuner --settings tuner.csv"}});
+  command->add_option("--platform", options->platform, "Preset, file or generator")->required();
+  command->add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
+  command->add_option("--op", options->op, "Operation (default all-reduce)");
+  command->add_option("--ranks", options->ranks,
+                      "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
+  command->add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
+  command
+      ->add_option("--tolerance", options->tolerance_percent,
+                   "A region goes on where its plan is within so many percent (default 1)")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--resume", options->resume,
+                      "Keep answers here as they come, and go on from what is there");
+  command->add_option("--map", options->map, "Draw the crossover map to this SVG file");
+  command->add_option("-o,--out", options->out, "Write points and regions as JSON");
+  CLI::Option* among =
+      command
+          ->add_option("--among", options->among,
+                       "Also the best of these alone, and what that loses: chain,cb:chain_size=8")
+          ->delimiter(',');
+  command
+      ->add_option("--emit", options->emit,
+                   fmt::format("Settings for a library, with algorithms that it has: {}",
+                               fmt::join(Registry<SettingsFormat>::names(), ", ")))
+      ->excludes(among);
+  command->add_option("--settings", options->settings_file,
+                      "File of --emit (default: the format's usual name, here)");
+  command
+      ->add_option("--nccl-channels", options->nccl_channels,
+                   "Channels that --emit nccl-tuner writes (default 2)")
+      ->check(CLI::Range(1, 64));
+  command->add_option("--library-version", options->library_version,
+                      "Version of the library that loads it (default: the format's first)");
+  add_output_options(*command, options->output);
+  command->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<TuneCommand>::add({.name = "collective", .add = add});
+
+}  // namespace
+}  // namespace forescale

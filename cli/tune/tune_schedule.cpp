@@ -1,0 +1,175 @@
+// `forescale tune schedule`: the best settings of a training schedule by GPU count.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/catalogue/catalogue.hpp"
+#include "cli/command.hpp"
+#include "cli/output_file.hpp"
+#include "cli/predict/prediction_options.hpp"
+#include "cli/text.hpp"
+#include "cli/tune/tune.hpp"
+#include "cli/version.hpp"
+#include "studies/settings/settings.hpp"
+#include "studies/tune/tune_schedule.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  PredictionOptions prediction;
+  std::vector<std::string> only;
+  bool range = true;
+  std::string emit;
+  std::string settings_file;
+  std::string out;
+  bool json = false;
+};
+
+// What frameworks are told, by the names of the schedules' options.
+TunedSettings settings_of(const ScheduleTuning& tuning, const Options& options) {
+  TunedSettings settings;
+  const std::map<std::string, double>& numbers = tuning.rows.back().numbers;
+  const auto bytes = [&](const char* name) {
+    const auto number = numbers.find(name);
+    return number == numbers.end() ? std::nullopt
+                                   : std::optional(static_cast<std::int64_t>(number->second));
+  };
+  if (tuning.schedule == "horovod") {
+    settings.training.fusion_threshold_bytes = bytes("fusion_threshold");
+    if (const auto cycle = numbers.find("cycle_time"); cycle != numbers.end())
+      settings.training.cycle_time = Seconds{cycle->second};
+  }
+  if (tuning.schedule == "ddp") settings.training.bucket_bytes = bytes("bucket_bytes");
+  settings.provenance = {{"forescale", kVersion},
+                         {"platform", options.prediction.text.platform},
+                         {"tuned for", tuning.title},
+                         {"GPUs", std::to_string(tuning.rows.back().gpus)}};
+  return settings;
+}
+
+// Before the search: a format that can be told nothing of what is searched.
+void check_format(const SettingsFormat& format, const ScheduleTuneText& text,
+                  const Options& options) {
+  const Schedule& schedule = *load_inputs(text.prediction, Scenario::kNominal).schedule;
+  ScheduleTuning tuning{.title = {}, .schedule = schedule.name, .rows = {{}}, .notes = {}};
+  for (const ScheduleOption& option : schedule.options)
+    if (text.only.empty() ||
+        std::find(text.only.begin(), text.only.end(), option.name) != text.only.end())
+      tuning.rows.front().numbers[option.name] = option.fallback;
+  emit_settings(format, settings_of(tuning, options));
+}
+
+const SettingsFormat* format_of(const Options& options) {
+  if (options.emit.empty()) {
+    if (!options.settings_file.empty())
+      throw InputError({.source = "--settings",
+                        .path = "",
+                        .value = options.settings_file,
+                        .constraint = "is the file of --emit: give that too"});
+    return nullptr;
+  }
+  return &Registry<SettingsFormat>::find(options.emit, "--emit");
+}
+
+std::string settings_file(const Options& options, const SettingsFormat& format) {
+  return options.settings_file.empty() ? format.file_name : options.settings_file;
+}
+
+std::string range_text(const TimeRange& time) {
+  std::string text = to_text(Seconds{time.time_s});
+  if (time.low_s != time.high_s)
+    text += fmt::format(" ({} .. {})", to_text(Seconds{time.low_s}), to_text(Seconds{time.high_s}));
+  return text;
+}
+
+std::string settings_text(const std::map<std::string, std::string>& settings) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : settings) words.push_back(name + "=" + value);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void print(const ScheduleTuning& tuning) {
+  fmt::print("{}\n\n", tuning.title);
+  Table best({"GPUs", "iteration before", "tuned", "faster", "<best settings"});
+  for (const TunedSchedule& row : tuning.rows)
+    best.add({std::to_string(row.gpus), range_text(row.before), range_text(row.after),
+              fmt::format("{:.3f}x", row.speedup()), settings_text(row.chosen)});
+  fmt::print("{}", best.text());
+  for (const TunedSchedule& row : tuning.rows) {
+    fmt::print("\n{} GPUs: each setting alone, the others at their best ({} simulated)\n", row.gpus,
+               row.simulated);
+    Table effects({"<setting", "<value", "iteration", "over the best"});
+    for (const SettingEffect& effect : row.effects)
+      effects.add({effect.setting, effect.value + (effect.is_chosen ? " *" : ""),
+                   effect.failure.empty() ? to_text(Seconds{effect.iteration_s}) : "-",
+                   effect.failure.empty()
+                       ? fmt::format("+{:.1f} %", 100 * (effect.iteration_s / row.after.time_s - 1))
+                       : effect.failure});
+    fmt::print("{}", effects.text());
+  }
+  for (const std::string& note : tuning.notes) fmt::print("note: {}\n", note);
+}
+
+void run(const Options& options) {
+  const SettingsFormat* format = format_of(options);
+  if (format != nullptr) check_writable(settings_file(options, *format), "--settings");
+  check_writable(options.out, "--out");
+  ScheduleTuneText text{.prediction = options.prediction.with_options(), .only = options.only};
+  text.prediction.range = options.range;
+  if (format != nullptr) check_format(*format, text, options);
+  const ScheduleTuning tuning = tune_schedule(text);
+  json document = to_json(tuning);
+  if (format != nullptr) {
+    const std::string file = settings_file(options, *format);
+    write_file(file, emit_settings(*format, settings_of(tuning, options)), "--settings");
+    document["settings"] = {{"file", file}, {"how_to_load", format->how_to_load(file)}};
+  }
+  if (!options.out.empty()) write_json(options.out, document, "--out");
+  if (options.json) {
+    fmt::print("{}\n", document.dump(2));
+    return;
+  }
+  print(tuning);
+  if (format != nullptr)
+    fmt::print("\nwritten: {}, for {} GPUs; to load it:\n{}", settings_file(options, *format),
+               tuning.rows.back().gpus, format->how_to_load(settings_file(options, *format)));
+}
+
+void add(CLI::App& tune) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = add_verb(
+      tune, {.name = "schedule",
+             .summary = "The best settings of a training schedule: fusion, buckets, servers, plans",
+             .examples = {
+                 "tune schedule --platform ri2 --model resnet-50 --batch 64 --scaling weak \\\n"
+                 "    --gpus 4..16 --system horovod-mpi-opt --emit horovod --settings horovod.env",
+                 "tune schedule --platform kesch --model googlenet --batch 1024 --gpus 160 \\\n"
+                 "    --schedule sc-obr --stack mvapich2-gdr --only reduce-plan"}});
+  add_machine_options(*verb, options->prediction);
+  add_workload_options(*verb, options->prediction);
+  verb->add_option("--only", options->only,
+                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
+                   "... (default: all)")
+      ->delimiter(',');
+  verb->add_flag("--interval,!--no-range", options->range,
+                 "The range that uncertain numbers cause, of the beginning and the best (default)");
+  verb->add_option("--emit", options->emit,
+                   "Settings for a framework, of the largest GPU count: horovod, ddp");
+  verb->add_option("--settings", options->settings_file,
+                   "File of --emit (default: the format's usual name, here)");
+  verb->add_option("-o,--out", options->out, "Write the answer as JSON");
+  verb->add_flag("--json", options->json, "Print JSON for machines");
+  verb->callback([options] { run(*options); });
+}
+
+const bool kRegistered = Registry<TuneCommand>::add({.name = "schedule", .add = add});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,1 @@
+// Of the precompiled headers: CMake makes them beside a source.

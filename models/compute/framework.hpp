@@ -1,0 +1,25 @@
+// The deep-learning framework that trains: it decides which measurement counts and how much memory
+// a network takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/workload/network.hpp"
+
+namespace forescale {
+
+// In the order of the default (measurements.hpp).
+enum class Framework { kCaffe, kTensorFlow, kMxnet, kPyTorch };
+
+const std::vector<Framework>& frameworks();
+std::string to_text(Framework framework);  // "Caffe", "TensorFlow", "MXNet", "PyTorch"
+
+// Case does not matter. InputError naming `option` for an unknown one.
+Framework read_framework(const std::string& text, const std::string& option);
+
+// Where nobody says: Caffe, the framework of most of the systems; TensorFlow for networks with a
+// fused BatchNorm, which BVLC Caffe does not have.
+Framework default_framework(const Network& network);
+
+}  // namespace forescale

@@ -1,0 +1,78 @@
+// What one call into a GPU's library is asked to do: a matrix product, a convolution, or a layer
+// that a framework times as a whole. Shapes as the libraries state them.
+//
+// FLOP of a call: GEMM 2 m n k; convolution 2 * outputs * channels/groups * filter area, the same
+// in each pass. Bytes: every operand once, in the precision's width. Both gradients together
+// ("backward") are twice as much, and m, n, k those of the forward pass. Limits: direct
+// convolution; what Winograd or a Fourier transform saves is left to a fitted efficiency.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace forescale {
+
+// C (m x n) = A (m x k) B (k x n), column-major as cuBLAS has it.
+struct GemmShape {
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool operator==(const GemmShape&) const = default;
+};
+
+struct ConvolutionShape {
+  std::int64_t batch = 1;
+  std::int64_t channels = 1;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t filters = 1;
+  std::int64_t filter_height = 1;
+  std::int64_t filter_width = 1;
+  std::int64_t pad_height = 0;
+  std::int64_t pad_width = 0;
+  std::int64_t stride_height = 1;
+  std::int64_t stride_width = 1;
+  std::int64_t groups = 1;
+  std::int64_t output_height() const;
+  std::int64_t output_width() const;
+  bool operator==(const ConvolutionShape&) const = default;
+};
+
+// For the whole batch; 0 where it is not known.
+struct LayerShape {
+  std::string type;  // of models/workload: "pooling"
+  std::int64_t batch = 1;
+  double input_bytes = 0;
+  double output_bytes = 0;
+  double parameter_bytes = 0;
+  double flops = 0;  // of the pass
+  bool operator==(const LayerShape&) const = default;
+};
+
+// kBackward: all gradients together.
+enum class KernelPass { kForward, kBackwardData, kBackwardWeights, kBackward };
+// Of operands; TF32 operands are stored as FP32.
+enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+
+const char* name_of(KernelPass pass);      // "backward-data"
+const char* name_of(Precision precision);  // "fp32"
+double bytes_a_value(Precision precision);
+
+struct GpuKernel {
+  std::variant<GemmShape, ConvolutionShape, LayerShape> shape;
+  KernelPass pass = KernelPass::kForward;
+  Precision precision = Precision::kFp32;
+  bool operator==(const GpuKernel&) const = default;
+};
+
+const char* operation_of(const GpuKernel& kernel);  // "gemm", "convolution", "layer"
+double flops_of(const GpuKernel& kernel);
+double bytes_of(const GpuKernel& kernel);
+// The shape alone, for people and as a key: "gemm 5124x700x2048 NN", "convolution 16x64x112x112
+// ...".
+std::string to_text(const GpuKernel& kernel);
+
+}  // namespace forescale

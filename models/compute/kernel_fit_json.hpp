@@ -1,0 +1,19 @@
+// A KernelFit as an entry of a GPU model's "kernels"; the form is in fitted_gpu.hpp.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/json_input.hpp"
+#include "models/compute/kernel_time.hpp"
+
+namespace forescale {
+
+KernelPass read_pass(const JsonInput& in);
+Precision read_precision(const JsonInput& in);
+// Precision by its name as an option gives it; InputError naming `option`.
+Precision parse_precision(const std::string& text, const std::string& option);
+
+KernelFit read_kernel_fit(const JsonInput& in);
+nlohmann::json to_json(const KernelFit& fit);
+
+}  // namespace forescale

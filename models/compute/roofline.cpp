@@ -1,0 +1,81 @@
+#include "models/compute/roofline.hpp"
+
+#include <algorithm>
+
+#include "base/data_files.hpp"
+#include "base/json_input.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr double kTrafficMax = 1000;
+
+double bounded_time_s(double compute_s, double traffic_s, double factor) {
+  return factor >= 1 ? factor * std::max(compute_s, traffic_s)
+                     : std::max(factor * compute_s, traffic_s);
+}
+
+LayerTime layer_time(const GpuModel& gpu, const Layer& layer, const RooflineParameters& parameters,
+                     const RooflineScale& scale) {
+  LayerTime time;
+  const double traffic_s = (layer.traffic_per_image / gpu.memory_bandwidth).value;
+  if (traffic_s == 0) return time;  // data and views: no kernel
+  const double flops_per_s = parameters.efficiency * gpu.peak_flops.value;
+  const double kernel_s =
+      scale.kernel.value + (layer.parameter_bytes() / gpu.memory_bandwidth).value;
+  time.forward_t0_s = kernel_s;
+  time.forward_t1_s = bounded_time_s(layer.forward_flops / flops_per_s, traffic_s, scale.factor);
+  if (!layer.backward_runs) return time;
+
+  const auto ratio = parameters.backward_traffic.find(layer.type);
+  const double traffic_ratio = ratio != parameters.backward_traffic.end()
+                                   ? ratio->second
+                                   : parameters.backward_traffic_default;
+  const double kernels = layer.forward_flops > 0 ? layer.backward_flops / layer.forward_flops : 1;
+  time.backward_t0_s = kernels * kernel_s;
+  time.backward_t1_s =
+      bounded_time_s(layer.backward_flops / flops_per_s, traffic_ratio * traffic_s, scale.factor);
+  return time;
+}
+
+}  // namespace
+
+RooflineParameters read_roofline_parameters(Provenance* provenance) {
+  const std::string file =
+      find_data_file("models/compute", "assumptions", "models/compute/assumptions");
+  const JsonInput all = JsonInput::from_file(file, provenance);
+  all.allow_only({"compute", "memory"});
+  const JsonInput in = all.at("compute");
+  in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
+                 "update_accesses", "kernel_s", "other_framework"});
+  RooflineParameters parameters;
+  parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
+  parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);
+  const JsonInput ratios = in.at("backward_traffic");
+  for (const std::string& type : ratios.keys())
+    parameters.backward_traffic[type] = ratios.at(type).factor(0, kTrafficMax);
+  parameters.update_accesses = in.at("update_accesses").factor(0, kTrafficMax);
+  parameters.kernel = in.at("kernel_s").seconds();
+  return parameters;
+}
+
+std::vector<LayerTime> roofline_times(const GpuModel& gpu, const Network& network,
+                                      const RooflineParameters& parameters,
+                                      const RooflineScale& scale) {
+  std::vector<LayerTime> times;
+  for (const Layer& layer : network.layers)
+    times.push_back(layer_time(gpu, layer, parameters, scale));
+  return times;
+}
+
+std::vector<LayerTime> roofline_times(const GpuModel& gpu, const Network& network,
+                                      const RooflineParameters& parameters) {
+  return roofline_times(gpu, network, parameters, {.factor = 1, .kernel = gpu.kernel_launch});
+}
+
+Seconds roofline_update(const GpuModel& gpu, const Network& network,
+                        const RooflineParameters& parameters) {
+  return parameters.update_accesses * (network.parameter_bytes() / gpu.memory_bandwidth);
+}
+
+}  // namespace forescale

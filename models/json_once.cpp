@@ -1,3 +1,0 @@
-#include "models/json_once.hpp"
-
-template class nlohmann::basic_json<>;

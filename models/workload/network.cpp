@@ -1,0 +1,235 @@
+#include "models/workload/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "models/workload/caffe/import_caffe.hpp"
+#include "models/workload/layer_rules.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+struct Blob {
+  Shape shape;
+  bool learns = false;  // something below it has parameters, so it needs a gradient
+  bool used = false;
+  bool may_go_unused = false;
+  const LayerSpec* producer = nullptr;
+};
+
+class Inference {
+ public:
+  explicit Inference(const Architecture& net) : net_(net) {}
+
+  Network run() {
+    Network network{.name = net_.name,
+                    .source = net_.source,
+                    .layers = {},
+                    .input_shape = net_.input_shape,
+                    .architecture = net_};
+    for (const LayerSpec& spec : net_.layers) {
+      const LayerRule* rule = layer_rule(spec.type);
+      if (rule == nullptr)
+        layer_error(spec, net_.file,
+                    {.key = "type",
+                     .value = spec.type,
+                     .constraint = "is " + unknown_name(spec.type, layer_types())});
+      check_arity(spec, *rule);
+      if (std::optional<Layer> layer = add(spec, *rule)) network.layers.push_back(*layer);
+    }
+    check_all_used();
+    return network;
+  }
+
+ private:
+  void check_arity(const LayerSpec& spec, const LayerRule& rule) const {
+    const std::size_t count = spec.bottoms.size();
+    if (count < rule.bottoms_min || count > rule.bottoms_max)
+      layer_error(
+          spec, net_.file,
+          {.key = "bottom",
+           .value = std::to_string(count),
+           .constraint = fmt::format(
+               "must be {} {} for a {} layer", count < rule.bottoms_min ? "at least" : "at most",
+               count < rule.bottoms_min ? rule.bottoms_min : rule.bottoms_max, spec.type)});
+    if (spec.tops.size() > rule.tops_max ||
+        (spec.tops.empty() && rule.kind != LayerKind::kOutput && rule.kind != LayerKind::kIgnored))
+      layer_error(
+          spec, net_.file,
+          {.key = "top",
+           .value = std::to_string(spec.tops.size()),
+           .constraint = fmt::format("must be 1 to {} for a {} layer", rule.tops_max, spec.type)});
+  }
+
+  Blob& bottom(const LayerSpec& spec, const std::string& name) {
+    const auto found = blobs_.find(name);
+    if (found == blobs_.end()) {
+      std::vector<std::string> known;
+      for (const auto& [blob, value] : blobs_) known.push_back(blob);
+      const std::string near = nearest(name, known);
+      layer_error(
+          spec, net_.file,
+          {.key = "bottom",
+           .value = name,
+           .constraint = "must be a top of an earlier layer" +
+                         (near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near))});
+    }
+    return found->second;
+  }
+
+  std::optional<Layer> add(const LayerSpec& spec, const LayerRule& rule) {
+    std::vector<Shape> inputs;
+    std::int64_t values_read = 0;
+    bool learns_below = false;
+    for (const std::string& name : spec.bottoms) {
+      Blob& blob = bottom(spec, name);
+      blob.used = true;
+      learns_below = learns_below || blob.learns;
+      inputs.push_back(blob.shape);
+      values_read += value_count(blob.shape, spec, net_.file);
+    }
+    if (rule.kind == LayerKind::kIgnored) return std::nullopt;
+    if (rule.kind == LayerKind::kData) inputs = {net_.input_shape};
+
+    const LayerEffect effect = rule.apply(spec, net_.file, inputs);
+    Layer layer;
+    layer.name = spec.name;
+    layer.type = spec.type;
+    layer.auxiliary = spec.auxiliary;
+    layer.parameter_tensors = effect.parameter_tensors;
+    layer.parameters = std::accumulate(effect.parameter_tensors.begin(),
+                                       effect.parameter_tensors.end(), std::int64_t{0});
+    layer.forward_flops = effect.forward_flops;
+    layer.backward_flops = effect.forward_flops * (learns_below ? 2 : 1);
+    layer.backward_runs = learns_below || layer.parameters > 0;
+    layer.kept_per_image = kBytesPerValue * Bytes{effect.kept_values};
+    layer.output_shape = effect.outputs[0];
+    layer.matrix_rows = effect.matrix_rows;
+    layer.matrix_columns = effect.matrix_columns;
+
+    std::int64_t values_written = 0;
+    for (std::size_t i = 0; i < spec.tops.size(); ++i) {
+      const Shape& shape = i < effect.outputs.size() ? effect.outputs[i] : inputs[0];
+      if (place(spec, rule, spec.tops[i], shape, learns_below || layer.parameters > 0))
+        layer.in_place = true;
+      values_written += value_count(shape, spec, net_.file);
+    }
+    const bool own_memory = !layer.in_place && rule.kind != LayerKind::kView;
+    layer.activation_per_image = {own_memory ? kBytesPerValue * values_written : 0};
+    const bool works = rule.kind != LayerKind::kData && rule.kind != LayerKind::kView;
+    layer.traffic_per_image = {works ? kBytesPerValue * (values_read + values_written) : 0};
+    return layer;
+  }
+
+  // Enters a top; true when it replaces one of the layer's own bottoms.
+  bool place(const LayerSpec& spec, const LayerRule& rule, const std::string& top,
+             const Shape& shape, bool learns) {
+    const bool in_place =
+        std::find(spec.bottoms.begin(), spec.bottoms.end(), top) != spec.bottoms.end();
+    if (in_place && !rule.may_be_in_place)
+      layer_error(spec, net_.file,
+                  {.key = "top",
+                   .value = top,
+                   .constraint = fmt::format("a {} layer cannot work in place", spec.type)});
+    if (!in_place && blobs_.contains(top))
+      layer_error(spec, net_.file,
+                  {.key = "top", .value = top, .constraint = "is already made by another layer"});
+    // In place keeps "used" false: the new content must be used by someone.
+    blobs_[top] = Blob{.shape = shape,
+                       .learns = learns,
+                       .used = false,
+                       .may_go_unused = rule.kind == LayerKind::kOutput,
+                       .producer = &spec};
+    return in_place;
+  }
+
+  void check_all_used() const {
+    for (const auto& [name, blob] : blobs_)
+      if (!blob.used && !blob.may_go_unused)
+        layer_error(*blob.producer, net_.file,
+                    {.key = "top",
+                     .value = name,
+                     .constraint = "is used by no layer: a training network ends in losses; was "
+                                   "the file cut off?"});
+  }
+
+  const Architecture& net_;
+  std::map<std::string, Blob> blobs_;
+};
+
+template <class Member>
+auto total(const Network& network, Heads heads, Member member) {
+  decltype(member(network.layers[0])) sum{};
+  for (const Layer& layer : network.layers)
+    if (heads == Heads::kAll || !layer.auxiliary) sum = sum + member(layer);
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t Network::parameters(Heads heads) const {
+  return total(*this, heads, [](const Layer& layer) { return layer.parameters; });
+}
+Bytes Network::parameter_bytes(Heads heads) const { return {kBytesPerValue * parameters(heads)}; }
+double Network::forward_flops(Heads heads) const {
+  return total(*this, heads, [](const Layer& layer) { return layer.forward_flops; });
+}
+double Network::backward_flops(Heads heads) const {
+  return total(*this, heads, [](const Layer& layer) { return layer.backward_flops; });
+}
+Bytes Network::activation_per_image(Heads heads) const {
+  return total(*this, heads, [](const Layer& layer) { return layer.activation_per_image; });
+}
+
+Network infer_network(const Architecture& architecture) { return Inference(architecture).run(); }
+
+Network read_network(const JsonInput& in, const std::optional<Shape>& input_shape) {
+  Architecture architecture = read_architecture(in);
+  if (input_shape) architecture.input_shape = *input_shape;
+  Network network = infer_network(architecture);
+  if (const auto inferred = in.find("inferred"); inferred && !input_shape) {
+    const JsonInput count = inferred->at("parameters");
+    if (count.integer(0) != network.parameters())
+      count.fail(fmt::format("must be {}, which the layers give", network.parameters()));
+  }
+  return network;
+}
+
+Network load_network(const std::string& name_or_path, const std::string& option,
+                     const std::optional<Shape>& input_shape) {
+  if (name_or_path.ends_with(".prototxt")) return import_caffe(name_or_path, input_shape);
+  const std::string file = find_data_file("models/workload/zoo", name_or_path, option);
+  return read_network(JsonInput::from_file(file), input_shape);
+}
+
+json to_json(const Network& network) {
+  json out = to_json(network.architecture);
+  json& inferred = out["inferred"];
+  inferred = {{"parameters", network.parameters()},
+              {"parameters_without_auxiliary", network.parameters(Heads::kMain)},
+              {"parameter_bytes", network.parameter_bytes().value},
+              {"forward_flops_per_image", network.forward_flops()},
+              {"backward_flops_per_image", network.backward_flops()},
+              {"activation_bytes_per_image", network.activation_per_image().value},
+              {"layers", json::array()}};
+  for (const Layer& layer : network.layers)
+    inferred["layers"].push_back({{"name", layer.name},
+                                  {"type", layer.type},
+                                  {"parameters", layer.parameters},
+                                  {"forward_flops_per_image", layer.forward_flops},
+                                  {"backward_flops_per_image", layer.backward_flops},
+                                  {"activation_bytes_per_image", layer.activation_per_image.value},
+                                  {"output_shape", layer.output_shape},
+                                  {"auxiliary", layer.auxiliary}});
+  return out;
+}
+
+}  // namespace forescale

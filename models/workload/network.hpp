@@ -1,0 +1,72 @@
+// A DNN as training costs see it: layers in execution order, each with its parameters, FLOP, bytes
+// and shape for one image, inferred from an Architecture.
+//
+// backward FLOP = forward FLOP * (weight gradient: 1) + (input gradient: 1, where something below
+// the layer learns). A multiply-add is 2 FLOP; everything is FP32, 4 bytes a value.
+// Limits: biases, activations and normalisation count no FLOP (they are bound by memory).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "models/workload/architecture.hpp"
+
+namespace forescale {
+
+inline constexpr std::int64_t kBytesPerValue = 4;  // FP32
+
+struct Layer {
+  std::string name;
+  std::string type;
+  std::int64_t parameters = 0;                  // learnable values: weights and bias
+  std::vector<std::int64_t> parameter_tensors;  // the same by tensor: weights, then bias
+  double forward_flops = 0;                     // for one image
+  double backward_flops = 0;                    // for one image
+  bool backward_runs = false;                   // false where nothing in it or below it learns
+  Bytes activation_per_image;                   // outputs; 0 in place
+  Bytes kept_per_image;     // kept for the backward pass beside the outputs (masks, scales)
+  Bytes traffic_per_image;  // inputs read + outputs written by the forward pass; 0: no GPU work
+  Shape output_shape;       // of the first top
+  std::int64_t matrix_rows = 0;     // M of a fully connected layer's M x N weights, else 0
+  std::int64_t matrix_columns = 0;  // N
+  bool auxiliary = false;           // of a head that only training has
+  bool in_place = false;
+
+  Bytes parameter_bytes() const { return {parameters * kBytesPerValue}; }
+};
+
+// kMain leaves out auxiliary heads, which exist only in training.
+enum class Heads { kAll, kMain };
+
+struct Network {
+  std::string name;
+  std::string source;
+  std::vector<Layer> layers;  // in execution order
+  Shape input_shape;
+  Architecture architecture;  // what it was inferred from, published totals included
+
+  std::int64_t parameters(Heads heads = Heads::kAll) const;
+  Bytes parameter_bytes(Heads heads = Heads::kAll) const;
+  double forward_flops(Heads heads = Heads::kAll) const;   // for one image
+  double backward_flops(Heads heads = Heads::kAll) const;  // for one image
+  Bytes activation_per_image(Heads heads = Heads::kAll) const;
+};
+
+// InputError naming file, layer and constraint for an unknown bottom, shapes that do not fit, or an
+// output that nothing uses (the mark of a file that was cut off).
+Network infer_network(const Architecture& architecture);
+
+// A zoo name (models/workload/zoo/NAME.json), a .json file or a Caffe .prototxt. `option` names
+// where it was said; `input_shape` overrides the file's {channels, height, width}.
+Network load_network(const std::string& name_or_path, const std::string& option,
+                     const std::optional<Shape>& input_shape = std::nullopt);
+Network read_network(const JsonInput& in, const std::optional<Shape>& input_shape = std::nullopt);
+
+// The zoo's form, which read_network() takes back, plus "inferred": totals and costs by layer.
+nlohmann::json to_json(const Network& network);
+
+}  // namespace forescale

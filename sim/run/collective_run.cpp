@@ -1,0 +1,310 @@
+#include "sim/run/collective_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "algorithms/pieces/plan_window.hpp"
+#include "base/error.hpp"
+#include "sim/engine/local_work.hpp"
+
+namespace forescale {
+namespace {
+
+bool is_send(const Op& op) { return op.kind == OpKind::kSend; }
+
+}  // namespace
+
+// One rank's plan.
+class CollectiveRun::Member final : public MessageListener {
+ public:
+  Member(CollectiveRun& run, int index)
+      : run_(run),
+        index_(index),
+        work_(run.machine_, {.rank = run.settings_.ranks[static_cast<size_t>(index)],
+                             .place = run.settings_.place,
+                             .through_host_bandwidth = run.settings_.through_host_bandwidth,
+                             .timeline = run.timeline_,
+                             .label = run.label_}) {}
+
+  void join(std::function<void()> on_done) {
+    on_done_ = std::move(on_done);
+    joined_ = true;
+    if (run_.settings_.call_s > 0)
+      run_.machine_.world().after(run_.settings_.call_s, [this] { prepare(); });
+    else
+      prepare();
+  }
+
+  void on_sent(std::int64_t index) override {
+    progress([this, index] {
+      --sends_in_flight_;
+      slot(index).stage = OpStage::kDone;
+      advance();
+    });
+  }
+
+  void on_received(std::int64_t index) override {
+    const Op op = slot(index).op;
+    const bool holds = op.kind == OpKind::kRecvReduce && !reduction().overlaps_transfer &&
+                       reduction().place != ReductionPlace::kFree;
+    if (holds) return;  // the receiver is busy until the reduction is done
+    progress([this] {
+      --receives_in_flight_;
+      advance();
+    });
+  }
+
+  void on_delivered(std::int64_t index) override {
+    if (slot(index).op.kind != OpKind::kRecvReduce || reduction().place == ReductionPlace::kFree) {
+      progress([this, index] { receive_done(index); });
+      return;
+    }
+    progress([this, index] { queue_reduction(index); });
+  }
+
+  std::string describe() const {
+    if (!joined_) return "has not called it";
+    std::string text;
+    for (std::int64_t i = window_.begin(); i < window_.end() && text.empty(); ++i)
+      if (slot(i).stage != OpStage::kDone) text = describe(i);
+    return text.empty() ? "has no operation left" : text;
+  }
+  bool done() const { return done_; }
+
+ private:
+  void prepare() {
+    if (run_.settings_.through_host && has_input()) {
+      work_.copy_to_host(run_.settings_.call.bytes, [this] { begin(); });
+    } else {
+      begin();
+    }
+  }
+
+  PlanSlot& slot(std::int64_t index) { return window_.at(index); }
+  const PlanSlot& slot(std::int64_t index) const { return window_.at(index); }
+  int world_rank() const { return run_.settings_.ranks[static_cast<size_t>(index_)]; }
+  const ReductionRule& reduction() const { return work_.reduction(); }
+  bool is_root() const { return index_ == run_.settings_.call.root; }
+
+  bool has_input() const {
+    const CollectiveOp op = run_.settings_.collective->op;
+    return (op != CollectiveOp::kBroadcast && op != CollectiveOp::kScatter) || is_root();
+  }
+  bool has_output() const {
+    const CollectiveOp op = run_.settings_.collective->op;
+    return (op != CollectiveOp::kReduce && op != CollectiveOp::kGather) || is_root();
+  }
+
+  std::string describe(std::int64_t index) const {
+    const Op& op = slot(index).op;
+    if (op.kind == OpKind::kCopy) return fmt::format("operation {} copies", index);
+    const int peer = run_.settings_.ranks[static_cast<size_t>(op.peer)];
+    return fmt::format("operation {} {} {} bytes {} rank {}", index,
+                       is_send(op) ? "sends" : "receives", op.bytes, is_send(op) ? "to" : "from",
+                       peer);
+  }
+
+  void progress(std::function<void()> action) {
+    const int rank = world_rank();
+    if (run_.gate_.can_progress(rank))
+      action();
+    else
+      run_.gate_.when_progressing(rank, std::move(action));
+  }
+
+  void begin() {
+    stream_ = run_.settings_.collective->plan(run_.settings_.call, index_);
+    begun_ = true;
+    advance();
+  }
+
+  // Reads ahead until the next unposted send and the next unposted receive are known.
+  bool read_to(std::int64_t& next, bool want_send) {
+    for (;; ++next) {
+      while (next >= window_.end()) {
+        if (ended_ || window_.length() >= kReadAhead) return false;
+        if (!stream_.next()) {
+          ended_ = true;
+          return false;
+        }
+        window_.push(stream_.op());
+      }
+      const PlanSlot& candidate = slot(next);
+      if (candidate.stage == OpStage::kWaiting && is_send(candidate.op) == want_send) return true;
+    }
+  }
+
+  // All receives (or sends) before place `end` are done.
+  bool done_before(std::int64_t& mark, std::int64_t end, bool sends) {
+    mark = std::max(mark, window_.begin());
+    while (mark < end) {
+      const PlanSlot& candidate = slot(mark);
+      if (is_send(candidate.op) == sends && candidate.stage != OpStage::kDone) return false;
+      ++mark;
+    }
+    return true;
+  }
+
+  bool may_start(std::int64_t index) {
+    const Op& op = slot(index).op;
+    if (op.after > 0 && !done_before(received_mark_, index - op.after + 1, false)) return false;
+    const bool writes_at_once = op.kind == OpKind::kRecv || op.kind == OpKind::kCopy;
+    return !writes_at_once || op.write_after == 0 ||
+           done_before(sent_mark_, index - op.write_after + 1, true);
+  }
+
+  void advance() {
+    if (advancing_) {
+      again_ = true;
+      return;
+    }
+    advancing_ = true;
+    do {
+      again_ = false;
+      while (post_next_send() || post_next_receive()) {
+      }
+      start_reductions();
+      window_.retire();
+    } while (again_);
+    advancing_ = false;
+    if (begun_ && !done_ && ended_ && window_.empty()) finish();
+  }
+
+  bool post_next_send() {
+    if (sends_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
+    next_send_ = std::max(next_send_, window_.begin());
+    if (!read_to(next_send_, true) || !may_start(next_send_)) return false;
+    const std::int64_t index = next_send_++;
+    ++sends_in_flight_;
+    slot(index).stage = OpStage::kPosted;
+    run_.transport_.post_send(post(index, true));
+    return true;
+  }
+
+  bool post_next_receive() {
+    if (receives_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
+    next_receive_ = std::max(next_receive_, window_.begin());
+    if (!read_to(next_receive_, false) || !may_start(next_receive_)) return false;
+    const std::int64_t index = next_receive_++;
+    slot(index).stage = OpStage::kPosted;
+    if (slot(index).op.kind == OpKind::kCopy) {
+      work_.copy_locally(slot(index).op.bytes, [this, index] { receive_done(index); });
+      return true;
+    }
+    ++receives_in_flight_;
+    run_.transport_.post_recv(post(index, false));
+    return true;
+  }
+
+  MessagePost post(std::int64_t index, bool sends) {
+    const Op& op = slot(index).op;
+    const int peer = run_.settings_.ranks[static_cast<size_t>(op.peer)];
+    return {.channel = run_.settings_.channel,
+            .source = sends ? world_rank() : peer,
+            .destination = sends ? peer : world_rank(),
+            .bytes = op.bytes,
+            .kind = {run_.settings_.place, run_.settings_.protocol},
+            .listener = this,
+            .index = index,
+            .label = run_.label_,
+            .control = run_.settings_.control};
+  }
+
+  void receive_done(std::int64_t index) {
+    slot(index).stage = OpStage::kDone;
+    advance();
+  }
+
+  // Reductions of a rank run one after the other: of those whose target may be written to, the one
+  // that arrived first.
+  void queue_reduction(std::int64_t index) {
+    reductions_.push_back(index);
+    advance();
+  }
+
+  void start_reductions() {
+    if (reducing_) return;
+    const auto ready =
+        std::find_if(reductions_.begin(), reductions_.end(), [this](std::int64_t index) {
+          const Op& op = slot(index).op;
+          return op.write_after == 0 || done_before(sent_mark_, index - op.write_after + 1, true);
+        });
+    if (ready == reductions_.end()) return;
+    const std::int64_t index = *ready;
+    reductions_.erase(ready);
+    reducing_ = true;
+    work_.reduce(slot(index).op.bytes, [this, index] { reduction_done(index); });
+  }
+
+  void reduction_done(std::int64_t index) {
+    reducing_ = false;
+    progress([this, index] {
+      if (!reduction().overlaps_transfer) --receives_in_flight_;
+      receive_done(index);
+    });
+  }
+
+  void finish() {
+    if (run_.settings_.through_host && has_output() && !copied_back_) {
+      copied_back_ = true;
+      work_.copy_from_host(run_.settings_.call.bytes, [this] { finish(); });
+      return;
+    }
+    done_ = true;
+    --run_.unfinished_;
+    // May destroy the run: nothing may follow.
+    const auto on_done = std::move(on_done_);
+    on_done();
+  }
+
+  static constexpr int kReadAhead = 1024;  // operations held while the other direction is awaited
+
+  CollectiveRun& run_;
+  int index_;
+  LocalWork work_;
+  OpStream stream_;
+  PlanWindow window_;
+  std::int64_t next_send_ = 0;
+  std::int64_t next_receive_ = 0;
+  std::int64_t received_mark_ = 0;
+  std::int64_t sent_mark_ = 0;
+  int sends_in_flight_ = 0;
+  int receives_in_flight_ = 0;
+  std::deque<std::int64_t> reductions_;
+  bool reducing_ = false;
+  bool joined_ = false;
+  bool begun_ = false;
+  bool ended_ = false;
+  bool done_ = false;
+  bool copied_back_ = false;
+  bool advancing_ = false;
+  bool again_ = false;
+  std::function<void()> on_done_;
+};
+
+CollectiveRun::CollectiveRun(Settings settings, Machine& machine, Transport& transport,
+                             ProgressGate& gate, Timeline* timeline)
+    : settings_(std::move(settings)),
+      machine_(machine),
+      transport_(transport),
+      gate_(gate),
+      timeline_(timeline),
+      unfinished_(settings_.call.rank_count) {
+  if (timeline != nullptr) label_ = timeline->label(settings_.label);
+  for (int i = 0; i < settings_.call.rank_count; ++i)
+    members_.push_back(std::make_unique<Member>(*this, i));
+}
+
+CollectiveRun::~CollectiveRun() = default;
+
+void CollectiveRun::join(int member, std::function<void()> on_done) {
+  members_[static_cast<size_t>(member)]->join(std::move(on_done));
+}
+
+std::string CollectiveRun::describe(int member) const {
+  return members_[static_cast<size_t>(member)]->describe();
+}
+
+}  // namespace forescale

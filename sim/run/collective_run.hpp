@@ -1,0 +1,58 @@
+// One collective in flight on simulated ranks: advances every rank's plan through the transport.
+//
+// A rank joins when it calls the collective; its plan then runs on completions, without an actor.
+// Sends are posted in the order of the plan, at most `channels` at a time; so are receives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/collective.hpp"
+#include "sim/engine/transport.hpp"
+
+namespace forescale {
+
+class CollectiveRun {
+ public:
+  struct Settings {
+    std::uint64_t channel = 0;  // distinct for every collective in flight
+    std::vector<int> ranks;     // world rank of each member
+    const Collective* collective = nullptr;
+    CollectiveCall call;
+    BufferPlace place = BufferPlace::kGpu;
+    int protocol = 0;           // of its messages
+    bool through_host = false;  // copy the buffer to the host, run there, copy back
+    double through_host_bandwidth = 0;
+    double call_s = 0;  // of the caller's time before its plan begins
+    std::string label;
+    bool control = false;
+    std::vector<std::vector<int>> orders = {};  // for CollectiveParts: a run is one part
+  };
+
+  CollectiveRun(Settings settings, Machine& machine, Transport& transport, ProgressGate& gate,
+                Timeline* timeline);
+  ~CollectiveRun();
+
+  // `member` starts; `on_done` runs in kernel context when its part has finished.
+  void join(int member, std::function<void()> on_done);
+  bool finished() const { return unfinished_ == 0; }
+  const Settings& settings() const { return settings_; }
+  // What a member is waiting for: "operation 5 receives 128 bytes from rank 2".
+  std::string describe(int member) const;
+
+ private:
+  class Member;
+  Settings settings_;
+  Machine& machine_;
+  Transport& transport_;
+  ProgressGate& gate_;
+  Timeline* timeline_;
+  int label_ = 0;
+  int unfinished_ = 0;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace forescale

@@ -1,0 +1,207 @@
+// Messages between ranks, and what a rank does on its own host.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "sim/run/session_parts.hpp"
+
+namespace forescale {
+namespace {
+
+[[noreturn]] void sizes_differ(const MessageStep& sent, const MessageStep& received) {
+  throw SimulationStuck(fmt::format(
+      "message sizes differ: rank {} sends {} bytes (\"{}\") to rank {}, which receives {} bytes "
+      "(\"{}\") with tag {}",
+      received.peer, sent.bytes, sent.label, sent.peer, received.bytes, received.label, sent.tag));
+}
+
+}  // namespace
+
+void Session::check_peer(int rank, const MessageStep& step) const {
+  FORESCALE_CHECK(step.peer >= 0 && step.peer < machine_.rank_count() && step.peer != rank,
+                  fmt::format("rank {} exchanges a message with rank {}", rank, step.peer));
+}
+
+MessagePost Session::post_of(int source, const MessageStep& sent, std::uint64_t channel) {
+  return {.channel = channel,
+          .source = source,
+          .destination = sent.peer,
+          .bytes = sent.bytes,
+          .kind = sent.on_host ? BufferPlace::kHost : machine_.lanes().default_place(),
+          .listener = nullptr,
+          .index = 0,
+          .label = options_.timeline == nullptr ? 0 : options_.timeline->label(sent.label),
+          .control = sent.control};
+}
+
+// Posting is a communication call: what waits for one may go on.
+void Session::in_call(int rank, std::function<void()> action) {
+  world_.in_kernel([this, rank, action = std::move(action)] {
+    Rank& state = *ranks_[static_cast<size_t>(rank)];
+    ++state.calls;
+    action();
+    --state.calls;
+  });
+}
+
+std::shared_ptr<Session::MessageRequest> Session::new_message(int rank, const MessageStep& step,
+                                                              CauseLog::Moment moment) {
+  check_peer(rank, step);
+  auto request = std::make_shared<MessageRequest>();
+  request->session = this;
+  request->rank = rank;
+  request->step = step;
+  request->after = moment;
+  request->self = request;
+  if (!step.control) communicates(rank, +1);
+  return request;
+}
+
+Request Session::send(int rank, const MessageStep& step, bool one_sided, CauseLog::Moment moment) {
+  auto request = new_message(rank, step, moment);
+  request->sends = true;
+  Mailbox& box = mailboxes_[{rank, step.peer, step.tag}];
+  const std::uint64_t channel = next_channel_++;
+  MessagePost post = post_of(rank, step, channel);
+  std::shared_ptr<MessageRequest> receiver;
+  if (!box.received.empty()) {
+    receiver = box.received.front();
+    if (receiver->step.bytes != step.bytes) sizes_differ(step, receiver->step);
+    box.received.pop_front();
+    receiver->value = step.value;
+    receiver->after = moment;
+  }
+  std::shared_ptr<Arrival> arrival;
+  if (one_sided) {
+    arrival = std::make_shared<Arrival>();
+    arrival->self = arrival;
+    arrival->waiting = receiver;
+  }
+  if (!receiver)
+    box.sent.push_back({.step = step, .channel = channel, .arrival = arrival, .request = request});
+  in_call(rank, [this, post, request, receiver, arrival]() mutable {
+    MessagePost target = post;
+    if (arrival) {
+      target.listener = arrival.get();
+      transport_.post_recv(target);
+    } else if (receiver) {
+      target.listener = receiver.get();
+      transport_.post_recv(target);
+    }
+    post.listener = request.get();
+    transport_.post_send(post);
+  });
+  return request;
+}
+
+Request Session::receive(int rank, const MessageStep& step, CauseLog::Moment moment) {
+  auto request = new_message(rank, step, moment);
+  Mailbox& box = mailboxes_[{step.peer, rank, step.tag}];
+  if (box.sent.empty()) {
+    box.received.push_back(request);
+    return request;
+  }
+  const Mailbox::Sent sent = box.sent.front();
+  if (sent.step.bytes != step.bytes) sizes_differ(sent.step, step);
+  box.sent.pop_front();
+  request->value = sent.step.value;
+  if (sent.arrival) {
+    request->after = sent.request->after;
+    if (sent.arrival->arrived)
+      request->finish();
+    else
+      sent.arrival->waiting = request;
+    return request;
+  }
+  if (step.bytes <= stack_.eager_limit.value)
+    request->after = sent.request->after;  // it travels already
+  else
+    sent.request->after = moment;
+  MessagePost post = post_of(step.peer, sent.step, sent.channel);
+  post.listener = request.get();
+  in_call(rank, [this, post] { transport_.post_recv(post); });
+  return request;
+}
+
+void Session::record(int rank, Track track, const std::string& label, double begin_s,
+                     std::int64_t bytes) {
+  if (options_.timeline == nullptr || world_.now_s() <= begin_s) return;
+  options_.timeline->add({.rank = rank,
+                          .track = track,
+                          .label = options_.timeline->label(label),
+                          .begin_s = begin_s,
+                          .end_s = world_.now_s(),
+                          .bytes = bytes});
+}
+
+std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Moment moment,
+                                                          Cause cause, const std::string& text,
+                                                          std::optional<Phase> phase) {
+  auto request = std::make_shared<LocalRequest>();
+  request->session = this;
+  request->rank = rank;
+  request->after = moment;
+  request->cause = cause;
+  request->text = text;
+  request->what = phase;
+  request->self = request;
+  return request;
+}
+
+Request Session::timer(int rank, double delay_s, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kTimer, "timer", std::nullopt);
+  world_.in_kernel(
+      [this, request, delay_s] { world_.after(delay_s, [request] { request->complete(); }); });
+  return request;
+}
+
+Request Session::work_on_host(int rank, const HostWork& work, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kHost, work.label, work.phase);
+  const double begin_s = world_.now_s();
+  request->on_complete = [this, rank, label = work.label, begin_s] {
+    record(rank, Track::kHost, label, begin_s, 0);
+  };
+  // Half of the bytes are read, half written, each way at its share.
+  const double flow_bytes = work.memory_bytes / 2;
+  request->parts = flow_bytes > 0 ? 2 : 1;
+  world_.in_kernel([this, rank, request, flow_bytes, duration_s = work.duration_s] {
+    world_.after(duration_s, [request] { request->complete(); });
+    if (flow_bytes <= 0) return;
+    const Machine::Path& path = machine_.host_memory_path(rank);
+    path.account(flow_bytes);
+    world_.start_flow(path.links, flow_bytes, request.get());
+  });
+  return request;
+}
+
+Request Session::copy(int rank, const HostCopy& copy, CauseLog::Moment moment) {
+  FORESCALE_CHECK(rank < worker_count_, "a server has no GPU to copy from");
+  auto request = new_local(rank, moment, Cause::kCopy, copy.label, copy.phase);
+  const double begin_s = world_.now_s();
+  request->on_complete = [this, rank, label = copy.label, bytes = copy.bytes, begin_s] {
+    record(rank, Track::kCopy, label, begin_s, bytes);
+  };
+  const GpuModel& gpu = machine_.lanes().platform().gpu_models.front();
+  const double call_s = gpu.kernel_launch.value + gpu.synchronize.value;
+  world_.in_kernel([this, rank, request, copy, call_s] {
+    world_.after(call_s, [this, rank, request, copy] {
+      const Machine::Path& path =
+          copy.to_host ? machine_.copy_out_path(rank) : machine_.copy_in_path(rank);
+      path.account(static_cast<double>(copy.bytes));
+      world_.start_flow(path.links, static_cast<double>(copy.bytes), request.get());
+    });
+  });
+  return request;
+}
+
+Request Session::next_batch(int rank, CauseLog::Moment moment) {
+  auto request = new_local(rank, moment, Cause::kInput, "training data", Phase::kInput);
+  if (!reading_) {
+    request->complete();
+    return request;
+  }
+  world_.in_kernel(
+      [this, rank, request] { reading_->next_batch(rank, [request] { request->complete(); }); });
+  return request;
+}
+
+}  // namespace forescale

@@ -1,0 +1,228 @@
+// The parts of a Session, for its own files: requests, ranks, communicators, threads.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "sim/run/collective_parts.hpp"
+#include "sim/run/session.hpp"
+
+namespace forescale {
+
+// Anything that a thread can wait for.
+struct Session::Done : Pending {
+  virtual bool is_communication() const { return false; }
+  // What a wait for it counts as; nothing: idle.
+  virtual std::optional<Phase> phase() const { return std::nullopt; }
+  virtual std::string describe() const { return "a signal of another thread"; }
+  virtual std::string label() const { return "signal"; }
+  void open(CauseLog::Moment when) {
+    moment = when;
+    gate.open();
+  }
+  Gate gate;
+  CauseLog::Moment after = CauseLog::kStart;   // what it follows from
+  CauseLog::Moment moment = CauseLog::kStart;  // once it is complete
+  std::int64_t value = 0;
+};
+
+struct Session::KernelRequest : Done {
+  std::string describe() const override { return "kernel " + kernel.label; }
+  std::string label() const override { return kernel.label; }
+  Kernel kernel;
+};
+
+// Work on the rank's host, a copy, training data, a timer.
+struct Session::LocalRequest final : Done, Completion {
+  std::optional<Phase> phase() const override { return what; }
+  std::string describe() const override { return text; }
+  std::string label() const override { return text; }
+  // One of its parts is done; it holds itself until the last is.
+  void complete() override {
+    if (--parts > 0) return;
+    if (on_complete) on_complete();
+    open(session->happened(rank, after, cause, text));
+    const auto last = std::move(self);
+  }
+  Session* session = nullptr;
+  int rank = 0;
+  Cause cause = Cause::kTimer;
+  std::optional<Phase> what;
+  std::string text;
+  int parts = 1;
+  std::function<void()> on_complete;
+  std::shared_ptr<LocalRequest> self;
+};
+
+// One side of a message.
+struct Session::MessageRequest final : Done, MessageListener {
+  bool is_communication() const override { return true; }
+  std::optional<Phase> phase() const override { return step.phase; }
+  std::string label() const override { return step.label; }
+  std::string describe() const override {
+    return fmt::format("{} of {} bytes {} rank {} (tag {}, \"{}\")",
+                       sends ? "sending" : "receiving", step.bytes, sends ? "to" : "from",
+                       step.peer, step.tag, step.label);
+  }
+  void on_sent(std::int64_t /*index*/) override {
+    if (sends) finish();
+  }
+  void on_received(std::int64_t /*index*/) override {}
+  void on_delivered(std::int64_t /*index*/) override { finish(); }
+  void finish() {
+    if (!step.control) session->communicates(rank, -1);
+    open(session->happened(rank, after, Cause::kMessage, step.label));
+    const auto last = std::move(self);
+  }
+  Session* session = nullptr;
+  int rank = 0;
+  MessageStep step;
+  bool sends = false;
+  std::shared_ptr<MessageRequest> self;  // until the transport has told it
+};
+
+// The target's side of a put: it arrives whether or not anybody waits.
+struct Session::Arrival final : MessageListener {
+  void on_sent(std::int64_t /*index*/) override {}
+  void on_received(std::int64_t /*index*/) override {}
+  void on_delivered(std::int64_t /*index*/) override {
+    arrived = true;
+    if (waiting) waiting->finish();
+    const auto last = std::move(self);
+  }
+  bool arrived = false;
+  std::shared_ptr<MessageRequest> waiting;
+  std::shared_ptr<Arrival> self;
+};
+
+// Messages of one (source, destination, tag) that have one side only.
+struct Session::Mailbox {
+  struct Sent {
+    MessageStep step;
+    std::uint64_t channel = 0;
+    std::shared_ptr<Arrival> arrival;  // of a put
+    std::shared_ptr<MessageRequest> request;
+  };
+  std::deque<Sent> sent;
+  std::deque<std::shared_ptr<MessageRequest>> received;
+};
+
+// The n-th operation of every rank on a communicator is the same collective.
+struct Session::Operation {
+  struct Waiter {
+    int rank = 0;
+    Phase phase = Phase::kAggregation;
+  };
+  CollectiveStep step;
+  std::int64_t number = 0;
+  int first_rank = 0;
+  int joined = 0;
+  int members = 0;
+  std::int64_t least_value = 0;
+  std::vector<Waiter> waiters;  // ranks that wait for others to join
+  CauseLog::Moment last_call = CauseLog::kStart;
+  std::vector<double> calls_s;  // only with a log of causes
+  std::unique_ptr<CollectiveParts> parts;
+  bool all_joined() const { return joined == members; }
+};
+
+struct Session::Communicator {
+  std::vector<int> ranks;          // by member
+  std::map<int, int> member_of;    // rank -> member
+  std::vector<std::int64_t> next;  // per member: number of its next operation
+  std::map<std::int64_t, std::shared_ptr<Operation>> open;
+};
+
+struct Session::CollectiveRequest : Done {
+  bool is_communication() const override { return true; }
+  std::optional<Phase> phase() const override {
+    return operation->all_joined() ? operation->step.phase : Phase::kWaiting;
+  }
+  std::string label() const override { return operation->step.label; }
+  std::string describe() const override {
+    std::string text =
+        fmt::format("{} #{} \"{}\" on communicator {}", name_of(operation->step.op),
+                    operation->number, operation->step.label, operation->step.communicator);
+    if (!operation->parts->finished()) text += ": " + operation->parts->describe(member);
+    return text;
+  }
+  int rank = 0;
+  double begin_s = 0;
+  int member = 0;
+  std::shared_ptr<Operation> operation;
+};
+
+struct Session::Rank {
+  struct Stream : Completion {
+    void complete() override { session->begin_kernel(rank, stream); }
+    Session* session = nullptr;
+    int rank = 0;
+    int stream = 0;
+    std::deque<std::shared_ptr<KernelRequest>> queue;
+    bool running = false;
+    double begin_s = 0;
+  };
+  std::map<int, Stream> streams;
+  std::uint64_t kernels = 0;  // launched so far
+  std::array<int, kPhaseCount> kernels_running{};
+  std::array<int, kPhaseCount> waits{};  // threads waiting, by phase
+  int calls = 0;                         // threads inside a communication call
+  std::vector<std::function<void()>> deferred;
+  std::map<std::string, const Done*> waiting;  // thread name -> what it waits for
+  double accounted_s = 0;
+  int communications = 0;  // collectives and messages under way
+  double overlap_accounted_s = 0;
+  Attribution attribution;
+  int threads = 0;
+};
+
+// A thread of a rank, as its schedule sees it.
+class Session::Thread : public Worker {
+ public:
+  Thread(Session& session, int rank, std::string name, Track track,
+         CauseLog::Moment moment = CauseLog::kStart)
+      : session_(session), rank_(rank), name_(std::move(name)), track_(track), moment_(moment) {}
+
+  int rank() const override { return rank_; }
+  int rank_count() const override { return session_.machine_.rank_count(); }
+  int worker_count() const override { return session_.worker_count_; }
+  int node(int rank) const override;
+  double now_s() const override { return session_.world_.now_s(); }
+  Request launch(const Kernel& kernel) override;
+  Request start(const CollectiveStep& step) override;
+  Request send(const MessageStep& step) override;
+  Request receive(const MessageStep& step) override;
+  Request put(const MessageStep& step) override;
+  Request start(const HostWork& work) override;
+  Request start(const HostCopy& copy) override;
+  Request timer(double delay_s) override;
+  Request next_batch() override;
+  void wait(const Request& request) override;
+  void wait_any(const std::vector<Request>& requests) override;
+  bool test(const Request& request) override;
+  std::int64_t value(const Request& request) const override;
+  Request spawn(std::function<void(Worker&)> body) override;
+  Request make_signal() override { return std::make_shared<Done>(); }
+  void set(const Request& signal) override { static_cast<Done&>(*signal).open(moment_); }
+  void end_iteration() override;
+
+  CauseLog::Moment moment() const { return moment_; }
+
+  // A thread from beginning to end; an InputError or SimulationStuck ends the simulation with it.
+  void run_body(const std::function<void(Worker&)>& body);
+
+ private:
+  void run_until_now();
+  void wait_at(const Request& request, Gate& gate);
+  // Runs `action`; an error of it stops the simulation, and this thread never goes on.
+  Request or_abort(const std::function<Request()>& action);
+
+  Session& session_;
+  int rank_;
+  std::string name_;
+  Track track_;
+  CauseLog::Moment moment_;  // what all that it does follows from
+};
+
+}  // namespace forescale

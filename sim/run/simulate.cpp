@@ -1,0 +1,135 @@
+#include "sim/run/simulate.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "sim/run/recording_worker.hpp"
+#include "sim/run/replay_worker.hpp"
+#include "sim/run/steady_state.hpp"
+
+namespace forescale {
+
+CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
+                                      const CollectiveStep& step, int rank_count,
+                                      SessionOptions options) {
+  Timeline root(step.root);
+  if (options.timeline == nullptr) options.timeline = &root;
+  const Timeline& timeline = *options.timeline;
+  Session session(platform, stack, rank_count, std::move(options));
+  for (int rank = 0; rank < rank_count; ++rank)
+    session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
+  session.run();
+  return {.time_s = session.finished_s(),
+          .messages = session.transport().message_count(),
+          .bytes_sent = session.transport().bytes_sent(),
+          .busiest = session.machine().busiest(),
+          .root_s = breakdown(timeline, step.root, session.finished_s())};
+}
+
+namespace {
+
+// Of a rank's iterations from `begin` on; a server has none.
+Attribution mean(const std::vector<Attribution>& attributions, size_t begin) {
+  Attribution sum;
+  if (attributions.size() <= begin) return sum;
+  const auto count = static_cast<double>(attributions.size() - begin);
+  for (size_t i = begin; i < attributions.size(); ++i) {
+    for (size_t phase = 0; phase < sum.phase_s.size(); ++phase)
+      sum.phase_s[phase] += attributions[i].phase_s[phase] / count;
+    sum.idle_s += attributions[i].idle_s / count;
+    sum.communication_s += attributions[i].communication_s / count;
+    sum.hidden_s += attributions[i].hidden_s / count;
+  }
+  return sum;
+}
+
+// Runs `session`, whose workers train `images` an iteration.
+TrainingOutcome outcome_of(Session& session, int iteration_count,
+                           const std::vector<std::int64_t>& images, bool is_asynchronous) {
+  const auto iterations = static_cast<size_t>(iteration_count);
+  FORESCALE_CHECK(!images.empty() && iterations >= 1, "there is an iteration to be timed");
+  session.run();
+  TrainingOutcome outcome;
+  const auto& ends = session.iteration_ends();
+  for (size_t rank = 0; rank < images.size(); ++rank) {
+    const double end_s = ends[rank].at(iterations - 1);
+    if (end_s < outcome.simulated_s) continue;
+    outcome.simulated_s = end_s;
+    outcome.last_rank = static_cast<int>(rank);
+    outcome.last_begin_s = iterations > 1 ? ends[rank][iterations - 2] : 0;
+    outcome.last_moment = session.iteration_moments()[rank].at(iterations - 1);
+  }
+  SteadyState steady;
+  if (iterations == 1)  // a program that is no training loop: the whole of it
+    steady.period_s = outcome.simulated_s;
+  else
+    steady = steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
+                          images, is_asynchronous);
+  outcome.iteration_s = steady.period_s;
+  outcome.is_steady = steady.is_steady;
+  outcome.periods_s = steady.periods_s;
+  outcome.finished_s = std::max(outcome.simulated_s, session.finished_s());
+  for (const auto& attributions : session.attributions())
+    outcome.attributions.push_back(mean(attributions, steady.begin));
+  outcome.messages = session.transport().message_count();
+  outcome.bytes_sent = session.transport().bytes_sent();
+  outcome.control_bytes = session.transport().control_bytes();
+  outcome.busiest = session.machine().busiest();
+  return outcome;
+}
+
+}  // namespace
+
+TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
+                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                  SessionOptions options, Program* record) {
+  const int rank_count = static_cast<int>(jobs.size());
+  const int workers = options.workers == 0 ? rank_count : options.workers;
+  const int iterations = jobs.front().iterations;
+  std::vector<std::int64_t> images;
+  for (int rank = 0; rank < workers; ++rank)
+    images.push_back(jobs[static_cast<size_t>(rank)].batch);
+  if (record != nullptr) {
+    record->workers = workers;
+    record->iterations = iterations;
+    record->is_asynchronous = schedule.is_asynchronous;
+    record->images = images;
+    record->ranks.assign(jobs.size(), {});
+    if (schedule.follows_arrivals) {
+      record->schedule = schedule.name;
+      for (const TrainingJob& job : jobs)
+        record->jobs.push_back(std::make_shared<const TrainingJob>(job));
+      record = nullptr;  // nothing to write down of what the ranks do
+    }
+  }
+  Session session(platform, stack, rank_count, std::move(options));
+  for (int rank = 0; rank < rank_count; ++rank)
+    session.start_rank(
+        rank, [&schedule, &job = jobs[static_cast<size_t>(rank)], record, rank](Worker& worker) {
+          if (record == nullptr)
+            schedule.run(worker, job);
+          else
+            record_thread(worker, record->ranks[static_cast<size_t>(rank)],
+                          [&](Worker& recorder) { schedule.run(recorder, job); });
+        });
+  return outcome_of(session, iterations, images, schedule.is_asynchronous);
+}
+
+TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
+                                 const Program& program, SessionOptions options) {
+  options.workers = program.workers;
+  if (!program.schedule.empty()) {
+    std::vector<TrainingJob> jobs;
+    for (const auto& job : program.jobs) jobs.push_back(*job);
+    return simulate_training(platform, stack, Registry<Schedule>::find(program.schedule, "program"),
+                             jobs, std::move(options));
+  }
+  Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
+  for (size_t rank = 0; rank < program.ranks.size(); ++rank)
+    session.start_rank(static_cast<int>(rank), [&actions = program.ranks[rank]](Worker& worker) {
+      replay_rank(worker, actions);
+    });
+  return outcome_of(session, program.iterations, program.images, program.is_asynchronous);
+}
+
+}  // namespace forescale

@@ -1,0 +1,58 @@
+// The two questions that one simulation answers: how long does a collective take, and how long does
+// a training iteration take. One call per process (SimGrid's limit); see isolate.hpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/schedule.hpp"
+#include "sim/bounds.hpp"
+#include "sim/run/session.hpp"
+#include "traces/program/program.hpp"
+
+namespace forescale {
+
+struct CollectiveOutcome {
+  double time_s = 0;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+  Machine::Busiest busiest;
+  std::map<std::string, double> root_s;  // what the root (rank 0 without one) did: breakdown()
+};
+
+// All ranks start at 0 with their buffers in their default place, or through the host as the stack
+// says for `choice` absent.
+CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
+                                      const CollectiveStep& step, int rank_count,
+                                      SessionOptions options);
+
+struct TrainingOutcome {
+  double iteration_s = 0;         // period of the steady state (steady_state.hpp)
+  bool is_steady = true;          // or not
+  std::vector<double> periods_s;  // of all iterations, the first from time 0
+  double simulated_s = 0;         // end of the last iteration
+  // The worker that ends its last iteration last: when that began, and what it ended with.
+  int last_rank = 0;
+  double last_begin_s = 0;
+  CauseLog::Moment last_moment = CauseLog::kStart;
+  double finished_s = 0;  // end of everything, messages that nobody waited for included
+  std::vector<Attribution> attributions;  // per rank, mean over the same iterations
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+  double control_bytes = 0;  // of those
+  Machine::Busiest busiest;  // busy_s is over all iterations
+};
+
+// `jobs[rank]` for every rank, servers last; all with the same number of iterations, at least 2.
+// What every thread does goes into `record`, if there is one.
+TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
+                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                  SessionOptions options, Program* record = nullptr);
+
+// A program that was recorded or read, on a platform whose first slots are its ranks.
+TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
+                                 const Program& program, SessionOptions options);
+
+}  // namespace forescale

@@ -1,0 +1,198 @@
+#include "studies/crossover/crossover_models.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/bounds.hpp"
+#include "sim/cost_engine.hpp"
+#include "sim/isolate.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+// alpha + beta b through the times of two sizes.
+struct Affine {
+  double alpha_s = 0;
+  double beta_s_per_byte = 0;
+};
+struct Sample {
+  std::int64_t bytes = 0;
+  double time_s = 0;
+};
+Affine through(Sample a, Sample b) {
+  const double beta = (b.time_s - a.time_s) / static_cast<double>(b.bytes - a.bytes);
+  return {.alpha_s = a.time_s - beta * static_cast<double>(a.bytes), .beta_s_per_byte = beta};
+}
+
+StepCost step_cost(const Contest& contest, const Lanes& lanes, std::int64_t chunks, StepTerm last) {
+  const std::int64_t small = contest.chunk_bytes;
+  const std::int64_t large = std::max<std::int64_t>(chunks, 2) * contest.chunk_bytes;
+  const StepTimes at_small = neighbour_step(contest, lanes, small);
+  const StepTimes at_large = neighbour_step(contest, lanes, large);
+  const auto transfer_s = [&](const StepTimes& times) {
+    double sum_s = 0;
+    for (int term = 0;
+         term <= std::min(static_cast<int>(last), static_cast<int>(StepTerm::kStaging)); ++term)
+      sum_s += times.terms_s[term];
+    return sum_s;
+  };
+  const Affine transfer = through({.bytes = small, .time_s = transfer_s(at_small)},
+                                  {.bytes = large, .time_s = transfer_s(at_large)});
+  StepCost step{.alpha_s = transfer.alpha_s, .beta_s_per_byte = transfer.beta_s_per_byte};
+  if (last < StepTerm::kReduction) return step;
+  constexpr auto kReduction = static_cast<int>(StepTerm::kReduction);
+  const Affine reduction = through({.bytes = small, .time_s = at_small.terms_s[kReduction]},
+                                   {.bytes = large, .time_s = at_large.terms_s[kReduction]});
+  step.reduce_alpha_s = reduction.alpha_s;
+  step.gamma_s_per_byte = reduction.beta_s_per_byte;
+  step.reduction_overlaps = lanes.reduction(lanes.default_place()).overlaps_transfer;
+  return step;
+}
+
+std::string simulated(const Contest& contest, const AlgorithmChoice& choice, std::int64_t chunks) {
+  SessionOptions options;
+  options.choices[contest.op] = choice;
+  const CollectiveCall call = contest.call(choice, chunks);
+  const CollectiveOutcome outcome = simulate_collective(
+      *contest.platform, *contest.stack,
+      {.op = contest.op, .bytes = call.bytes, .label = "crossover"}, contest.ranks, options);
+  const Lanes lanes(*contest.platform, *contest.stack);
+  enforce(collective_bound(contest.op, call, lanes,
+                           lanes.place_of_call(name_of(contest.op), contest.ranks, call.bytes)),
+          outcome.time_s, choice.algorithm);
+  return json{outcome.time_s, outcome.busiest.name,
+              outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0}
+      .dump();
+}
+
+}  // namespace
+
+CollectiveCall Contest::call(const AlgorithmChoice& choice, std::int64_t chunks) const {
+  CollectiveCall made;
+  made.rank_count = ranks;
+  made.bytes = chunks * chunk_bytes;
+  made.options = choice.options;
+  return made;
+}
+
+const char* name_of(StepTerm term) {
+  switch (term) {
+    case StepTerm::kWire:
+      return "wire";
+    case StepTerm::kMessageOverheads:
+      return "per-message overheads";
+    case StepTerm::kStaging:
+      return "staging";
+    case StepTerm::kReduction:
+      return "reduction";
+  }
+  return "";
+}
+
+StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_t bytes) {
+  const BufferPlace place = lanes.default_place();
+  const Lane* narrowest = nullptr;
+  int at = 1;
+  for (int rank = 1; rank < contest.ranks; ++rank) {
+    const Lane& lane = lanes.lane(rank, rank - 1, place, bytes);
+    if (narrowest != nullptr && lane.bandwidth_bytes_per_s >= narrowest->bandwidth_bytes_per_s)
+      continue;
+    narrowest = &lane;
+    at = rank;
+  }
+  const LaneCost cost = lanes.cost(*narrowest, bytes);
+  const PathRule& rule = *narrowest->rule;
+  const double latency_s = narrowest->route_latency_s + rule.latency.value;
+  const double overheads_s = rule.o_send.value + rule.o_recv.value;
+  const auto device = [&](int slot) {
+    return lanes.platform()
+        .devices[static_cast<size_t>(lanes.platform().endpoints[static_cast<size_t>(slot)])]
+        .name;
+  };
+  return {
+      .terms_s = {latency_s + static_cast<double>(bytes) / cost.bandwidth_bytes_per_s, overheads_s,
+                  cost.hold_s + cost.o_recv_s + cost.deliver_s - latency_s - overheads_s,
+                  lanes.reduce_s(bytes, place)},
+      .bandwidth_bytes_per_s = cost.bandwidth_bytes_per_s,
+      .from = device(at),
+      .to = device(at - 1)};
+}
+
+std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& lanes,
+                                           std::int64_t chunks, StepTerm last) {
+  const auto common = uniform_step(lanes, contest.ranks, lanes.default_place());
+  const StepCost step = common ? *common : step_cost(contest, lanes, chunks, last);
+  const auto time_s = [&](const AlgorithmChoice& choice) {
+    return find_collective(contest.op, choice.algorithm, "--algorithms")
+        .closed_form(contest.call(choice, chunks), step);
+  };
+  const auto first_s = time_s(contest.first);
+  const auto second_s = time_s(contest.second);
+  if (!first_s || !second_s) return std::nullopt;
+  return ContestTimes{.first_s = *first_s, .second_s = *second_s};
+}
+
+std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lanes& lanes,
+                                              std::int64_t chunks) {
+  const std::int64_t bytes = contest.call(contest.first, chunks).bytes;
+  const SelectionRule* rule = lanes.stack().find_rule(name_of(contest.op), contest.ranks, bytes);
+  if (contest.stack->channels > 1 || (rule != nullptr && rule->through_host)) return std::nullopt;
+  const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
+  const auto rule_of = [&](const AlgorithmChoice& choice) {
+    return lanes.stack().find_rule_with(choice.algorithm, name_of(contest.op), contest.ranks,
+                                        bytes);
+  };
+  for (const AlgorithmChoice& choice : {contest.first, contest.second})
+    if (const SelectionRule* of_choice = rule_of(choice); of_choice && !of_choice->orders.empty())
+      return std::nullopt;
+  const auto time_s = [&](const AlgorithmChoice& choice) {
+    const SelectionRule* of_choice = rule_of(choice);
+    const MessageKind kind(lanes.default_place(), of_choice ? of_choice->protocol : 0);
+    return call_s + evaluate_cost(find_collective(contest.op, choice.algorithm, "--algorithms"),
+                                  contest.call(choice, chunks), lanes, kind)
+                        .time_s;
+  };
+  return ContestTimes{.first_s = time_s(contest.first), .second_s = time_s(contest.second)};
+}
+
+SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel) {
+  const auto answers = run_isolated({[&] { return simulated(contest, contest.first, chunks); },
+                                     [&] { return simulated(contest, contest.second, chunks); }},
+                                    parallel, [](size_t) {});
+  SimulatedTimes times;
+  for (const size_t i : {0U, 1U}) {
+    const json answer = json::parse(answers[i]);
+    (i == 0 ? times.first_s : times.second_s) = answer[0];
+    times.busiest[i] = answer[1];
+    times.busiest_share[i] = answer[2];
+  }
+  return times;
+}
+
+PlanUse plan_use(const Contest& contest, const Lanes& lanes, std::int64_t chunks) {
+  PlanUse use;
+  const auto count = [&](const AlgorithmChoice& choice, std::uint64_t LaneUse::*messages) {
+    const Collective& collective = find_collective(contest.op, choice.algorithm, "--algorithms");
+    for (int rank = 0; rank < contest.ranks; ++rank) {
+      OpStream stream = collective.plan(contest.call(choice, chunks), rank);
+      while (stream.next()) {
+        const Op& op = stream.op();
+        use.reduces = use.reduces || op.kind == OpKind::kRecvReduce;
+        if (op.kind != OpKind::kSend) continue;
+        const PathRule* rule = lanes.lane(rank, op.peer, lanes.default_place(), op.bytes).rule;
+        auto known = std::find_if(use.lanes.begin(), use.lanes.end(),
+                                  [&](const LaneUse& each) { return each.rule == rule; });
+        if (known == use.lanes.end()) known = use.lanes.insert(use.lanes.end(), {.rule = rule});
+        ++((*known).*messages);
+      }
+    }
+  };
+  count(contest.first, &LaneUse::first_messages);
+  count(contest.second, &LaneUse::second_messages);
+  return use;
+}
+
+}  // namespace forescale

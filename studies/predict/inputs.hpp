@@ -1,0 +1,25 @@
+// What people type, as a prediction's inputs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/stack.hpp"
+#include "models/workload/architecture.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+
+// The stack named, else `ideal` on a generated platform, else an InputError that says to name one.
+Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario);
+
+// Every rank count within the platform's slots, at least `min`; InputError naming --ranks.
+void check_ranks(const Platform& platform, const std::vector<std::int64_t>& ranks,
+                 const std::string& option);
+
+// --input-shape: "3x227x227", nothing when empty.
+std::optional<Shape> parse_shape(const std::string& text);
+
+}  // namespace forescale

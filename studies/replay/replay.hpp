@@ -1,0 +1,83 @@
+// A program on a platform: what would the same run cost there?
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/run/simulate.hpp"
+#include "studies/execute/executed_collectives.hpp"
+#include "traces/formats/trace_format.hpp"
+
+namespace forescale {
+
+// Of the last iteration; empty: not written.
+struct ReplayFiles {
+  std::string trace = {};        // Chrome trace: replayed, critical path, measured, links
+  std::string paje = {};         // the same as Paje
+  std::string utilisation = {};  // CSV of every link's use over time
+  bool any() const { return !trace.empty() || !paje.empty() || !utilisation.empty(); }
+};
+
+struct ReplayText {
+  std::vector<std::string> files;  // a program, or a trace
+  ImportOptions import = {};
+  std::string platform = {};   // empty: where it was recorded
+  std::string stack = {};      // empty: the one it was recorded with
+  std::string placement = {};  // empty: as recorded, on the platform it was recorded on
+  std::vector<std::string> plans =
+      {};                       // "reduce/cb:chain_size=8", in place of the recorded choices
+  double compute_scale = 1;     // of every kernel's time
+  std::string gpu = {};         // kernels take what they would on this one (kernel_scaling.hpp)
+  std::string traced_gpu = {};  // empty: what the trace says
+  ReplayFiles files_out = {};
+  bool range = true;   // also with all uncertain numbers at their ends
+  bool causes = true;  // find the critical path and the links' use, which takes memory
+};
+
+// Mean over ranks and iterations: while a collective or message of the rank was under way, from its
+// call until it was complete, and of that, while the rank computed.
+struct Overlap {
+  double communication_s = 0;
+  double hidden_s = 0;
+};
+
+struct BusyLink {
+  std::string name;
+  double mean = 0;  // share of its bandwidth, over the last iteration
+  double peak = 0;  // in the busiest of kUseIntervals
+};
+inline constexpr int kUseIntervals = 200;
+
+struct Replay {
+  std::string title;  // of the program
+  std::string platform;
+  std::string stack;
+  int ranks = 0;
+  int workers = 0;
+  TimeRange iteration;
+  double images_per_s = 0;
+  std::map<std::string, double> root_s;  // rank 0, as PredictionPoint
+  bool is_steady = true;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+  std::string busiest;
+  double busiest_share = 0;
+  Overlap overlap;
+  // What the last iteration of the rank that ended last followed from, longest first: cause, s.
+  std::vector<std::pair<std::string, double>> critical_path = {};
+  int critical_rank = 0;
+  std::vector<BusyLink> links = {};  // the ten busiest
+  // Of the trace, as it was measured; 0: it has no times of its own.
+  double measured_s = 0;
+  Overlap measured_overlap;
+  std::vector<std::string> notes = {};
+};
+
+// InputError for anything wrong in the text or the file, SimulationStuck when the program does not
+// come to an end.
+Replay replay(const ReplayText& text);
+
+nlohmann::json to_json(const Replay& replay);
+
+}  // namespace forescale

@@ -1,0 +1,66 @@
+#include "studies/replay/replay_compute.hpp"
+
+#include <functional>
+#include <map>
+
+#include "base/error.hpp"
+#include "traces/measured/kernel_scaling.hpp"
+
+namespace forescale {
+namespace {
+
+using KernelTime = std::function<double(const std::string& label, double duration_s)>;
+
+void change_kernels(Program& program, const KernelTime& time_s) {
+  std::map<const void*, ActionList> changed;  // ranks that do the same share their lists
+  for (ProgramRank& rank : program.ranks)
+    for (ProgramThread& thread : rank.threads) {
+      const auto [done, is_new] = changed.try_emplace(thread.actions.identity(), thread.actions);
+      if (is_new) done->second.scale_kernels(time_s);
+      thread.actions = done->second;
+    }
+}
+
+// What --gpu starts from. InputError where the trace is of no GPU.
+std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
+  if (!text.traced_gpu.empty()) return text.traced_gpu;
+  std::string known = gpu_model_of(measured.gpu);
+  if (known.empty())
+    throw InputError(
+        {.source = "--gpu",
+         .path = "",
+         .value = text.gpu,
+         .constraint = measured.gpu.empty()
+                           ? "needs --traced-gpu: the trace does not say on which GPU it was "
+                             "measured"
+                           : "needs --traced-gpu: \"" + measured.gpu +
+                                 "\", which the trace names, is none of forescale's GPUs"});
+  return known;
+}
+
+}  // namespace
+
+void scale_compute(Program& program, double scale) {
+  if (scale == 1) return;
+  for (auto& job : program.jobs) {
+    auto scaled = std::make_shared<TrainingJob>(*job);
+    for (TrainingStage& stage : scaled->stages) {
+      stage.forward_s *= scale;
+      stage.backward_s *= scale;
+      stage.update_s *= scale;
+    }
+    job = std::move(scaled);
+  }
+  change_kernels(program,
+                 [scale](const std::string&, double duration_s) { return duration_s * scale; });
+}
+
+void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
+                 Scenario scenario) {
+  const KernelScaling scaling(traced_gpu_of(text, measured), text.gpu, scenario);
+  change_kernels(program, [&](const std::string& label, double duration_s) {
+    return scaling.scaled_s(label, duration_s);
+  });
+}
+
+}  // namespace forescale

@@ -1,0 +1,17 @@
+// Other compute times than those of a program.
+#pragma once
+
+#include "studies/replay/replay.hpp"
+#include "traces/measured/measured_run.hpp"
+
+namespace forescale {
+
+// All kernels, and what ranks of a schedule train, so many times as long.
+void scale_compute(Program& program, double scale);
+
+// Kernels as they would be on text.gpu (kernel_scaling.hpp). InputError where it is not known on
+// which GPU the trace was measured.
+void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
+                 Scenario scenario);
+
+}  // namespace forescale

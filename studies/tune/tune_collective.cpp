@@ -1,0 +1,396 @@
+#include "studies/tune/tune_collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "sim/bounds.hpp"
+#include "sim/cost_engine.hpp"
+#include "sim/isolate.hpp"
+#include "sim/run/simulate.hpp"
+#include "studies/predict/progress.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kChunkBytes_min = 16 * 1024;
+
+bool reads(const Collective& collective, CollectiveOption option) {
+  return std::find(collective.options.begin(), collective.options.end(), option) !=
+         collective.options.end();
+}
+
+// 0, for one chunk, and what gives kChunks_max chunks at most and two at least.
+std::vector<std::int64_t> chunk_sizes(std::int64_t bytes) {
+  std::vector<std::int64_t> sizes{0};
+  for (std::int64_t chunk = kChunkBytes_min; chunk < bytes; chunk *= 2)
+    if (bytes / chunk <= kChunks_max) sizes.push_back(chunk);
+  return sizes;
+}
+
+std::vector<int> chain_sizes(int ranks) {
+  std::vector<int> sizes;
+  for (int size = 2; size < ranks; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
+// Two and three levels of chains and binomial trees.
+std::vector<std::string> level_texts(int ranks) {
+  std::vector<std::string> texts;
+  const std::vector<std::string> kinds = {"chain", "binomial"};
+  for (const int low : chain_sizes(ranks))
+    for (const std::string& lower : kinds)
+      for (const std::string& top : kinds) {
+        texts.push_back(fmt::format("{}:{},{}", lower, low, top));
+        for (int middle = 2; low * middle < ranks; middle *= 2)
+          texts.push_back(fmt::format("{}:{},chain:{},{}", lower, low, middle, top));
+      }
+  return texts;
+}
+
+struct Candidate {
+  const PlanChoice* plan = nullptr;
+  double bound_s = 0;
+  double time_s = std::numeric_limits<double>::infinity();  // not simulated
+};
+
+// What the plan's own messages need, all in flight together.
+double messages_s(const PlanChoice& plan, const CollectiveCall& call, const Lanes& lanes) {
+  std::map<std::pair<int, int>, double> bytes;
+  for (int rank = 0; rank < call.rank_count; ++rank) {
+    OpStream stream = plan.collective->plan(call, rank);
+    int last_peer = -1;
+    double* sum = nullptr;
+    while (stream.next()) {
+      const Op& op = stream.op();
+      if (op.kind != OpKind::kSend) continue;
+      if (op.peer != last_peer) sum = &bytes[{rank, op.peer}];
+      last_peer = op.peer;
+      *sum += static_cast<double>(op.bytes);
+    }
+  }
+  return message_bound(bytes, lanes).time_s;
+}
+
+// What the engine cannot price has no such bound.
+bool is_priced(const MachineScenario& machine) {
+  return machine.stack.channels == 1 && !machine.platform.has_bursts();
+}
+
+std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<PlanChoice>& plans,
+                               const MachineScenario& machine) {
+  const Lanes lanes(machine.platform, machine.stack);
+  const std::string op = name_of(question.op);
+  const SelectionRule* rule = machine.stack.find_rule(op, question.ranks, question.bytes);
+  const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
+  const bool through_host = rule != nullptr && rule->through_host;
+  const BufferPlace place = lanes.place_of_call(op, question.ranks, question.bytes);
+  std::vector<Candidate> candidates;
+  for (const PlanChoice& plan : plans) {
+    const CollectiveCall call =
+        CollectiveQuestion{.plan = plan, .ranks = question.ranks, .bytes = question.bytes}.call();
+    double bound_s = collective_bound(question.op, call, lanes, place).time_s;
+    const SelectionRule* of_plan = machine.stack.find_rule_with(plan.collective->algorithm, op,
+                                                                question.ranks, question.bytes);
+    const bool is_whole = !through_host && (of_plan == nullptr || of_plan->orders.empty());
+    const MessageKind kind(place, of_plan == nullptr ? 0 : of_plan->protocol);
+    if (is_whole) bound_s = std::max(bound_s, messages_s(plan, call, lanes));
+    if (is_whole && is_priced(machine))
+      bound_s =
+          std::max(bound_s, call_s + evaluate_cost(*plan.collective, call, lanes, kind).time_s);
+    candidates.push_back({.plan = &plan, .bound_s = bound_s});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.bound_s < b.bound_s; });
+  return candidates;
+}
+
+// A choice of none is the stack's own.
+double simulated_s(const TuneQuestion& question, const PlanChoice* plan,
+                   const MachineScenario& machine) {
+  const auto task = [&] {
+    SessionOptions session;
+    if (plan != nullptr)
+      session.choices[question.op] = {.algorithm = plan->collective->algorithm,
+                                      .options = plan->options};
+    return json(simulate_collective(machine.platform, machine.stack,
+                                    {.op = question.op,
+                                     .bytes = question.bytes,
+                                     .root = 0,
+                                     .label = name_of(question.op)},
+                                    question.ranks, session)
+                    .time_s)
+        .dump();
+  };
+  return json::parse(run_isolated({task}, 1, [](size_t) {}).front()).get<double>();
+}
+
+TunedPlan with_ends(const TuneQuestion& question, const PlanChoice* plan, double nominal_s,
+                    const MachineScenarios& machine) {
+  TimeRange range{.time_s = nominal_s, .low_s = nominal_s, .high_s = nominal_s};
+  for (size_t i = 1; i < machine.size(); ++i) {
+    const double time_s = simulated_s(question, plan, machine[i]);
+    range.low_s = std::min(range.low_s, time_s);
+    range.high_s = std::max(range.high_s, time_s);
+  }
+  return {.plan = plan == nullptr ? "" : plan_text(*plan), .time = range};
+}
+
+// What was simulated of a question is not simulated again for a second list of candidates.
+class Search {
+ public:
+  Search(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
+      : question_(question), machine_(machine), tolerance_(tolerance) {}
+
+  TunedChoice best_of(const std::vector<PlanChoice>& plans) {
+    std::vector<Candidate> candidates = bounded(question_, plans, machine_.front());
+    const Candidate* best = nullptr;
+    const Candidate* next = nullptr;  // the best of another algorithm
+    const auto time_of = [](const Candidate* candidate) {
+      return candidate == nullptr ? std::numeric_limits<double>::infinity() : candidate->time_s;
+    };
+    for (Candidate& candidate : candidates) {
+      const bool is_best_kind =
+          best != nullptr && candidate.plan->collective == best->plan->collective;
+      const double limit_s =
+          std::max(time_of(is_best_kind ? best : next), (1 + tolerance_) * time_of(best));
+      if (candidate.bound_s >= limit_s) continue;
+      candidate.time_s = simulated(*candidate.plan);
+      if (candidate.time_s < time_of(best)) {
+        if (!is_best_kind) next = best;
+        best = &candidate;
+      } else if (!is_best_kind && candidate.time_s < time_of(next)) {
+        next = &candidate;
+      }
+    }
+    FORESCALE_CHECK(best != nullptr, "there are plans to choose from");
+    TunedChoice choice{.best = with_ends(question_, best->plan, best->time_s, machine_)};
+    if (next != nullptr) choice.next = with_ends(question_, next->plan, next->time_s, machine_);
+    for (const Candidate& candidate : candidates)
+      if (candidate.time_s <= (1 + tolerance_) * best->time_s)
+        choice.near[plan_text(*candidate.plan)] = candidate.time_s;
+    return choice;
+  }
+
+  int simulations() const { return static_cast<int>(times_s_.size()); }
+
+ private:
+  double simulated(const PlanChoice& plan) {
+    const auto [at, is_new] = times_s_.try_emplace(plan_text(plan), 0);
+    if (is_new) at->second = simulated_s(question_, &plan, machine_.front());
+    return at->second;
+  }
+
+  const TuneQuestion& question_;
+  const MachineScenarios& machine_;
+  const double tolerance_;
+  std::map<std::string, double> times_s_;
+};
+
+json to_json(const TunedPlan& plan) {
+  return {{"plan", plan.plan},
+          {"time_s", plan.time.time_s},
+          {"low_s", plan.time.low_s},
+          {"high_s", plan.time.high_s}};
+}
+
+TunedPlan tuned_plan(const json& text) {
+  return {.plan = text.at("plan"),
+          .time = {
+              .time_s = text.at("time_s"), .low_s = text.at("low_s"), .high_s = text.at("high_s")}};
+}
+
+json to_json(const TunedChoice& choice) {
+  json text{{"best", to_json(choice.best)}, {"near", choice.near}};
+  if (choice.next) {
+    text["next"] = to_json(*choice.next);
+    text["next"]["margin"] = choice.margin(*choice.next);
+    text["next"]["tie"] = choice.is_tie(*choice.next);
+  }
+  return text;
+}
+
+TunedChoice tuned_choice(const json& text) {
+  TunedChoice choice{.best = tuned_plan(text.at("best")), .near = text.at("near")};
+  if (text.contains("next")) choice.next = tuned_plan(text.at("next"));
+  return choice;
+}
+
+}  // namespace
+
+std::vector<PlanChoice> tune_candidates(const TuneQuestion& question) {
+  std::vector<PlanChoice> candidates;
+  for (const Collective* collective : all_collectives()) {
+    if (collective->op != question.op) continue;
+    std::vector<CollectiveOptions> options{{}};
+    const auto multiply = [&](CollectiveOption option, const auto& values, auto set) {
+      if (!reads(*collective, option)) return;
+      std::vector<CollectiveOptions> more;
+      for (const CollectiveOptions& base : options)
+        for (const auto& value : values) {
+          more.push_back(base);
+          set(more.back(), value);
+        }
+      options = std::move(more);
+    };
+    multiply(CollectiveOption::kChunkBytes, chunk_sizes(question.bytes),
+             [](CollectiveOptions& of, std::int64_t chunk) { of.chunk_bytes = chunk; });
+    if (reads(*collective, CollectiveOption::kLevels))
+      multiply(CollectiveOption::kLevels, level_texts(question.ranks),
+               [](CollectiveOptions& of, const std::string& levels) { of.levels = levels; });
+    else
+      multiply(CollectiveOption::kChainSize, chain_sizes(question.ranks),
+               [](CollectiveOptions& of, int size) { of.chain_size = size; });
+    for (const CollectiveOptions& each : options) {
+      const PlanChoice plan{.collective = collective, .options = each};
+      const CollectiveQuestion asked{
+          .plan = plan, .ranks = question.ranks, .bytes = question.bytes};
+      if (collective->refuse == nullptr || collective->refuse(asked.call()).empty())
+        candidates.push_back(plan);
+    }
+  }
+  return candidates;
+}
+
+bool TunedChoice::is_tie(const TunedPlan& other) const {
+  constexpr double kEqual = 1 + 1e-9;  // plans that are the same under two names
+  return other.time.low_s <= kEqual * best.time.low_s ||
+         other.time.high_s <= kEqual * best.time.high_s;
+}
+
+TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
+                      const OfferedPlans& offered, double tolerance) {
+  Search search(question, machine, tolerance);
+  const std::vector<PlanChoice> plans = tune_candidates(question);
+  TunedPoint point{.question = question,
+                   .known = search.best_of(plans),
+                   .candidates = static_cast<int>(plans.size()),
+                   .simulated = search.simulations()};
+  if (offered)
+    if (const std::vector<PlanChoice> choices = offered(question); !choices.empty())
+      point.offered = search.best_of(choices);
+  if (machine.front().stack.selection.count(name_of(question.op)) != 0)
+    point.stack_default =
+        with_ends(question, nullptr, simulated_s(question, nullptr, machine.front()), machine);
+  return point;
+}
+
+json to_json(const TunedPoint& point) {
+  json text{{"op", name_of(point.question.op)}, {"ranks", point.question.ranks},
+            {"bytes", point.question.bytes},    {"known", to_json(point.known)},
+            {"candidates", point.candidates},   {"simulated", point.simulated}};
+  if (point.offered) {
+    text["offered"] = to_json(*point.offered);
+    text["offered"]["loss"] = point.known.margin(point.offered->best);
+  }
+  if (point.stack_default) {
+    text["default"] = to_json(*point.stack_default);
+    text["default"]["margin"] = point.known.margin(*point.stack_default);
+  }
+  return text;
+}
+
+TunedPoint tuned_point(const json& text) {
+  TunedPoint point{.question = {.op = parse_collective_op(text.at("op"), "op"),
+                                .ranks = text.at("ranks"),
+                                .bytes = text.at("bytes")},
+                   .known = tuned_choice(text.at("known")),
+                   .candidates = text.at("candidates"),
+                   .simulated = text.at("simulated")};
+  if (text.contains("offered")) point.offered = tuned_choice(text.at("offered"));
+  if (text.contains("default")) point.stack_default = tuned_plan(text.at("default"));
+  return point;
+}
+
+std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,
+                                        const MachineScenarios& machine,
+                                        const OfferedPlans& offered, double tolerance,
+                                        const std::vector<TunedPoint>& answered,
+                                        const std::function<void(const TunedPoint&)>& on_point) {
+  std::vector<TunedPoint> points(questions.size());
+  std::vector<size_t> open;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const auto found = std::find_if(answered.begin(), answered.end(), [&](const TunedPoint& point) {
+      return point.question == questions[i];
+    });
+    if (found != answered.end())
+      points[i] = *found;
+    else
+      open.push_back(i);
+  }
+  // The longest first, so that no core is left alone with one at the end.
+  std::stable_sort(open.begin(), open.end(), [&](size_t a, size_t b) {
+    return questions[a].bytes * questions[a].ranks > questions[b].bytes * questions[b].ranks;
+  });
+  ProgressLine progress("tuning", open.size());
+  std::vector<std::function<std::string()>> tasks;
+  for (const size_t i : open)
+    tasks.push_back([&questions, &machine, &offered, &on_point, tolerance, i] {
+      const TunedPoint point = tune_point(questions[i], machine, offered, tolerance);
+      on_point(point);
+      return to_json(point).dump();
+    });
+  const std::vector<std::string> answers =
+      run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); });
+  for (size_t i = 0; i < open.size(); ++i) points[open[i]] = tuned_point(json::parse(answers[i]));
+  return points;
+}
+
+std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, TunedOf of,
+                                       double tolerance) {
+  std::vector<const TunedPoint*> sorted;
+  for (const TunedPoint& point : points) sorted.push_back(&point);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const TunedPoint* a, const TunedPoint* b) {
+    return std::tuple(a->question.op, a->question.ranks, a->question.bytes) <
+           std::tuple(b->question.op, b->question.ranks, b->question.bytes);
+  });
+  std::vector<TunedRegion> regions;
+  const TunedPoint* before = nullptr;
+  for (const TunedPoint* point : sorted) {
+    const TuneQuestion& asked = point->question;
+    const bool is_first = before == nullptr || before->question.op != asked.op ||
+                          before->question.ranks != asked.ranks;
+    const bool is_last_of_region =
+        !is_first && !regions.empty() && regions.back().to_bytes == before->question.bytes &&
+        regions.back().op == asked.op && regions.back().ranks == asked.ranks;
+    // Halfway, by ratio, between two sizes.
+    const std::int64_t halfway =
+        is_first ? asked.bytes - 1
+                 : std::llround(std::sqrt(static_cast<double>(before->question.bytes) *
+                                          static_cast<double>(asked.bytes)));
+    if (is_last_of_region) regions.back().to_bytes = halfway;
+    before = point;
+    const TunedChoice* choice = of == TunedOf::kKnown ? &point->known
+                                : point->offered      ? &*point->offered
+                                                      : nullptr;
+    if (choice == nullptr) continue;
+    const auto loss = [&](double time_s) { return time_s / point->known.best.time.time_s - 1; };
+    if (is_last_of_region) {
+      const auto same = choice->near.find(regions.back().plan);
+      if (same != choice->near.end() &&
+          same->second <= (1 + tolerance) * choice->best.time.time_s) {
+        regions.back().loss_max = std::max(regions.back().loss_max, loss(same->second));
+        regions.back().to_bytes = asked.bytes;
+        continue;
+      }
+    }
+    regions.push_back({.op = asked.op,
+                       .ranks = asked.ranks,
+                       .from_bytes = halfway + 1,
+                       .to_bytes = asked.bytes,
+                       .plan = choice->best.plan,
+                       .asked_bytes = asked.bytes,
+                       .loss_max = loss(choice->best.time.time_s)});
+  }
+  return regions;
+}
+
+}  // namespace forescale

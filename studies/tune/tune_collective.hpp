@@ -1,0 +1,101 @@
+// The best plan for a collective by rank count and size: every registered algorithm with its
+// options, searched by branch and bound.
+//
+// Method. The candidates of a question are all algorithms of the operation that serve it, with
+// chunk sizes of 16 KiB and its doublings (at most kChunks_max chunks), chain sizes of 2 and its
+// doublings, and hierarchies of two and three levels. Each has a lower bound: the largest of
+//   what the operation needs whatever the algorithm (sim/bounds.hpp),
+//   what its messages need of every link and cap, all in flight together, and
+//   its time without contention (sim/cost_engine.hpp), where that engine can price the stack.
+// The simulator then runs candidates by growing bound; one is dropped only when its bound is at
+// least the best simulated time, and, for algorithms other than the winner, the time of the second
+// best algorithm. Nothing is drawn at random: the same question has the same answer.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "studies/execute/executed_collectives.hpp"
+
+namespace forescale {
+
+inline constexpr std::int64_t kChunks_max = 2048;
+
+struct TuneQuestion {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  int ranks = 0;
+  std::int64_t bytes = 0;
+  bool operator==(const TuneQuestion&) const = default;
+};
+
+// All candidates of a question.
+std::vector<PlanChoice> tune_candidates(const TuneQuestion& question);
+
+struct TunedPlan {
+  std::string plan;  // plan_text(); empty: what the stack's rules take
+  TimeRange time;    // simulated; its ends are those of uncertain numbers
+};
+
+struct TunedChoice {
+  TunedPlan best;
+  std::optional<TunedPlan> next = {};  // the best of another algorithm; none: there is none
+  // Nominal seconds of all plans that are within the tolerance of the best, by plan.
+  std::map<std::string, double> near = {};
+
+  // Slower by so much than the best, nominally: 0.1 is 10 %.
+  double margin(const TunedPlan& other) const { return other.time.time_s / best.time.time_s - 1; }
+  // Whether `other` is as fast, or uncertain numbers can make it so.
+  bool is_tie(const TunedPlan& other) const;
+};
+
+struct TunedPoint {
+  TuneQuestion question;
+  TunedChoice known = {};                       // of all plans
+  std::optional<TunedChoice> offered = {};      // of those that a library has; none: not asked
+  std::optional<TunedPlan> stack_default = {};  // none: the stack has no rule
+  int candidates = 0;
+  int simulated = 0;  // of those; the others' bounds exceed the winner
+};
+
+// What a library offers for a question; empty where it leaves none to choose.
+using OfferedPlans = std::function<std::vector<PlanChoice>(const TuneQuestion&)>;
+
+// Of one question. `machine` are the scenarios of load_machine(); call it in a process that has no
+// simulation of its own (sim/isolate.hpp). `offered` may be null.
+TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
+                      const OfferedPlans& offered, double tolerance);
+
+nlohmann::json to_json(const TunedPoint& point);
+TunedPoint tuned_point(const nlohmann::json& text);
+
+// Of all questions, in processes of their own. What `answered` has is not asked again. `on_point`
+// is told each new answer, in the process that has found it, so that it can be kept at once.
+std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,
+                                        const MachineScenarios& machine,
+                                        const OfferedPlans& offered, double tolerance,
+                                        const std::vector<TunedPoint>& answered,
+                                        const std::function<void(const TunedPoint&)>& on_point);
+
+// Neighbouring sizes with one plan.
+struct TunedRegion {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  int ranks = 0;
+  std::int64_t from_bytes = 0;  // of the first region: the first size asked
+  // Inclusive: up to halfway, by ratio, to the next size asked; of the last region the last size.
+  std::int64_t to_bytes = 0;
+  std::string plan;
+  std::int64_t asked_bytes = 0;  // the first size that was asked
+  double loss_max = 0;           // how much slower than the best plan known for a size: 0.01 is 1 %
+};
+// By rank count and size, of `known` or of `offered`. A size for which the plan of the size before
+// is within `tolerance` of the best stays with that: rules do not flip for less. Points without
+// the choice asked for end a region and begin none.
+enum class TunedOf { kKnown, kOffered };
+std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, TunedOf of,
+                                       double tolerance);
+
+}  // namespace forescale

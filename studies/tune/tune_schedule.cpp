@@ -1,0 +1,351 @@
+#include "studies/tune/tune_schedule.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/options_text.hpp"
+#include "sim/isolate.hpp"
+#include "studies/predict/progress.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRules = "the stack's rules";
+constexpr double kNearPlans = 0.02;  // of the best one's time alone
+
+struct Value {
+  std::string text;
+  double number = 0;     // of an option
+  PlanChoice plan = {};  // of a collective; null collective: the stack's rules
+};
+
+struct Setting {
+  std::string name;
+  bool is_plan = false;
+  CollectiveOp op = CollectiveOp::kAllReduce;  // of a plan
+  std::vector<Value> values = {};
+  size_t chosen = 0;  // index; 0 is where the search begins
+};
+
+using Point = std::vector<size_t>;  // an index into the values of each setting
+
+Setting option_setting(const ScheduleOption& option, double begun) {
+  Setting setting{.name = option.name,
+                  .values = {{.text = to_text(option, begun), .number = begun}}};
+  for (const double value : option.tried)
+    if (value != begun && value >= option.min && value <= option.max)
+      setting.values.push_back({.text = to_text(option, value), .number = value});
+  return setting;
+}
+
+// Calls of the schedule, by operation: their sizes, growing.
+std::map<CollectiveOp, std::vector<std::int64_t>> calls_of(const PredictionInputs& inputs,
+                                                           int gpus) {
+  std::map<CollectiveOp, std::vector<std::int64_t>> calls;
+  if (inputs.schedule->traffic == nullptr) return calls;
+  const TrainingRun run = training_run(inputs, gpus);
+  for (const CollectiveStep& step :
+       inputs.schedule->traffic(run.jobs.front(), gpus, run.nodes).collectives)
+    if (step.group == nullptr) calls[step.op].push_back(step.bytes);
+  for (auto& [op, sizes] : calls) std::sort(sizes.begin(), sizes.end());
+  return calls;
+}
+
+// Of all operations that every call of which any number of ranks' data can serve.
+std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
+  std::vector<Setting> settings;
+  for (const auto& [op, sizes] : calls_of(inputs, gpus)) {
+    std::vector<TuneQuestion> questions;
+    for (const std::int64_t bytes : {sizes.back(), sizes[sizes.size() / 2]})
+      if (bytes >= 4 && (questions.empty() || questions.back().bytes != bytes))
+        questions.push_back({.op = op, .ranks = gpus, .bytes = bytes});
+    if (questions.empty() || gpus < 2) continue;
+    const MachineScenarios machine{{.platform = inputs.platform, .stack = inputs.stack}};
+    Setting setting{.name = std::string(name_of(op)) + "-plan", .is_plan = true, .op = op};
+    std::string begun = kRules;
+    Value first{.text = kRules};
+    if (const auto choice = inputs.choices.find(op); choice != inputs.choices.end()) {
+      first.plan = {.collective = &find_collective(op, choice->second.algorithm, "the system"),
+                    .options = choice->second.options};
+      first.text = plan_text(first.plan);
+    }
+    setting.values.push_back(first);
+    if (first.text != kRules) setting.values.push_back({.text = kRules});
+    for (const TunedPoint& point :
+         tune_collective(questions, machine, nullptr, kNearPlans, {}, [](const TunedPoint&) {})) {
+      std::vector<std::pair<double, std::string>> near;
+      for (const auto& [plan, time_s] : point.known.near) near.emplace_back(time_s, plan);
+      std::sort(near.begin(), near.end());
+      if (near.size() > kPlans_max) near.resize(kPlans_max);
+      for (const auto& [time_s, plan] : near)
+        if (std::none_of(setting.values.begin(), setting.values.end(),
+                         [&, name = plan](const Value& value) { return value.text == name; }))
+          setting.values.push_back({.text = plan, .plan = parse_plan(plan, "--only")});
+    }
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+PredictionInputs with_values(const PredictionInputs& inputs, const std::vector<Setting>& settings,
+                             const Point& point) {
+  PredictionInputs changed = inputs;
+  std::map<std::string, double> options = inputs.options.values();
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const Value& value = settings[i].values[point[i]];
+    if (!settings[i].is_plan)
+      options[settings[i].name] = value.number;
+    else if (value.plan.collective == nullptr)
+      changed.choices.erase(settings[i].op);
+    else
+      changed.choices[settings[i].op] = {.algorithm = value.plan.collective->algorithm,
+                                         .options = value.plan.options};
+  }
+  changed.options = ScheduleOptions(std::move(options));
+  return changed;
+}
+
+struct Simulated {
+  double iteration_s = 0;
+  std::string failure;
+};
+
+class Search {
+ public:
+  Search(const PredictionInputs& inputs, int gpus, std::vector<Setting> settings)
+      : inputs_(inputs), gpus_(gpus), settings_(std::move(settings)), best_(settings_.size(), 0) {}
+
+  // InputError or SimulationStuck where not even the beginning can be simulated.
+  void run() {
+    simulate({best_});
+    const Simulated& begun = times_.at(best_);
+    if (!begun.failure.empty()) throw SimulationStuck(begun.failure);
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const Point before = best_;
+      for (size_t i = 0; i < settings_.size(); ++i) search(i);
+      if (best_ == before) return;
+    }
+  }
+
+  TunedSchedule result() {
+    TunedSchedule row{.gpus = gpus_};
+    for (size_t i = 0; i < settings_.size(); ++i) {
+      const std::vector<Point> line = values_of(i);
+      simulate(line);
+      for (size_t k = 0; k < line.size(); ++k) {
+        const Simulated& one = times_.at(line[k]);
+        row.effects.push_back({.setting = settings_[i].name,
+                               .value = settings_[i].values[k].text,
+                               .is_chosen = k == best_[i],
+                               .iteration_s = one.iteration_s,
+                               .failure = one.failure});
+      }
+      const Value& chosen = settings_[i].values[best_[i]];
+      row.begun[settings_[i].name] = settings_[i].values.front().text;
+      row.chosen[settings_[i].name] = chosen.text;
+      if (!settings_[i].is_plan) row.numbers[settings_[i].name] = chosen.number;
+    }
+    row.simulated = static_cast<int>(times_.size());
+    return row;
+  }
+
+  const std::vector<Setting>& settings() const { return settings_; }
+  const Point& best() const { return best_; }
+
+ private:
+  // The best point with each value of setting `i`.
+  std::vector<Point> values_of(size_t i) const {
+    std::vector<Point> line;
+    for (size_t k = 0; k < settings_[i].values.size(); ++k) {
+      line.push_back(best_);
+      line.back()[i] = k;
+    }
+    return line;
+  }
+
+  void search(size_t i) {
+    const std::vector<Point> line = values_of(i);
+    simulate(line);
+    for (const Point& point : line) {
+      const Simulated& one = times_.at(point);
+      if (one.failure.empty() && one.iteration_s < times_.at(best_).iteration_s) best_ = point;
+    }
+  }
+
+  void simulate(const std::vector<Point>& points) {
+    std::vector<Point> open;
+    for (const Point& point : points)
+      if (!times_.contains(point)) open.push_back(point);
+    std::vector<std::function<std::string()>> tasks;
+    for (const Point& point : open)
+      tasks.push_back([this, point] {
+        const PredictionPoint answer =
+            predict_point(with_values(inputs_, settings_, point), gpus_, nullptr);
+        return json(answer.iteration_s).dump();
+      });
+    ProgressLine progress(fmt::format("tuning {} GPUs", gpus_), tasks.size());
+    const std::vector<IsolatedAnswer> answers = run_isolated_each(
+        tasks, available_cores(), [&](size_t finished) { progress.done(finished); });
+    for (size_t i = 0; i < open.size(); ++i)
+      times_[open[i]] =
+          answers[i].failure.empty()
+              ? Simulated{.iteration_s = json::parse(answers[i].text).get<double>(), .failure = {}}
+              : Simulated{.iteration_s = 0, .failure = answers[i].failure};
+  }
+
+  const PredictionInputs& inputs_;
+  int gpus_;
+  std::vector<Setting> settings_;
+  Point best_;
+  std::map<Point, Simulated> times_;
+};
+
+std::vector<Setting> wanted(std::vector<Setting> settings, const std::vector<std::string>& only) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) names.push_back(setting.name);
+  for (const std::string& name : only)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw InputError({.source = "--only",
+                        .path = "",
+                        .value = name,
+                        .constraint = "is " + unknown_name(name, names)});
+  if (!only.empty())
+    std::erase_if(settings, [&](const Setting& setting) {
+      return std::find(only.begin(), only.end(), setting.name) == only.end();
+    });
+  std::erase_if(settings, [](const Setting& setting) { return setting.values.size() < 2; });
+  return settings;
+}
+
+// An option that was given is no setting: it stays.
+std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
+                                 const std::map<std::string, std::string>& given,
+                                 const std::vector<std::string>& only) {
+  std::vector<Setting> settings;
+  for (const ScheduleOption& option : inputs.schedule->options)
+    if (!option.tried.empty() && !given.contains(option.name))
+      settings.push_back(option_setting(option, inputs.options.number(option.name)));
+  // Searching plans costs simulations: not for nothing.
+  const auto is_option = [&](const std::string& name) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& setting) { return setting.name == name; });
+  };
+  if (only.empty() || !std::all_of(only.begin(), only.end(), is_option))
+    for (Setting& setting : plan_settings(inputs, gpus)) settings.push_back(std::move(setting));
+  return wanted(std::move(settings), only);
+}
+
+// Best and beginning with all uncertain numbers at their ends.
+void add_ranges(TunedSchedule& row, const Search& search,
+                const std::vector<PredictionInputs>& scenarios) {
+  std::vector<std::function<std::string()>> tasks;
+  for (const PredictionInputs& inputs : scenarios)
+    for (const Point& point : {Point(search.settings().size(), 0), search.best()})
+      tasks.push_back([&inputs, &search, &row, point] {
+        return json(predict_point(with_values(inputs, search.settings(), point), row.gpus, nullptr)
+                        .iteration_s)
+            .dump();
+      });
+  const std::vector<std::string> answers = run_isolated(tasks, available_cores(), [](size_t) {});
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const double time_s = json::parse(answers[i]).get<double>();
+    TimeRange& range = i % 2 == 0 ? row.before : row.after;
+    if (i < 2) range = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
+    range.low_s = std::min(range.low_s, time_s);
+    range.high_s = std::max(range.high_s, time_s);
+  }
+}
+
+json to_json(const TimeRange& range) {
+  return {{"time_s", range.time_s}, {"low_s", range.low_s}, {"high_s", range.high_s}};
+}
+
+}  // namespace
+
+ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
+  std::vector<PredictionInputs> scenarios{load_inputs(text.prediction, Scenario::kNominal)};
+  if (text.prediction.range)
+    for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow})
+      scenarios.push_back(load_inputs(text.prediction, scenario));
+  const PredictionInputs& nominal = scenarios.front();
+  ScheduleTuning tuning{
+      .title = fmt::format(
+          "{}: {} on {}, batch {} {}",
+          text.prediction.system.empty() ? nominal.schedule->name : text.prediction.system,
+          nominal.network.name, nominal.platform.name, nominal.batch,
+          nominal.scaling == Scaling::kStrong ? "in all" : "a GPU"),
+      .schedule = nominal.schedule->name,
+      .rows = {},
+      .notes = {}};
+  std::map<std::string, std::string> given = text.prediction.options;
+  if (!text.prediction.schedule.empty()) {
+    const OptionsText named = OptionsText::parse(text.prediction.schedule, "--schedule");
+    given.insert(named.values().begin(), named.values().end());
+  }
+  for (const int gpus : gpu_counts(text.prediction, nominal)) {
+    const auto shares = batch_shares(nominal.batch, nominal.scaling, gpus);
+    if (nominal.memory_at(std::max<std::int64_t>(1, shares.front())) >
+        nominal.platform.gpu_models.front().memory) {
+      tuning.notes.push_back(
+          fmt::format("{} GPUs: a GPU's share of the batch does not fit in its memory", gpus));
+      continue;
+    }
+    std::vector<Setting> settings = settings_of(nominal, gpus, given, text.only);
+    if (settings.empty()) {
+      tuning.notes.push_back(fmt::format("{} GPUs: there is nothing to choose", gpus));
+      continue;
+    }
+    Search search(nominal, gpus, std::move(settings));
+    search.run();
+    tuning.rows.push_back(search.result());
+    add_ranges(tuning.rows.back(), search, scenarios);
+  }
+  if (tuning.rows.empty())
+    throw InputError(
+        {.source = "--schedule",
+         .path = "",
+         .value = nominal.schedule->name,
+         .constraint = fmt::format("cannot be tuned here: {}", fmt::join(tuning.notes, "; "))});
+  if (nominal.options.values().contains("staleness") && !given.contains("staleness"))
+    tuning.notes.emplace_back(
+        "more staleness is faster an iteration but needs more iterations to train as well: weigh "
+        "that yourself (--option staleness=N fixes it, --only leaves it out)");
+  return tuning;
+}
+
+json to_json(const ScheduleTuning& tuning) {
+  json rows = json::array();
+  for (const TunedSchedule& row : tuning.rows) {
+    json effects = json::array();
+    for (const SettingEffect& effect : row.effects) {
+      effects.push_back(
+          {{"setting", effect.setting}, {"value", effect.value}, {"chosen", effect.is_chosen}});
+      if (effect.failure.empty())
+        effects.back()["iteration_s"] = effect.iteration_s;
+      else
+        effects.back()["failure"] = effect.failure;
+    }
+    rows.push_back({{"gpus", row.gpus},
+                    {"begun", row.begun},
+                    {"chosen", row.chosen},
+                    {"before", to_json(row.before)},
+                    {"after", to_json(row.after)},
+                    {"speedup", row.speedup()},
+                    {"effects", effects},
+                    {"simulated", row.simulated}});
+  }
+  return {{"format", "forescale-tuned-schedule-1"},
+          {"title", tuning.title},
+          {"schedule", tuning.schedule},
+          {"rows", rows},
+          {"notes", tuning.notes}};
+}
+
+}  // namespace forescale

@@ -1,0 +1,365 @@
+#include "studies/validate/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMissPercent = 30;
+constexpr const char* kOpen = "open";
+constexpr const char* kLessTime = "% less time";
+
+// Notes which runs a formula asks for, on the way to an answer that nobody reads.
+class Needs : public FormulaValues {
+ public:
+  Needs(const ClaimFile& file, Scenario scenario, std::vector<NeededRun>& runs)
+      : file_(file), scenario_(scenario), runs_(runs) {}
+  double point(const std::string& request, int gpus, const std::string& /*value*/) override {
+    return note(request, gpus, 0);
+  }
+  double collective(const std::string& request, int ranks, std::int64_t bytes) override {
+    return note(request, ranks, bytes);
+  }
+  double claim(const std::string& /*id*/) override { return 1; }
+
+ private:
+  double note(const std::string& request, int ranks, std::int64_t bytes) {
+    runs_.push_back({.request = file_.requests.at(request),
+                     .ranks = ranks,
+                     .bytes = bytes,
+                     .scenario = scenario_});
+    return 1;
+  }
+  const ClaimFile& file_;
+  Scenario scenario_;
+  std::vector<NeededRun>& runs_;
+};
+
+class Answers : public FormulaValues {
+ public:
+  Answers(const ClaimFile& file, Scenario scenario, const ClaimRuns& runs)
+      : file_(file), scenario_(scenario), runs_(runs) {}
+
+  double point(const std::string& request, int gpus, const std::string& value) override {
+    const PredictionPoint& found = runs_.point(run(request, gpus, 0));
+    if (value == "images_per_s") return found.images_per_s;
+    if (value == "iteration_s") return found.iteration_s;
+    if (value == "compute_s") return found.compute_s;
+    if (value == "exposed_communication_s") return found.exposed_communication_s;
+    return found.root_s.at(value.substr(0, value.size() - 2));  // "aggregation_s"
+  }
+  double collective(const std::string& request, int ranks, std::int64_t bytes) override {
+    return runs_.collective_s(run(request, ranks, bytes));
+  }
+  double claim(const std::string& id) override {
+    for (const Claim& claim : file_.claims)
+      if (claim.id == id) return claim.measured.front();
+    FORESCALE_CHECK(false, "a claim that the reader let pass: " + id);
+  }
+
+ private:
+  NeededRun run(const std::string& request, int ranks, std::int64_t bytes) const {
+    return {.request = file_.requests.at(request),
+            .ranks = ranks,
+            .bytes = bytes,
+            .scenario = scenario_};
+  }
+  const ClaimFile& file_;
+  Scenario scenario_;
+  const ClaimRuns& runs_;
+};
+
+std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file, Scenario scenario) {
+  std::vector<NeededRun> runs;
+  Needs needs(file, scenario, runs);
+  if (claim.formula) evaluate(*claim.formula, needs);
+  for (const OrderingStep& step : claim.ordering)
+    for (const Formula& operand : step.operands) evaluate(operand, needs);
+  return runs;
+}
+
+StepOutcome outcome_of(const OrderingStep& step, FormulaValues& values) {
+  StepOutcome outcome{.text = step.text, .values = {}, .right = true};
+  for (const Formula& operand : step.operands) outcome.values.push_back(evaluate(operand, values));
+  for (size_t i = 1; i < outcome.values.size(); ++i) {
+    const bool holds = step.equal ? std::abs(outcome.values[i] / outcome.values[0] - 1) <=
+                                        step.within_percent / 100
+                                  : outcome.values[i - 1] > outcome.values[i];
+    outcome.right = outcome.right && holds;
+  }
+  return outcome;
+}
+
+void add_unique(std::vector<std::string>& list, const std::string& text) {
+  if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end())
+    list.push_back(text);
+}
+
+void add_inputs(ValidationRow& row, const std::vector<NeededRun>& needed, const ClaimRuns& runs) {
+  for (const NeededRun& run : needed) {
+    if (run.request.training) {
+      const PredictionText& text = *run.request.training;
+      add_unique(row.systems,
+                 text.system.empty() ? text.schedule + " with " + text.stack : text.system);
+      add_unique(row.platforms, text.platform);
+      if (run.request.calibration) row.compute_scale = runs.compute_scale(run);
+    } else {
+      add_unique(row.systems, run.request.collective->stack);
+      add_unique(row.platforms, run.request.collective->platform);
+    }
+    add_unique(row.commands, command_of(run));
+  }
+}
+
+std::optional<double> predicted_at(const Claim& claim, const ClaimFile& file, Scenario scenario,
+                                   const ClaimRuns& runs) {
+  if (!claim.formula) return std::nullopt;
+  Answers answers(file, scenario, runs);
+  return compare(claim, answers).predicted;
+}
+
+void check_choice(const std::vector<std::string>& chosen, const std::vector<std::string>& known,
+                  const std::string& option) {
+  for (const std::string& name : chosen)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InputError(
+          {.source = option, .path = "", .value = name, .constraint = unknown_name(name, known)});
+}
+
+bool allows(const std::vector<std::string>& chosen, const std::string& name) {
+  return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+}
+
+void check_choices(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {
+  std::vector<std::string> papers;
+  std::vector<std::string> ids;
+  for (const ClaimFile& file : files) {
+    add_unique(papers, file.paper);
+    for (const Claim& claim : file.claims) ids.push_back(claim.id);
+  }
+  check_choice(choice.papers, papers, "--paper");
+  check_choice(choice.ids, ids, "--id");
+  for (const std::string& role : choice.roles) parse_role(role, "--role");
+}
+
+void add_shared(Validation& validation) {
+  for (ValidationRow& row : validation.rows)
+    for (const ValidationRow& other : validation.rows) {
+      if (&row == &other || row.claim.paper != other.claim.paper) continue;
+      for (const std::string& key : row.claim.omitted)
+        if (std::find(other.claim.omitted.begin(), other.claim.omitted.end(), key) !=
+            other.claim.omitted.end())
+          add_unique(row.shared_with, other.claim.id);
+    }
+}
+
+void add_summaries(Validation& validation) {
+  std::vector<const ValidationRow*> papers;
+  std::vector<const ValidationRow*> open;
+  std::vector<std::string> names;
+  for (const ValidationRow& row : validation.rows) {
+    (row.claim.paper == kOpen ? open : papers).push_back(&row);
+    if (row.claim.paper != kOpen) add_unique(names, row.claim.paper);
+  }
+  if (!papers.empty()) validation.summaries.push_back(summarise("papers", papers));
+  if (!open.empty()) validation.summaries.push_back(summarise(kOpen, open));
+  for (const std::string& name : names) {
+    std::vector<const ValidationRow*> rows;
+    for (const ValidationRow* row : papers)
+      if (row->claim.paper == name) rows.push_back(row);
+    validation.summaries.push_back(summarise(name, rows));
+  }
+}
+
+json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+json measured_json(const Claim& claim) {
+  if (!claim.measured_text.empty()) return claim.measured_text;
+  if (claim.measured.empty()) return {};
+  if (claim.measured.size() == 1) return claim.measured.front();
+  return claim.measured;
+}
+
+json row_json(const ValidationRow& row) {
+  const Claim& claim = row.claim;
+  json steps = json::array();
+  for (const StepOutcome& step : row.steps)
+    steps.push_back({{"text", step.text}, {"values", step.values}, {"right", step.right}});
+  return {{"id", claim.id},
+          {"paper", claim.paper},
+          {"section", claim.section},
+          {"claim", claim.claim},
+          {"measured", measured_json(claim)},
+          {"unit", claim.unit},
+          {"predicted", optional_json(row.predicted)},
+          {"predicted_fast", optional_json(row.fast)},
+          {"predicted_slow", optional_json(row.slow)},
+          {"error", row.error_percent ? json(*row.error_percent / 100) : json()},
+          {"right", row.right ? json(*row.right) : json()},
+          {"steps", steps},
+          {"role", name_of(claim.role)},
+          {"qualifier", claim.qualifier},
+          {"reason", claim.reason},
+          {"failure", row.failure},
+          {"note", claim.note},
+          {"contradiction", claim.contradiction},
+          {"cause", claim.cause},
+          {"shared", claim.omitted},
+          {"shared_with", row.shared_with},
+          {"systems", row.systems},
+          {"platforms", row.platforms},
+          {"commands", row.commands},
+          {"compute_scale", row.compute_scale}};
+}
+
+json summary_json(const ValidationSummary& summary) {
+  return {{"of", summary.of},
+          {"rows", summary.rows},
+          {"roles", summary.roles},
+          {"scored", summary.scored},
+          {"failed", summary.failed},
+          {"median_absolute_error", summary.median_error_percent / 100},
+          {"within_15_percent", summary.within_15_percent},
+          {"within_30_percent", summary.within_30_percent},
+          {"orderings_right", summary.orderings_right},
+          {"orderings_wrong", summary.orderings_wrong}};
+}
+
+}  // namespace
+
+double error_percent(const Claim& claim, double predicted) {
+  double nearest = claim.measured.front();
+  if (claim.measured.size() == 2)
+    nearest = std::clamp(predicted, claim.measured[0], claim.measured[1]);
+  if (claim.unit == kLessTime) return 100 * ((100 - nearest) / (100 - predicted) - 1);
+  return 100 * (predicted - nearest) / std::abs(nearest);
+}
+
+ValidationRow compare(const Claim& claim, FormulaValues& values) {
+  ValidationRow row;
+  row.claim = claim;
+  try {
+    if (claim.formula) {
+      row.predicted = evaluate(*claim.formula, values);
+      if (!claim.measured.empty()) row.error_percent = error_percent(claim, *row.predicted);
+    }
+    for (const OrderingStep& step : claim.ordering) {
+      row.steps.push_back(outcome_of(step, values));
+      row.right = row.right.value_or(true) && row.steps.back().right;
+    }
+  } catch (const Unavailable& unavailable) {
+    row.failure = unavailable.what();
+    row.predicted.reset();
+    row.right.reset();
+  }
+  return row;
+}
+
+ValidationSummary summarise(const std::string& of, const std::vector<const ValidationRow*>& rows) {
+  ValidationSummary summary{.of = of, .rows = static_cast<int>(rows.size()), .roles = {}};
+  std::vector<double> errors;
+  for (const ValidationRow* row : rows) {
+    const Role role = row->claim.role;
+    ++summary.roles[name_of(role)];
+    if (role == Role::kPrediction && row->error_percent)
+      errors.push_back(std::abs(*row->error_percent));
+    if (role == Role::kOrdering && row->right)
+      ++(*row->right ? summary.orderings_right : summary.orderings_wrong);
+    if ((role == Role::kPrediction || role == Role::kOrdering) && !row->failure.empty())
+      ++summary.failed;
+  }
+  summary.scored = static_cast<int>(errors.size());
+  if (errors.empty()) return summary;
+  std::sort(errors.begin(), errors.end());
+  const size_t middle = errors.size() / 2;
+  summary.median_error_percent =
+      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  const auto share = [&](double limit) {
+    return static_cast<double>(
+               std::count_if(errors.begin(), errors.end(), [&](double e) { return e <= limit; })) /
+           static_cast<double>(errors.size());
+  };
+  summary.within_15_percent = share(15);
+  summary.within_30_percent = share(kMissPercent);
+  return summary;
+}
+
+bool is_miss(const ValidationRow& row) {
+  return row.claim.role == Role::kPrediction && row.error_percent &&
+         std::abs(*row.error_percent) > kMissPercent;
+}
+
+Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {
+  check_choices(files, choice);
+  std::vector<Scenario> scenarios{Scenario::kNominal};
+  if (choice.range) scenarios = {Scenario::kNominal, Scenario::kFast, Scenario::kSlow};
+  std::vector<std::pair<const ClaimFile*, const Claim*>> chosen;
+  ClaimRuns runs;
+  for (const ClaimFile& file : files) {
+    if (!allows(choice.papers, file.paper)) continue;
+    for (const Claim& claim : file.claims) {
+      if (!allows(choice.ids, claim.id) || !allows(choice.roles, name_of(claim.role))) continue;
+      chosen.emplace_back(&file, &claim);
+      for (const Scenario scenario : scenarios)
+        for (const NeededRun& run : runs_of(claim, file, scenario)) runs.need(run);
+    }
+  }
+  if (chosen.empty())
+    throw InputError({.source = "validate",
+                      .path = "",
+                      .value = "",
+                      .constraint = "no claim is in all of --paper, --id and --role"});
+  runs.run_all();
+
+  Validation validation;
+  validation.runs = runs.count();
+  std::set<std::pair<std::string, std::string>> used;
+  for (const auto& [file, claim] : chosen) {
+    Answers answers(*file, Scenario::kNominal, runs);
+    ValidationRow row = compare(*claim, answers);
+    add_inputs(row, runs_of(*claim, *file, Scenario::kNominal), runs);
+    if (choice.range) {
+      row.fast = predicted_at(*claim, *file, Scenario::kFast, runs);
+      row.slow = predicted_at(*claim, *file, Scenario::kSlow, runs);
+    }
+    for (const std::string& key : claim->omitted) used.emplace(file->paper, key);
+    validation.rows.push_back(std::move(row));
+  }
+  for (const ClaimFile& file : files)
+    for (const OmissionRule& rule : file.rules)
+      if (used.erase({file.paper, rule.key}) > 0) validation.rules.emplace_back(file.paper, rule);
+  add_shared(validation);
+  add_summaries(validation);
+  return validation;
+}
+
+json to_json(const Validation& validation) {
+  json rows = json::array();
+  for (const ValidationRow& row : validation.rows) rows.push_back(row_json(row));
+  json rules = json::array();
+  for (const auto& [paper, rule] : validation.rules)
+    rules.push_back({{"paper", paper},
+                     {"key", rule.key},
+                     {"input", rule.input},
+                     {"value", rule.value},
+                     {"rule", rule.rule}});
+  json summaries = json::object();
+  for (const ValidationSummary& summary : validation.summaries)
+    summaries[summary.of] = summary_json(summary);
+  return {{"format", "forescale-validation-1"},
+          {"rows", rows},
+          {"rules", rules},
+          {"summary", summaries},
+          {"runs", validation.runs}};
+}
+
+}  // namespace forescale
