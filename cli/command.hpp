@@ -1,18 +1,18 @@
 // Subcommands of forescale: one file each, registered by name.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/registry.hpp"
+#include "cli/command_line.hpp"
 
 namespace forescale {
 
 struct Command {
   std::string name;
   // Adds the subcommand; its callback does the work and throws for errors.
-  void (*add)(CLI::App& app) = nullptr;
+  void (*add)(Subcommand app) = nullptr;
 };
 
 // Runs the program on a command line; prints errors to stderr and returns the exit code.
@@ -23,6 +23,6 @@ struct OutputOptions {
   bool json = false;
   bool csv = false;
 };
-void add_output_options(CLI::App& command, OutputOptions& options);
+void add_output_options(Subcommand command, OutputOptions& options);
 
 }  // namespace forescale

@@ -6,13 +6,13 @@
 namespace forescale {
 namespace {
 
-void add(CLI::App& app) {
-  CLI::App* command = add_catalogue_command(
+void add(Subcommand app) {
+  Subcommand command = add_catalogue_command(
       app, {.name = "calibrate",
             .summary = "Measure a machine, read other tools' logs, fit platform and stack",
             .examples = {"calibrate import osu_latency.txt -o measurement.json",
                          "calibrate show measurement.json"}});
-  for (const auto& [name, verb] : Registry<CalibrateCommand>::all()) verb.add(*command);
+  for (const auto& [name, verb] : Registry<CalibrateCommand>::all()) verb.add(command);
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "calibrate", .add = add});

@@ -211,13 +211,13 @@ void run(Options options) {
     fit_hosts(std::move(options), measurements.front());
 }
 
-void add(CLI::App& calibrate) {
+void add(Subcommand calibrate) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       calibrate.add_subcommand("fit",
                                "From a measurement to a platform file and a stack file; of a GPU "
                                "to a GPU model");
-  command->footer(
+  command.footer(
       "Every number gets an interval; `predict` and `collective --interval` carry it on.\n\n"
       "Examples:\n"
       "  forescale calibrate measure --testbed demo -o demo.json\n"
@@ -230,44 +230,44 @@ void add(CLI::App& calibrate) {
       "  forescale calibrate fit gpu.json --name my-gpu -o my-gpu-model.json\n"
       "  forescale calibrate fit --hold-out calibrate/published_gpus/*.json   # kernels");
   command
-      ->add_option("measurement", options->measurements,
-                   "What `calibrate measure` or `calibrate import` wrote")
-      ->required();
-  command->add_option("--name", options->name, "Name of platform and stack (default: measured)");
-  command->add_option("--emulated-gpu", options->emulated_gpu,
-                      "GPU whose compute times the hosts wait out, to predict training on them");
+      .add_option("measurement", options->measurements,
+                  "What `calibrate measure` or `calibrate import` wrote")
+      .required();
+  command.add_option("--name", options->name, "Name of platform and stack (default: measured)");
+  command.add_option("--emulated-gpu", options->emulated_gpu,
+                     "GPU whose compute times the hosts wait out, to predict training on them");
   command
-      ->add_option("--switches", options->switches,
-                   "Switch of each host where that is known: 0,0,1,1 (default: found from pairs)")
-      ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      .add_option("--switches", options->switches,
+                  "Switch of each host where that is known: 0,0,1,1 (default: found from pairs)")
+      .delimiter(',')
+      .non_negative();
   command
-      ->add_option("--hosts", options->hosts,
-                   "Hosts of the platform; further ones are like those measured (default: as "
-                   "measured)")
-      ->check(CLI::Range(1, 1 << 16));
+      .add_option("--hosts", options->hosts,
+                  "Hosts of the platform; further ones are like those measured (default: as "
+                  "measured)")
+      .in_range(1, 1 << 16);
   command
-      ->add_option("--ranks-per-host", options->ranks_per_host,
-                   "Ranks that share a host and its link (default: 1)")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--hold-out", options->hold_out,
-                    "Predict the collectives that the measurement holds too, and print the error; "
-                    "of GPUs: fit on a part of the kernels and predict the others");
-  command->add_option("--hold-out-share", options->splits.share,
-                      "Part of the kernels' shapes that is predicted (default: 0.5)");
-  command->add_option("--splits", options->splits.splits,
-                      "How often kernels are split anew (default: 5)");
-  command->add_flag("--by-layer", options->splits.by_layer,
-                    "Keep all batches of a layer on one side of a split");
-  command->add_option("--seed", options->splits.seed, "Of splits and intervals (default: 1)");
-  command->add_option("-o,--out", options->gpu_file, "GPU model to write (default: NAME-gpu.json)");
-  command->add_option("--platform-file", options->platform_file,
-                      "Platform to write (default: NAME-platform.json)");
-  command->add_option("--stack-file", options->stack_file,
-                      "Stack to write (default: NAME-stack.json)");
-  command->add_flag("--force", options->force, "Replace files that exist");
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+      .add_option("--ranks-per-host", options->ranks_per_host,
+                  "Ranks that share a host and its link (default: 1)")
+      .in_range(1, 1000);
+  command.add_flag("--hold-out", options->hold_out,
+                   "Predict the collectives that the measurement holds too, and print the error; "
+                   "of GPUs: fit on a part of the kernels and predict the others");
+  command.add_option("--hold-out-share", options->splits.share,
+                     "Part of the kernels' shapes that is predicted (default: 0.5)");
+  command.add_option("--splits", options->splits.splits,
+                     "How often kernels are split anew (default: 5)");
+  command.add_flag("--by-layer", options->splits.by_layer,
+                   "Keep all batches of a layer on one side of a split");
+  command.add_option("--seed", options->splits.seed, "Of splits and intervals (default: 1)");
+  command.add_option("-o,--out", options->gpu_file, "GPU model to write (default: NAME-gpu.json)");
+  command.add_option("--platform-file", options->platform_file,
+                     "Platform to write (default: NAME-platform.json)");
+  command.add_option("--stack-file", options->stack_file,
+                     "Stack to write (default: NAME-stack.json)");
+  command.add_flag("--force", options->force, "Replace files that exist");
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<CalibrateCommand>::add({.name = "fit", .add = add});

@@ -44,9 +44,9 @@ void import(const Options& options) {
              measurement_size(measurement));
 }
 
-void add(CLI::App& calibrate) {
+void add(Subcommand calibrate) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
+  Subcommand verb = add_verb(
       calibrate,
       {.name = "import",
        .summary =
@@ -59,36 +59,36 @@ void add(CLI::App& calibrate) {
                     "calibrate import caffe_time.log -o gpu.json",
                     "calibrate import layers.csv --device caffe --network net.prototxt -o gpu.json",
                     "calibrate import worker0.pt.trace.json.gz -o gpu.json"}});
-  verb->add_option("FILE", options->files, "Logs; all become one measurement")->required();
+  verb.add_option("FILE", options->files, "Logs; all become one measurement").required();
   std::vector<std::string> formats = log_formats();
   formats.insert(formats.begin(), "auto");
-  verb->add_option("--from", options->format,
-                   fmt::format("Tool: {} (default auto: by content)", fmt::join(formats, ", ")))
-      ->check(CLI::IsMember(formats));
-  verb->add_option("--ranks", options->log.ranks,
-                   "Ranks that took part, where a log does not say it (OSU's collectives)")
-      ->check(CLI::Range(1, 1 << 24));
-  verb->add_option("--ranks-per-host", options->log.ranks_per_host,
-                   "Ranks of a collective that share a host (default 1); no log says it")
-      ->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--op", options->log.op,
-                   "Operation, where a log does not say it (older nccl-tests): all-reduce, ...");
-  verb->add_option("--place", options->log.place,
-                   "Where buffers are, where a log does not say it: host, gpu")
-      ->check(CLI::IsMember({"host", "gpu"}));
-  verb->add_option("--device", options->log.device,
-                   "Which GPU (DeepBench) or framework (layers), of a table of several");
-  verb->add_option("--network", options->log.networks,
-                   "Network of layers without shapes: zoo name, JSON file or prototxt; repeatable")
-      ->allow_extra_args(false);
-  verb->add_option("--batch", options->log.batch, "Images, where a network does not state them")
-      ->check(CLI::Range(1, 1 << 24));
-  verb->add_option("--machine", options->machine, "What people call the machine");
-  verb->add_flag("--partial", options->log.partial,
-                 "Take what a log that was cut short holds, with a note");
-  verb->add_option("-o,--out", options->out,
-                   "Write here and print what was read (default: JSON to standard output)");
-  verb->callback([options] { import(*options); });
+  verb.add_option("--from", options->format,
+                  fmt::format("Tool: {} (default auto: by content)", fmt::join(formats, ", ")))
+      .one_of(formats);
+  verb.add_option("--ranks", options->log.ranks,
+                  "Ranks that took part, where a log does not say it (OSU's collectives)")
+      .in_range(1, 1 << 24);
+  verb.add_option("--ranks-per-host", options->log.ranks_per_host,
+                  "Ranks of a collective that share a host (default 1); no log says it")
+      .in_range(1, 1 << 16);
+  verb.add_option("--op", options->log.op,
+                  "Operation, where a log does not say it (older nccl-tests): all-reduce, ...");
+  verb.add_option("--place", options->log.place,
+                  "Where buffers are, where a log does not say it: host, gpu")
+      .one_of({"host", "gpu"});
+  verb.add_option("--device", options->log.device,
+                  "Which GPU (DeepBench) or framework (layers), of a table of several");
+  verb.add_option("--network", options->log.networks,
+                  "Network of layers without shapes: zoo name, JSON file or prototxt; repeatable")
+      .allow_extra_args(false);
+  verb.add_option("--batch", options->log.batch, "Images, where a network does not state them")
+      .in_range(1, 1 << 24);
+  verb.add_option("--machine", options->machine, "What people call the machine");
+  verb.add_flag("--partial", options->log.partial,
+                "Take what a log that was cut short holds, with a note");
+  verb.add_option("-o,--out", options->out,
+                  "Write here and print what was read (default: JSON to standard output)");
+  verb.callback([options] { import(*options); });
 }
 
 const bool kRegistered = Registry<CalibrateCommand>::add({.name = "import", .add = add});

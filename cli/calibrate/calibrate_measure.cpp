@@ -103,9 +103,9 @@ void run(Options& options) {
   conclude(outcome, {options.file, options.json}, interruption);
 }
 
-void add(CLI::App& calibrate) {
+void add(Subcommand calibrate) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
+  Subcommand verb = add_verb(
       calibrate,
       {.name = "measure",
        .summary = "Microbenchmarks over MPI or, with --gpu, of a GPU: what fits are made of",
@@ -115,31 +115,31 @@ void add(CLI::App& calibrate) {
                     "calibrate measure --gpu --budget 10min -o gpu.json",
                     "calibrate measure --gpu --networks alexnet,resnet-50 --batches 1,32 "
                     "--precisions fp32 -o gpu.json"}});
-  add_place_options(*verb, options->place);
-  verb->add_option("--budget", options->budget, "Time for all of it (default 30s; of a GPU 60s)");
-  verb->add_option(
+  add_place_options(verb, options->place);
+  verb.add_option("--budget", options->budget, "Time for all of it (default 30s; of a GPU 60s)");
+  verb.add_option(
       "--max-bytes", options->bytes_max,
       "Largest message of a ping-pong (default 64MiB); other patterns stop at 2 MiB. Of a "
       "GPU: the largest copy or reduction (default 256MiB)");
-  verb->add_option("--patterns", options->patterns,
-                   "Only these: ping-pong,shift,fan-in,...; of a GPU: launch,host-to-device,...")
-      ->delimiter(',');
-  verb->add_flag("--library-collectives", options->measure.library_collectives,
-                 "Also the MPI library's reduce, broadcast and all-reduce, for comparison");
-  verb->add_option("--wait", options->wait,
-                   "How ranks wait: nap (default; few cores for many ranks) or spin")
-      ->check(CLI::IsMember({"nap", "spin"}));
-  verb->add_flag("--include-environment", options->measure.include_environment,
-                 "Also write down the variables of MPI, its transports and Slurm (may name hosts)");
-  verb->add_flag("--include-hosts", options->measure.include_hosts, "Also write down host names");
-  verb->add_option("--machine", options->measure.machine, "What people call the machine");
-  verb->add_flag("--json", options->json, "Print JSON for machines");
-  verb->add_option("-o,--out", options->file,
-                   "Write the measurement here; after a failure what was measured until then");
-  add_gpu_options(*verb, options->gpu,
+  verb.add_option("--patterns", options->patterns,
+                  "Only these: ping-pong,shift,fan-in,...; of a GPU: launch,host-to-device,...")
+      .delimiter(',');
+  verb.add_flag("--library-collectives", options->measure.library_collectives,
+                "Also the MPI library's reduce, broadcast and all-reduce, for comparison");
+  verb.add_option("--wait", options->wait,
+                  "How ranks wait: nap (default; few cores for many ranks) or spin")
+      .one_of({"nap", "spin"});
+  verb.add_flag("--include-environment", options->measure.include_environment,
+                "Also write down the variables of MPI, its transports and Slurm (may name hosts)");
+  verb.add_flag("--include-hosts", options->measure.include_hosts, "Also write down host names");
+  verb.add_option("--machine", options->measure.machine, "What people call the machine");
+  verb.add_flag("--json", options->json, "Print JSON for machines");
+  verb.add_option("-o,--out", options->file,
+                  "Write the measurement here; after a failure what was measured until then");
+  add_gpu_options(verb, options->gpu,
                   {"--testbed", "--hostfile", "--ranks", "--mpi", "--wait", "--library-collectives",
                    "--include-environment", "--include-hosts"});
-  verb->callback([options] { run(*options); });
+  verb.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<CalibrateCommand>::add({.name = "measure", .add = add});

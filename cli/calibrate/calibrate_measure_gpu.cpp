@@ -104,34 +104,35 @@ GpuMeasureOptions options_of(const GpuChoice& choice, const CommonChoice& common
 
 }  // namespace
 
-void add_gpu_options(CLI::App& command, GpuChoice& choice, const std::vector<std::string>& others) {
-  CLI::Option* gpu = command.add_flag(
+void add_gpu_options(Subcommand command, GpuChoice& choice,
+                     const std::vector<std::string>& others) {
+  CommandOption gpu = command.add_flag(
       "--gpu", choice.is_wanted, "A GPU of this machine: copies, reductions, layers of networks");
-  for (const std::string& other : others) gpu->excludes(command.get_option(other));
+  for (const std::string& other : others) gpu.excludes(command.get_option(other));
   command.add_option("--device", choice.device, "Which GPU (default 0)")
-      ->check(CLI::Range(0, 1023))
-      ->needs(gpu);
+      .in_range(0, 1023)
+      .needs(gpu);
   command
       .add_option("--networks", choice.networks,
                   "Whose layers are timed: alexnet,resnet-50,...; all (default, the smallest "
                   "first); none")
-      ->delimiter(',')
-      ->needs(gpu);
+      .delimiter(',')
+      .needs(gpu);
   command.add_option("--batches", choice.batches, "Batches of each layer (default 1,8,32)")
-      ->delimiter(',')
-      ->needs(gpu);
+      .delimiter(',')
+      .needs(gpu);
   command
       .add_option("--precisions", choice.precisions,
                   "The first is measured first (default fp32,tf32,fp16,bf16)")
-      ->delimiter(',')
-      ->needs(gpu);
+      .delimiter(',')
+      .needs(gpu);
   command.add_option("--layout", choice.layout, "Of convolutions: nchw (default) or nhwc")
-      ->check(CLI::IsMember({"nchw", "nhwc"}))
-      ->needs(gpu);
+      .one_of({"nchw", "nhwc"})
+      .needs(gpu);
   command
       .add_option("--request", choice.request_file,
                   "Measure nothing: write what forescale-gpu is to be asked on another machine")
-      ->needs(gpu);
+      .needs(gpu);
 }
 
 void measure_on_gpu(const GpuChoice& choice, const CommonChoice& common) {

@@ -1,12 +1,12 @@
 // The part of `forescale calibrate measure` that is about GPUs.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "cli/calibrate/measure_session.hpp"
+#include "cli/command_line.hpp"
 
 namespace forescale {
 
@@ -21,7 +21,7 @@ struct GpuChoice {
   std::string request_file;
 };
 // --gpu and what needs it; `others` have no meaning beside it.
-void add_gpu_options(CLI::App& command, GpuChoice& choice, const std::vector<std::string>& others);
+void add_gpu_options(Subcommand command, GpuChoice& choice, const std::vector<std::string>& others);
 
 // Options that other measurements have too, as they were typed.
 struct CommonChoice {

@@ -101,16 +101,16 @@ void show(const Options& options) {
     print_people(measurement);
 }
 
-void add(CLI::App& calibrate) {
+void add(Subcommand calibrate) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
+  Subcommand verb = add_verb(
       calibrate,
       {.name = "show",
        .summary = "A measurement: series, sizes, times, kernels; with --csv every point",
        .examples = {"calibrate show measurement.json", "calibrate show measurement.json --csv"}});
-  verb->add_option("FILE", options->file, "Measurement")->required();
-  add_output_options(*verb, options->output);
-  verb->callback([options] { show(*options); });
+  verb.add_option("FILE", options->file, "Measurement").required();
+  add_output_options(verb, options->output);
+  verb.callback([options] { show(*options); });
 }
 
 const bool kRegistered = Registry<CalibrateCommand>::add({.name = "show", .add = add});

@@ -62,15 +62,15 @@ int slots_in(const std::string& hostfile) {
 
 }  // namespace
 
-void add_place_options(CLI::App& command, MpiPlace& place) {
+void add_place_options(Subcommand command, MpiPlace& place) {
   command.add_option("--testbed", place.testbed, "On this testbed (forescale testbed up)");
   command.add_option("--hostfile", place.hostfile, "On these hosts, as mpirun reads them");
   command
       .add_option("--ranks", place.ranks,
                   "Ranks (default: one a host); without a testbed or hosts: on this machine")
-      ->check(CLI::Range(1, 4096));
+      .in_range(1, 4096);
   command.add_option("--mpi", place.library, "openmpi (default) or mpich")
-      ->check(CLI::IsMember({"openmpi", "mpich"}));
+      .one_of({"openmpi", "mpich"});
 }
 
 // SLURM_STEP_ID is set for what srun starts, not in a job's script.

@@ -2,9 +2,10 @@
 // ranks that a launcher has already started.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/command_line.hpp"
 
 namespace forescale {
 
@@ -16,7 +17,7 @@ struct MpiPlace {
 };
 
 // --testbed, --hostfile, --ranks, --mpi.
-void add_place_options(CLI::App& command, MpiPlace& place);
+void add_place_options(Subcommand command, MpiPlace& place);
 
 // Has mpirun or srun started this process?
 bool is_in_mpi();

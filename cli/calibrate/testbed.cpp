@@ -182,82 +182,79 @@ void run(const Options& options) {
   throw TestbedError(words.front(), std::strerror(errno));
 }
 
-void add_name(CLI::App& verb, Options& options) {
-  verb.add_option("--name", options.spec.name, "Which testbed")->capture_default_str();
+void add_name(Subcommand verb, Options& options) {
+  verb.add_option("--name", options.spec.name, "Which testbed").capture_default_str();
 }
 
-void add_up(CLI::App& command, const std::shared_ptr<Options>& options) {
-  CLI::App* verb =
+void add_up(Subcommand command, const std::shared_ptr<Options>& options) {
+  Subcommand verb =
       add_verb(command, {.name = "up",
                          .summary = "Make hosts with rate-limited links; needs root",
                          .examples = {"testbed up", "testbed up --hosts 4 --rate 1gbit --name fast",
                                       "testbed up --topology two-switches:trunk=300mbit",
                                       "testbed up --topology slow-host=3:100mbit,5:50mbit"}});
-  add_name(*verb, *options);
-  verb->add_option("--hosts", options->spec.hosts, "Number of hosts, 1 to 64")
-      ->capture_default_str();
-  verb->add_option("--rate", options->rate, "Of every link, each way: 500mbit, 62.5MB/s")
-      ->capture_default_str();
-  verb->add_option(
+  add_name(verb, *options);
+  verb.add_option("--hosts", options->spec.hosts, "Number of hosts, 1 to 64").capture_default_str();
+  verb.add_option("--rate", options->rate, "Of every link, each way: 500mbit, 62.5MB/s")
+      .capture_default_str();
+  verb.add_option(
           "--topology", options->spec.topology,
           "star; two-switches:trunk=RATE: half of the hosts on each; slow-host=HOST:RATE,..")
-      ->capture_default_str();
-  verb->add_flag(
-      "--mpi-as-shipped", options->spec.mpi_as_shipped,
-      "Open MPI with its put protocol, which halves the rate of exchanges here (default: "
-      "without)");
-  verb->callback([options] { up(*options); });
+      .capture_default_str();
+  verb.add_flag("--mpi-as-shipped", options->spec.mpi_as_shipped,
+                "Open MPI with its put protocol, which halves the rate of exchanges here (default: "
+                "without)");
+  verb.callback([options] { up(*options); });
 }
 
-void add_run(CLI::App& command, const std::shared_ptr<Options>& options) {
-  CLI::App* verb = add_verb(
+void add_run(Subcommand command, const std::shared_ptr<Options>& options) {
+  Subcommand verb = add_verb(
       command, {.name = "run",
                 .summary = "Run a command across the hosts with MPI, or on one of them",
                 .examples = {"testbed run -- ./program                   # one rank a host",
                              "testbed run --ranks 4 --mpi mpich -- ./program 1MiB",
                              "testbed run --host 2 -- ip -s link show eth0"}});
-  add_name(*verb, *options);
-  verb->add_option("--ranks", options->ranks,
-                   "MPI ranks, round robin when more than hosts (default: one a host)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--mpi", options->library,
-                   "openmpi (default) or mpich: what the program was built with");
-  verb->add_option("--host", options->host, "On this host only, without MPI")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("COMMAND", options->command, "After --: the program and its arguments")
-      ->required();
-  verb->callback([options] { run(*options); });
+  add_name(verb, *options);
+  verb.add_option("--ranks", options->ranks,
+                  "MPI ranks, round robin when more than hosts (default: one a host)")
+      .positive();
+  verb.add_option("--mpi", options->library,
+                  "openmpi (default) or mpich: what the program was built with");
+  verb.add_option("--host", options->host, "On this host only, without MPI").non_negative();
+  verb.add_option("COMMAND", options->command, "After --: the program and its arguments")
+      .required();
+  verb.callback([options] { run(*options); });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       add_catalogue_command(app, {.name = "testbed",
                                   .summary = "A cluster on this machine: up, run, down, list, show",
                                   .examples = {"testbed up --hosts 8 --rate 500mbit",
                                                "testbed run -- ./mpi-program", "testbed down"}});
-  add_up(*command, options);
-  add_run(*command, options);
+  add_up(command, options);
+  add_run(command, options);
 
-  CLI::App* verb = add_verb(*command, {.name = "down",
+  Subcommand verb = add_verb(command, {.name = "down",
                                        .summary = "End what runs in a testbed and remove it",
                                        .examples = {"testbed down", "testbed down --all"}});
-  add_name(*verb, *options);
-  verb->add_flag("--all", options->all, "All testbeds of this machine");
-  verb->callback([options] { down(*options); });
+  add_name(verb, *options);
+  verb.add_flag("--all", options->all, "All testbeds of this machine");
+  verb.callback([options] { down(*options); });
 
   verb = add_verb(
-      *command,
+      command,
       {.name = "list", .summary = "Testbeds of this machine", .examples = {"testbed list --json"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
 
-  verb = add_verb(*command, {.name = "show",
-                             .summary = "Its hosts, their addresses and rates",
-                             .examples = {"testbed show --name fast --json"}});
-  add_name(*verb, *options);
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb = add_verb(command, {.name = "show",
+                            .summary = "Its hosts, their addresses and rates",
+                            .examples = {"testbed show --name fast --json"}});
+  add_name(verb, *options);
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "testbed", .add = add});

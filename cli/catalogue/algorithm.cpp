@@ -166,54 +166,53 @@ void show(const Options& options) {
                                            {.key = "write_after", .heading = "write after"}}));
 }
 
-void add_show(CLI::App& command, const std::shared_ptr<Options>& options) {
-  CLI::App* verb = add_verb(
+void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
+  Subcommand verb = add_verb(
       command,
       {.name = "show",
        .summary = "Options, closed form of an example, and one rank's first operations",
        .examples = {"algorithm show reduce chain --ranks 8 --bytes 1MiB --chunk-bytes 256KiB",
                     "algorithm show all-reduce ring --ranks 4 --rank 3 --json"}});
-  verb->add_option("OP", options->op, "Operation, such as all-reduce")->required();
-  verb->add_option("ALGORITHM", options->algorithm.algorithm, "Algorithm, such as ring")
-      ->required();
-  verb->add_option("--ranks", options->ranks, "Ranks of the example (default 8)");
-  verb->add_option("--bytes", options->bytes, "Size of the example (default 1MiB)");
-  verb->add_option("--rank", options->rank, "Whose operations (default 0)");
-  verb->add_option("--root", options->root, "Root rank (default 0)");
-  verb->add_option("--chunk-bytes", options->algorithm.chunk_bytes, "Pipelining unit");
-  verb->add_option("--chain-size", options->algorithm.chain_size, "Ranks in a lower chain");
-  verb->add_option("--levels", options->algorithm.levels, "Levels, lowest first: chain:8,binomial");
-  verb->add_option("--alpha", options->alpha, "Of a message, for the closed form (default 1us)");
-  verb->add_option("--bandwidth", options->bandwidth, "The same (default 12.5GB/s)");
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb.add_option("OP", options->op, "Operation, such as all-reduce").required();
+  verb.add_option("ALGORITHM", options->algorithm.algorithm, "Algorithm, such as ring").required();
+  verb.add_option("--ranks", options->ranks, "Ranks of the example (default 8)");
+  verb.add_option("--bytes", options->bytes, "Size of the example (default 1MiB)");
+  verb.add_option("--rank", options->rank, "Whose operations (default 0)");
+  verb.add_option("--root", options->root, "Root rank (default 0)");
+  verb.add_option("--chunk-bytes", options->algorithm.chunk_bytes, "Pipelining unit");
+  verb.add_option("--chain-size", options->algorithm.chain_size, "Ranks in a lower chain");
+  verb.add_option("--levels", options->algorithm.levels, "Levels, lowest first: chain:8,binomial");
+  verb.add_option("--alpha", options->alpha, "Of a message, for the closed form (default 1us)");
+  verb.add_option("--bandwidth", options->bandwidth, "The same (default 12.5GB/s)");
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_catalogue_command(
+  Subcommand command = add_catalogue_command(
       app, {.name = "algorithm",
             .summary = "Algorithms of collectives: list, show, check",
             .examples = {"algorithm list --op reduce", "algorithm show reduce chain",
                          "algorithm check all-reduce"}});
-  CLI::App* verb = add_verb(*command, {.name = "list",
+  Subcommand verb = add_verb(command, {.name = "list",
                                        .summary = "All algorithms, the options that they read",
                                        .examples = {"algorithm list --op reduce --csv"}});
-  verb->add_option("--op", options->op, "Of this operation only");
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
-  add_show(*command, options);
+  verb.add_option("--op", options->op, "Of this operation only");
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
+  add_show(command, options);
 
-  verb = add_verb(*command,
+  verb = add_verb(command,
                   {.name = "check",
                    .summary = "Does every plan deliver each contribution once, without deadlock?\n"
                               "Exit code 4 if one does not",
                    .examples = {"algorithm check", "algorithm check reduce chain --ranks 1..64"}});
-  verb->add_option("OP", options->op, "Of this operation only");
-  verb->add_option("ALGORITHM", options->algorithm.algorithm, "Of this algorithm only");
-  verb->add_option("--ranks", options->ranks,
-                   "Rank counts, every one of a range (default 1..33): 5 or 2,4 or 1..17");
-  verb->callback([options] {
+  verb.add_option("OP", options->op, "Of this operation only");
+  verb.add_option("ALGORITHM", options->algorithm.algorithm, "Of this algorithm only");
+  verb.add_option("--ranks", options->ranks,
+                  "Rank counts, every one of a range (default 1..33): 5 or 2,4 or 1..17");
+  verb.callback([options] {
     check_algorithms(
         {.op = options->op, .algorithm = options->algorithm.algorithm, .ranks = options->ranks});
   });

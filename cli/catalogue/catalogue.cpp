@@ -40,17 +40,17 @@ std::vector<NumberSource> distinct(const Provenance& provenance) {
 
 }  // namespace
 
-CLI::App* add_verb(CLI::App& parent, const CommandText& text) {
-  CLI::App* command = parent.add_subcommand(text.name, text.summary);
+Subcommand add_verb(Subcommand parent, const CommandText& text) {
+  Subcommand command = parent.add_subcommand(text.name, text.summary);
   std::string examples;
   for (const std::string& example : text.examples) examples += "\n  forescale " + example;
-  if (!examples.empty()) command->footer("Examples:" + examples);
+  if (!examples.empty()) command.footer("Examples:" + examples);
   return command;
 }
 
-CLI::App* add_catalogue_command(CLI::App& app, const CommandText& text) {
-  CLI::App* command = add_verb(app, text);
-  command->require_subcommand(1);
+Subcommand add_catalogue_command(Subcommand app, const CommandText& text) {
+  Subcommand command = add_verb(app, text);
+  command.require_subcommand();
   return command;
 }
 

@@ -2,7 +2,6 @@
 // rows printed in three ways, checks of many names, and where numbers come from.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/json_input.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "models/stack.hpp"
 #include "models/workload/architecture.hpp"
 
@@ -23,9 +23,9 @@ struct CommandText {
   std::string summary;
   std::vector<std::string> examples;
 };
-CLI::App* add_verb(CLI::App& parent, const CommandText& text);
+Subcommand add_verb(Subcommand parent, const CommandText& text);
 // A command that is nothing without a verb.
-CLI::App* add_catalogue_command(CLI::App& app, const CommandText& text);
+Subcommand add_catalogue_command(Subcommand app, const CommandText& text);
 
 // One column of a listing: a key of the rows, its heading for people (see Table) and how they read
 // its values; without `text` a string or number as it is, null as "-".

@@ -186,65 +186,65 @@ void import(const Options& options) {
              totals(network, Heads::kAll));
 }
 
-void add_show(CLI::App& command, const std::shared_ptr<Options>& options) {
-  CLI::App* verb = add_verb(
+void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
+  Subcommand verb = add_verb(
       command, {.name = "show",
                 .summary = "The layers with shapes, parameters, FLOP; on a GPU with their times",
                 .examples = {"model show alexnet", "model show googlenet --gpu k80 --batch 32",
                              "model show resnet-50 --gpu v100 --gpu-model v100 --precision fp16",
                              "model show train_val.prototxt --input-shape 3x227x227 --csv"}});
-  verb->add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
-      ->required()
-      ->expected(1);
-  CLI::Option* gpu =
-      verb->add_option("--gpu", options->gpu, "Compute times on this GPU: a name or a JSON file");
-  verb->add_option("--batch", options->batch, "Images on that GPU (default 32)")->needs(gpu);
-  CLI::Option* model =
-      verb->add_option("--gpu-model", options->gpu_model,
-                       "Times from a GPU model: p100 or what `calibrate fit` wrote")
-          ->needs(gpu);
-  verb->add_option("--precision", options->precision,
-                   "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16")
-      ->needs(model);
-  verb->add_flag("--sources", options->sources, "Every number of the times with its source")
-      ->needs(gpu);
-  verb->add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
-  add_output_options(*verb, options->output);
-  verb->callback([options] { show(*options); });
+  verb.add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
+      .required()
+      .expected(1);
+  CommandOption gpu =
+      verb.add_option("--gpu", options->gpu, "Compute times on this GPU: a name or a JSON file");
+  verb.add_option("--batch", options->batch, "Images on that GPU (default 32)").needs(gpu);
+  CommandOption model =
+      verb.add_option("--gpu-model", options->gpu_model,
+                      "Times from a GPU model: p100 or what `calibrate fit` wrote")
+          .needs(gpu);
+  verb.add_option("--precision", options->precision,
+                  "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16")
+      .needs(model);
+  verb.add_flag("--sources", options->sources, "Every number of the times with its source")
+      .needs(gpu);
+  verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+  add_output_options(verb, options->output);
+  verb.callback([options] { show(*options); });
 }
 
-void add_import(CLI::App& command, const std::shared_ptr<Options>& options) {
-  CLI::App* verb =
+void add_import(Subcommand command, const std::shared_ptr<Options>& options) {
+  Subcommand verb =
       add_verb(command, {.name = "import",
                          .summary = "A Caffe prototxt as a model file",
                          .examples = {"model import train_val.prototxt -o my-net.json",
                                       "model import deploy.prototxt --input-shape 3x227x227"}});
-  verb->add_option("FILE", options->names, "Caffe prototxt")->required()->expected(1);
-  verb->add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
-  verb->add_option("-o,--out", options->out, "Write here (default: standard output)");
-  verb->callback([options] { import(*options); });
+  verb.add_option("FILE", options->names, "Caffe prototxt").required().expected(1);
+  verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+  verb.add_option("-o,--out", options->out, "Write here (default: standard output)");
+  verb.callback([options] { import(*options); });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       add_catalogue_command(app, {.name = "model",
                                   .summary = "Networks: list, show, check, import",
                                   .examples = {"model list", "model show googlenet --gpu k80"}});
-  CLI::App* verb = add_verb(*command, {.name = "list",
+  Subcommand verb = add_verb(command, {.name = "list",
                                        .summary = "The zoo: sizes, FLOP, published totals",
                                        .examples = {"model list --csv"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
-  add_show(*command, options);
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
+  add_show(command, options);
 
-  verb = add_verb(*command, {.name = "check",
-                             .summary = "Are these networks right? Without a name: the zoo",
-                             .examples = {"model check my-net.json train_val.prototxt"}});
-  verb->add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
-  verb->callback([options] { check(*options); });
-  add_import(*command, options);
-  add_hold_out(*command);
+  verb = add_verb(command, {.name = "check",
+                            .summary = "Are these networks right? Without a name: the zoo",
+                            .examples = {"model check my-net.json train_val.prototxt"}});
+  verb.add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
+  verb.callback([options] { check(*options); });
+  add_import(command, options);
+  add_hold_out(command);
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "model", .add = add});

@@ -110,18 +110,18 @@ void hold_out(const Options& options) {
 
 }  // namespace
 
-void add_hold_out(CLI::App& command) {
+void add_hold_out(Subcommand command) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Subcommand verb =
       add_verb(command, {.name = "hold-out",
                          .summary = "Published times of networks, predicted from the others'",
                          .examples = {"model hold-out", "model hold-out --gpu p100 --csv"}});
-  verb->add_option("--gpu", options->gpus, "GPUs (default: k40,k80,p100,v100)")->delimiter(',');
-  verb->add_option("--network", options->networks,
-                   "Networks (default: alexnet,googlenet,vgg-16,resnet-50)")
-      ->delimiter(',');
-  add_output_options(*verb, options->output);
-  verb->callback([options] { hold_out(*options); });
+  verb.add_option("--gpu", options->gpus, "GPUs (default: k40,k80,p100,v100)").delimiter(',');
+  verb.add_option("--network", options->networks,
+                  "Networks (default: alexnet,googlenet,vgg-16,resnet-50)")
+      .delimiter(',');
+  add_output_options(verb, options->output);
+  verb.callback([options] { hold_out(*options); });
 }
 
 }  // namespace forescale

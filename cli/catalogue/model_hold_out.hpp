@@ -6,6 +6,6 @@
 namespace forescale {
 
 // Adds the verb below `model`.
-void add_hold_out(CLI::App& command);
+void add_hold_out(Subcommand command);
 
 }  // namespace forescale

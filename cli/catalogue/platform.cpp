@@ -118,38 +118,35 @@ void check(const Options& options) {
             });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       add_catalogue_command(app, {.name = "platform",
                                   .summary = "Platforms (presets, generators, files): list, show, "
                                              "check",
                                   .examples = {"platform list", "platform show kesch"}});
-  CLI::App* verb = add_verb(
-      *command,
+  Subcommand verb = add_verb(
+      command,
       {.name = "list", .summary = "Presets and generators", .examples = {"platform list --json"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
 
-  verb =
-      add_verb(*command,
-               {.name = "show",
+  verb = add_verb(
+      command, {.name = "show",
                 .summary = "One node's tree, the fabric, bisection bandwidth",
                 .examples = {"platform show kesch --dot kesch.dot", "platform show kesch --sources",
                              "platform show star:hosts=64,bandwidth=12.5GB/s,latency=1us --json"}});
-  verb->add_option("NAME", options->names, "Preset, JSON file or generator")
-      ->required()
-      ->expected(1);
-  verb->add_option("--dot", options->dot, "Write Graphviz of the whole platform to this file");
-  verb->add_flag("--sources", options->sources, "Every number with its source");
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb.add_option("NAME", options->names, "Preset, JSON file or generator").required().expected(1);
+  verb.add_option("--dot", options->dot, "Write Graphviz of the whole platform to this file");
+  verb.add_flag("--sources", options->sources, "Every number with its source");
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 
-  verb = add_verb(*command, {.name = "check",
-                             .summary = "Are these files right? Without a name: the presets",
-                             .examples = {"platform check my-cluster.json"}});
-  verb->add_option("NAME", options->names, "JSON files, presets or generators");
-  verb->callback([options] { check(*options); });
+  verb = add_verb(command, {.name = "check",
+                            .summary = "Are these files right? Without a name: the presets",
+                            .examples = {"platform check my-cluster.json"}});
+  verb.add_option("NAME", options->names, "JSON files, presets or generators");
+  verb.callback([options] { check(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "platform", .add = add});

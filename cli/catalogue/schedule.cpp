@@ -75,30 +75,30 @@ void check(const Options& options) {
             });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       add_catalogue_command(app, {.name = "schedule",
                                   .summary = "Training schedules: list, show, check",
                                   .examples = {"schedule list", "schedule show sc-obr"}});
-  CLI::App* verb = add_verb(*command, {.name = "list",
+  Subcommand verb = add_verb(command, {.name = "list",
                                        .summary = "All schedules, a line each",
                                        .examples = {"schedule list --json"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
 
-  verb = add_verb(*command, {.name = "show",
-                             .summary = "What a schedule does and who says so",
-                             .examples = {"schedule show sc-obr"}});
-  verb->add_option("NAME", options->names, "Schedule")->required()->expected(1);
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb = add_verb(command, {.name = "show",
+                            .summary = "What a schedule does and who says so",
+                            .examples = {"schedule show sc-obr"}});
+  verb.add_option("NAME", options->names, "Schedule").required().expected(1);
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 
-  verb = add_verb(*command, {.name = "check",
-                             .summary = "Are these schedules? Without a name: all of them",
-                             .examples = {"schedule check sc-b sc-obr"}});
-  verb->add_option("NAME", options->names, "Schedules");
-  verb->callback([options] { check(*options); });
+  verb = add_verb(command, {.name = "check",
+                            .summary = "Are these schedules? Without a name: all of them",
+                            .examples = {"schedule check sc-b sc-obr"}});
+  verb.add_option("NAME", options->names, "Schedules");
+  verb.callback([options] { check(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "schedule", .add = add});

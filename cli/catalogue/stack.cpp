@@ -192,33 +192,33 @@ void check(const Options& options) {
             });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_catalogue_command(
+  Subcommand command = add_catalogue_command(
       app, {.name = "stack",
             .summary = "Stacks (how communication software behaves): list, show, check",
             .examples = {"stack list", "stack show ideal"}});
-  CLI::App* verb = add_verb(
-      *command,
+  Subcommand verb = add_verb(
+      command,
       {.name = "list", .summary = "All stacks, a line each", .examples = {"stack list --json"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
 
-  verb = add_verb(*command,
+  verb = add_verb(command,
                   {.name = "show",
                    .summary = "Paths, reductions, progress and the choice of algorithms",
                    .examples = {"stack show ideal", "stack show ideal:reduce_bandwidth=20GB/s",
                                 "stack show my-stack.json --sources"}});
-  verb->add_option("NAME", options->names, "Stack or JSON file")->required()->expected(1);
-  verb->add_flag("--sources", options->sources, "Every number with its source");
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb.add_option("NAME", options->names, "Stack or JSON file").required().expected(1);
+  verb.add_flag("--sources", options->sources, "Every number with its source");
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 
-  verb = add_verb(*command, {.name = "check",
-                             .summary = "Are these files right? Without a name: the catalogue's",
-                             .examples = {"stack check my-stack.json"}});
-  verb->add_option("NAME", options->names, "Stacks or JSON files");
-  verb->callback([options] { check(*options); });
+  verb = add_verb(command, {.name = "check",
+                            .summary = "Are these files right? Without a name: the catalogue's",
+                            .examples = {"stack check my-stack.json"}});
+  verb.add_option("NAME", options->names, "Stacks or JSON files");
+  verb.callback([options] { check(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "stack", .add = add});

@@ -94,32 +94,32 @@ void check(const Options& options) {
             });
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       add_catalogue_command(app, {.name = "system",
                                   .summary = "Systems (schedule + stack + options): list, show, "
                                              "check",
                                   .examples = {"system list", "system show s-caffe-obr-hr"}});
-  CLI::App* verb = add_verb(*command, {.name = "list",
+  Subcommand verb = add_verb(command, {.name = "list",
                                        .summary = "All systems with their papers",
                                        .examples = {"system list --csv"}});
-  add_output_options(*verb, options->output);
-  verb->callback([options] { list(*options); });
+  add_output_options(verb, options->output);
+  verb.callback([options] { list(*options); });
 
-  verb = add_verb(*command,
-                  {.name = "show",
-                   .summary = "What a system consists of",
-                   .examples = {"system show s-caffe-obr-hr", "system show my-system.json"}});
-  verb->add_option("NAME", options->names, "System or JSON file")->required()->expected(1);
-  verb->add_flag("--json", options->output.json, "Print JSON for machines");
-  verb->callback([options] { show(*options); });
+  verb =
+      add_verb(command, {.name = "show",
+                         .summary = "What a system consists of",
+                         .examples = {"system show s-caffe-obr-hr", "system show my-system.json"}});
+  verb.add_option("NAME", options->names, "System or JSON file").required().expected(1);
+  verb.add_flag("--json", options->output.json, "Print JSON for machines");
+  verb.callback([options] { show(*options); });
 
-  verb = add_verb(*command, {.name = "check",
-                             .summary = "Are these files right? Without a name: the catalogue's",
-                             .examples = {"system check my-system.json"}});
-  verb->add_option("NAME", options->names, "Systems or JSON files");
-  verb->callback([options] { check(*options); });
+  verb = add_verb(command, {.name = "check",
+                            .summary = "Are these files right? Without a name: the catalogue's",
+                            .examples = {"system check my-system.json"}});
+  verb.add_option("NAME", options->names, "Systems or JSON files");
+  verb.callback([options] { check(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "system", .add = add});

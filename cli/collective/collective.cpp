@@ -271,41 +271,40 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       app.add_subcommand("collective", "Time of one collective, by size and rank count");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us \\\n"
       "    --op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB\n"
       "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce \\\n"
       "    --ranks 16..160 --bytes 1MiB..256MiB --csv");
-  command->add_option("--platform", options->platform, "Preset, JSON file or generator")
-      ->required();
-  command->add_option("--stack", options->stack,
-                      "Stack or JSON file (default on generated platforms: ideal)");
-  command->add_option("--op", options->op,
-                      "reduce, broadcast, all-reduce, reduce-scatter, allgather, gather, scatter, "
-                      "all-to-all (default: all-reduce)");
-  add_algorithm_options(*command, options->algorithm);
-  command->add_option("--ranks", options->ranks,
-                      "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)");
-  command->add_option("--bytes", options->bytes, "Sizes: 256MiB or 64KiB..256MiB (doubling)")
-      ->required();
-  command->add_option("--root", options->root, "Root rank (default 0)");
+  command.add_option("--platform", options->platform, "Preset, JSON file or generator").required();
+  command.add_option("--stack", options->stack,
+                     "Stack or JSON file (default on generated platforms: ideal)");
+  command.add_option("--op", options->op,
+                     "reduce, broadcast, all-reduce, reduce-scatter, allgather, gather, scatter, "
+                     "all-to-all (default: all-reduce)");
+  add_algorithm_options(command, options->algorithm);
+  command.add_option("--ranks", options->ranks,
+                     "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)");
+  command.add_option("--bytes", options->bytes, "Sizes: 256MiB or 64KiB..256MiB (doubling)")
+      .required();
+  command.add_option("--root", options->root, "Root rank (default 0)");
   command
-      ->add_option("--engine", options->engine,
-                   "sim (contention), cost (contention-free) or both (default)")
-      ->check(CLI::IsMember({"sim", "cost", "both"}));
-  command->add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
-  command->add_flag("--explicit-staging", options->explicit_staging,
-                    "Simulate every segment of staged copies (slow; default: the fill formula)");
-  command->add_flag("--interval", options->interval,
-                    "Also the interval that uncertain numbers cause, assumed ones and those "
-                    "measured with an interval (three times the work)");
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+      .add_option("--engine", options->engine,
+                  "sim (contention), cost (contention-free) or both (default)")
+      .one_of({"sim", "cost", "both"});
+  command.add_option("--trace", options->trace, "Write a Chrome/Perfetto timeline to this file");
+  command.add_flag("--explicit-staging", options->explicit_staging,
+                   "Simulate every segment of staged copies (slow; default: the fill formula)");
+  command.add_flag("--interval", options->interval,
+                   "Also the interval that uncertain numbers cause, assumed ones and those "
+                   "measured with an interval (three times the work)");
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "collective", .add = add});

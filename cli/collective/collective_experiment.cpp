@@ -101,7 +101,7 @@ void print_gaps(const CollectiveExperiment& experiment) {
 
 }  // namespace
 
-void add_experiment_options(CLI::App& command, CollectiveExperimentText& text) {
+void add_experiment_options(Subcommand command, CollectiveExperimentText& text) {
   command.add_option("--plans", text.plans,
                      fmt::format("Collectives with their options, separated by spaces (see "
                                  "`forescale algorithm list`; default: {})",
@@ -109,7 +109,7 @@ void add_experiment_options(CLI::App& command, CollectiveExperimentText& text) {
   command
       .add_option("--wait", text.wait,
                   "How ranks wait: nap (default; few cores for many ranks) or spin")
-      ->check(CLI::IsMember({"nap", "spin"}));
+      .one_of({"nap", "spin"});
   command.add_option("--seed", text.seed, "Of the order in which things are measured (default 1)");
   command.add_option("--expect", text.expect,
                      "Exit with 4 unless it is so: median_256k=10%,median=20% (median |error| of "

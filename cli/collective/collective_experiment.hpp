@@ -2,13 +2,13 @@
 // and how they are shown beside their prediction.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "studies/execute/collective_comparison.hpp"
 
 namespace forescale {
@@ -26,7 +26,7 @@ struct CollectiveExperimentText {
   bool json = false;
 };
 // --plans, --wait, --seed, --expect, -o, --chart, --json.
-void add_experiment_options(CLI::App& command, CollectiveExperimentText& text);
+void add_experiment_options(Subcommand command, CollectiveExperimentText& text);
 
 CollectiveQuestions questions_of(const CollectiveExperimentText& text,
                                  const std::vector<std::int64_t>& ranks);

@@ -22,7 +22,7 @@ void refuse_unread(const Collective& collective, CollectiveOption option, const 
 
 }  // namespace
 
-void add_algorithm_options(CLI::App& command, AlgorithmText& text) {
+void add_algorithm_options(Subcommand command, AlgorithmText& text) {
   command.add_option("--algorithm", text.algorithm,
                      "Algorithm, see `forescale algorithm list` (default: the stack's choice)");
   command.add_option("--chunk-bytes", text.chunk_bytes, "Pipelining unit, such as 4MiB");

@@ -1,12 +1,12 @@
 // Options that name a collective on a platform, shared by `collective` and `crossover`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "algorithms/collective.hpp"
+#include "cli/command_line.hpp"
 #include "models/stack.hpp"
 #include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
@@ -19,7 +19,7 @@ struct AlgorithmText {
   std::string chain_size;
   std::string levels;
 };
-void add_algorithm_options(CLI::App& command, AlgorithmText& text);
+void add_algorithm_options(Subcommand command, AlgorithmText& text);
 // Nothing when the stack shall choose; InputError when options are given without an algorithm, or
 // one that the algorithm does not read.
 std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text);

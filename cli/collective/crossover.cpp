@@ -181,39 +181,38 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       app.add_subcommand("crossover", "From which size one algorithm beats another, and why");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale crossover --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us\n"
       "  forescale crossover --platform kesch --stack mvapich2-gdr --ranks 16..160 \\\n"
       "    --chunk-bytes 1MiB --json\n"
       "  forescale crossover --platform kesch --stack mvapich2-gdr --op all-reduce \\\n"
       "    --algorithms ring,halving-doubling --ranks 16,32,64 --chunk-bytes 1MiB");
-  command->add_option("--platform", options->platform, "Preset, JSON file or generator")
-      ->required();
-  command->add_option("--stack", options->stack,
-                      "Stack or JSON file (default on generated platforms: ideal)");
-  command->add_option("--op", options->op, "Operation of both algorithms (default: reduce)");
-  command->add_option("--algorithms", options->algorithms,
-                      "Two algorithms, the first against the second (default: chain,binomial)");
-  command->add_option("--ranks", options->ranks,
-                      "Rank counts: 160, 16,32,64 or 4..160 (default: 4 up to 160, doubling, as "
-                      "far as the platform goes)");
-  command->add_option("--chunk-bytes", options->chunk_bytes,
-                      "Chunk sizes (default: 256KiB..4MiB, doubling)");
-  command->add_option("--bytes", options->bytes,
-                      "Interval of message sizes to search (default: 64KiB..1GiB)");
-  command->add_option("--chain-size", options->chain_size,
-                      "Ranks in a lower chain (CC-k, CB-k; default 8)");
+  command.add_option("--platform", options->platform, "Preset, JSON file or generator").required();
+  command.add_option("--stack", options->stack,
+                     "Stack or JSON file (default on generated platforms: ideal)");
+  command.add_option("--op", options->op, "Operation of both algorithms (default: reduce)");
+  command.add_option("--algorithms", options->algorithms,
+                     "Two algorithms, the first against the second (default: chain,binomial)");
+  command.add_option("--ranks", options->ranks,
+                     "Rank counts: 160, 16,32,64 or 4..160 (default: 4 up to 160, doubling, as "
+                     "far as the platform goes)");
+  command.add_option("--chunk-bytes", options->chunk_bytes,
+                     "Chunk sizes (default: 256KiB..4MiB, doubling)");
+  command.add_option("--bytes", options->bytes,
+                     "Interval of message sizes to search (default: 64KiB..1GiB)");
+  command.add_option("--chain-size", options->chain_size,
+                     "Ranks in a lower chain (CC-k, CB-k; default 8)");
   command
-      ->add_option("--engine", options->engine,
-                   "How far to go: equations, cost (and the cost engine), sim (all; default)")
-      ->check(CLI::IsMember({"equations", "cost", "sim"}));
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+      .add_option("--engine", options->engine,
+                  "How far to go: equations, cost (and the cost engine), sim (all; default)")
+      .one_of({"equations", "cost", "sim"});
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "crossover", .add = add});

@@ -6,11 +6,11 @@
 namespace forescale {
 namespace {
 
-void add(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
+void add(Subcommand app) {
+  Subcommand command = app.add_subcommand(
       "execute", "Run the very same plans and schedules on real MPI, beside their prediction");
-  add_testbed_experiment(*command);
-  for (const auto& [name, verb] : Registry<ExecuteCommand>::all()) verb.add(*command);
+  add_testbed_experiment(command);
+  for (const auto& [name, verb] : Registry<ExecuteCommand>::all()) verb.add(command);
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "execute", .add = add});

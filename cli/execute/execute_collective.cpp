@@ -103,11 +103,11 @@ void run(Options& options) {
   }
 }
 
-void add(CLI::App& execute) {
+void add(Subcommand execute) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       execute.add_subcommand("collective", "Registered plans on real MPI: sums checked, times");
-  command->footer(
+  command.footer(
       "Times are of the slowest rank, medians with their 95 % interval. With --platform and "
       "--stack\n"
       "the same plans are predicted first; the interval is what uncertain numbers cause.\n\n"
@@ -118,19 +118,19 @@ void add(CLI::App& execute) {
       "  forescale execute collective --hostfile hosts.txt --bytes 1MiB --mpi mpich \\\n"
       "    --plans all-reduce/ring reduce/cb:chain_size=4,chunk_bytes=64KiB\n"
       "  mpirun -np 16 forescale execute collective --bytes 1MiB..64MiB -o executed.json");
-  add_place_options(*command, options->place);
+  add_place_options(command, options->place);
   // Several counts here.
-  command->remove_option(command->get_option("--ranks"));
-  command->add_option("--ranks", options->text.ranks,
-                      "Rank counts: 8, 2,3,4 or 2..8, doubling (default: one a host; needed where "
-                      "neither testbed nor hosts are named)");
-  command->add_option("--bytes", options->text.bytes, "Sizes: 1MiB or 64KiB..16MiB (doubling)")
-      ->required();
-  command->add_option("--platform", options->platform, "Predict on it: preset, JSON file");
-  command->add_option("--stack", options->stack, "What `calibrate fit` wrote beside it");
-  command->add_option("--budget", options->budget, "Time for the execution (default 60s)");
-  add_experiment_options(*command, options->text);
-  command->callback([options] { run(*options); });
+  command.remove_option("--ranks");
+  command.add_option("--ranks", options->text.ranks,
+                     "Rank counts: 8, 2,3,4 or 2..8, doubling (default: one a host; needed where "
+                     "neither testbed nor hosts are named)");
+  command.add_option("--bytes", options->text.bytes, "Sizes: 1MiB or 64KiB..16MiB (doubling)")
+      .required();
+  command.add_option("--platform", options->platform, "Predict on it: preset, JSON file");
+  command.add_option("--stack", options->stack, "What `calibrate fit` wrote beside it");
+  command.add_option("--budget", options->budget, "Time for the execution (default 60s)");
+  add_experiment_options(command, options->text);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<ExecuteCommand>::add({.name = "collective", .add = add});

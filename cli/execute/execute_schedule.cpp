@@ -90,12 +90,12 @@ void run(Options& options) {
     fmt::print("{}", schedule_table(comparison));
 }
 
-void add(CLI::App& execute) {
+void add(Subcommand execute) {
   auto options = std::make_shared<Options>();
   PredictionText& common = options->text.common;
-  CLI::App* command = execute.add_subcommand(
+  Subcommand command = execute.add_subcommand(
       "schedule", "Training schedules on real MPI, compute emulated, beside their prediction");
-  command->footer(
+  command.footer(
       "Every rank runs the schedule that the simulator runs: it really sends the bytes, and waits\n"
       "as long as the platform's emulated GPU would compute. Times are of the steady state at\n"
       "rank 0; exposed communication is what no kernel hides.\n\n"
@@ -109,60 +109,59 @@ void add(CLI::App& execute) {
       "  mpirun -np 8 forescale execute schedule ... --schedules sc-obr -o executed.json\n"
       "  forescale execute schedule ... --gpus 8 --schedules sc-obr --executed executed.json\n"
       "The last two run and compare on a cluster whose launcher starts everything.");
-  add_place_options(*command, options->place);
-  command->add_option("--platform", common.platform, "Hosts with an emulated GPU")->required();
-  command->add_option("--stack", common.stack, "What `calibrate fit` wrote beside it")->required();
-  command->add_option("--model", common.model, "Zoo name, JSON file or Caffe .prototxt")
-      ->required();
+  add_place_options(command, options->place);
+  command.add_option("--platform", common.platform, "Hosts with an emulated GPU").required();
+  command.add_option("--stack", common.stack, "What `calibrate fit` wrote beside it").required();
+  command.add_option("--model", common.model, "Zoo name, JSON file or Caffe .prototxt").required();
   command
-      ->add_option("--batch", common.batch,
-                   "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
-      ->required();
-  command->add_option("--scaling", common.scaling, "strong (default) or weak")
-      ->check(CLI::IsMember({"strong", "weak"}));
-  command->add_option("--gpus", options->text.workers, "Workers (default: as --ranks)")
-      ->check(CLI::Range(1, 4096));
+      .add_option("--batch", common.batch,
+                  "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
+      .required();
+  command.add_option("--scaling", common.scaling, "strong (default) or weak")
+      .one_of({"strong", "weak"});
+  command.add_option("--gpus", options->text.workers, "Workers (default: as --ranks)")
+      .in_range(1, 4096);
   command
-      ->add_option("--schedules", options->text.schedules,
-                   "Names by commas, or `all`; options as in ddp:bucket_cap=1MiB, which may be "
-                   "repeated (see `forescale schedule list`)")
-      ->allow_extra_args(false)
-      ->required();
+      .add_option("--schedules", options->text.schedules,
+                  "Names by commas, or `all`; options as in ddp:bucket_cap=1MiB, which may be "
+                  "repeated (see `forescale schedule list`)")
+      .allow_extra_args(false)
+      .required();
   command
-      ->add_option("--algorithm", options->text.plans,
-                   "Instead of the stack's choice for one operation: all-reduce/ring, "
-                   "reduce/cb:chain_size=4,chunk_bytes=64KiB; may be repeated")
-      ->allow_extra_args(false);
+      .add_option("--algorithm", options->text.plans,
+                  "Instead of the stack's choice for one operation: all-reduce/ring, "
+                  "reduce/cb:chain_size=4,chunk_bytes=64KiB; may be repeated")
+      .allow_extra_args(false);
   command
-      ->add_option("--compute", options->compute,
-                   "How kernels pass their time: sleep (default), spin or gemm")
-      ->check(CLI::IsMember({"sleep", "spin", "gemm"}));
+      .add_option("--compute", options->compute,
+                  "How kernels pass their time: sleep (default), spin or gemm")
+      .one_of({"sleep", "spin", "gemm"});
   command
-      ->add_option("--compute-scale", common.compute_scale,
-                   "On the GPU's compute times, for both engines (default 1)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--bytes-scale", options->text.bytes_scale,
-                      "On the parameters of every tensor, for both engines (default 1)");
+      .add_option("--compute-scale", common.compute_scale,
+                  "On the GPU's compute times, for both engines (default 1)")
+      .positive();
+  command.add_option("--bytes-scale", options->text.bytes_scale,
+                     "On the parameters of every tensor, for both engines (default 1)");
   command
-      ->add_option("--progress", options->text.progress,
-                   "Who moves messages on, for both engines: thread or inside-calls (default: "
-                   "as the stack says)")
-      ->check(CLI::IsMember({"thread", "inside-calls"}));
-  command->add_option("--straggler", common.stragglers, "Slow ranks: 3:1.5; several by commas");
-  command->add_option("--iterations", common.iterations,
-                      "Iterations (default 6, or what the schedule needs)");
-  command->add_option("--input-shape", common.input_shape,
-                      "Input of a prototxt that does not state it: 3x227x227");
-  command->add_flag("--interval,!--no-range", common.range,
-                    "The range that uncertain numbers cause (default)");
-  command->add_option("--wait", options->wait, "Between polls: nap (default) or spin")
-      ->check(CLI::IsMember({"nap", "spin"}));
-  command->add_option("--timeout", options->timeout, "For one schedule (default 10min)");
-  command->add_option("--executed", options->executed,
-                      "Compare with what mpirun executed before (its -o), and run nothing");
-  command->add_option("-o,--output", options->file, "Write the comparison as JSON");
-  command->add_flag("--json", options->json, "Print JSON for machines");
-  command->callback([options] { run(*options); });
+      .add_option("--progress", options->text.progress,
+                  "Who moves messages on, for both engines: thread or inside-calls (default: "
+                  "as the stack says)")
+      .one_of({"thread", "inside-calls"});
+  command.add_option("--straggler", common.stragglers, "Slow ranks: 3:1.5; several by commas");
+  command.add_option("--iterations", common.iterations,
+                     "Iterations (default 6, or what the schedule needs)");
+  command.add_option("--input-shape", common.input_shape,
+                     "Input of a prototxt that does not state it: 3x227x227");
+  command.add_flag("--interval,!--no-range", common.range,
+                   "The range that uncertain numbers cause (default)");
+  command.add_option("--wait", options->wait, "Between polls: nap (default) or spin")
+      .one_of({"nap", "spin"});
+  command.add_option("--timeout", options->timeout, "For one schedule (default 10min)");
+  command.add_option("--executed", options->executed,
+                     "Compare with what mpirun executed before (its -o), and run nothing");
+  command.add_option("-o,--output", options->file, "Write the comparison as JSON");
+  command.add_flag("--json", options->json, "Print JSON for machines");
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<ExecuteCommand>::add({.name = "schedule", .add = add});

@@ -215,7 +215,7 @@ void refuse_where_impossible() {
                       .constraint = "this machine cannot hold one: " + obstacle});
 }
 
-void run(Options& options, const CLI::App& command) {
+void run(Options& options, Subcommand command) {
   options.spec.rate = parse_rate(options.rate, "--rate");
   options.measure_budget_s = budget_of(options.measure_budget, "--measure-budget");
   options.execute_budget_s = budget_of(options.execute_budget, "--execute-budget");
@@ -228,7 +228,7 @@ void run(Options& options, const CLI::App& command) {
       if (command.count(option) > 0)
         throw InputError({.source = option,
                           .path = "",
-                          .value = command.get_option(option)->as<std::string>(),
+                          .value = command.get_option(option).text(),
                           .constraint = fmt::format("cannot be changed: testbed {} is up already",
                                                     options.spec.name)});
     const Testbed testbed = Testbed::find(options.spec.name, "--testbed");
@@ -251,7 +251,7 @@ void run(Options& options, const CLI::App& command) {
 
 }  // namespace
 
-void add_testbed_experiment(CLI::App& execute) {
+void add_testbed_experiment(Subcommand execute) {
   auto options = std::make_shared<Options>();
   options->text.bytes = "64KiB..16MiB";
   execute.footer(
@@ -268,7 +268,7 @@ void add_testbed_experiment(CLI::App& execute) {
   execute
       .add_option("--testbed", options->testbed,
                   "Do all of it on a testbed; with a name: on that one, kept if it is up already")
-      ->expected(0, 1);
+      .expected(0, 1);
   execute.add_option("--hosts", options->spec.hosts, "Hosts of the testbed (default 8)");
   execute.add_option("--rate", options->rate, "Of every cable, both ways (default 500mbit)");
   execute.add_option("--topology", options->spec.topology,
@@ -278,7 +278,7 @@ void add_testbed_experiment(CLI::App& execute) {
       "Rank counts: 2,4,8 or 2..8, doubling (default: every one from 2 to all hosts)");
   execute.add_option("--bytes", options->text.bytes, "Sizes (default 64KiB..16MiB, doubling)");
   execute.add_option("--mpi", options->library, "openmpi (default) or mpich")
-      ->check(CLI::IsMember({"openmpi", "mpich"}));
+      .one_of({"openmpi", "mpich"});
   execute.add_option("--measure-budget", options->measure_budget,
                      "Time for the measurement (default 60s)");
   execute.add_option("--execute-budget", options->execute_budget,
@@ -286,8 +286,8 @@ void add_testbed_experiment(CLI::App& execute) {
   execute.add_option("--keep", options->keep,
                      "Write measurement, platform, stack, predictions and what was executed here");
   add_experiment_options(execute, options->text);
-  execute.callback([options, &execute] {
-    if (!execute.get_subcommands().empty()) return;
+  execute.callback([options, execute] {
+    if (execute.has_chosen_subcommand()) return;
     if (execute.count("--testbed") == 0)
       throw InputError({.source = "execute",
                         .path = "",

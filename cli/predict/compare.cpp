@@ -147,12 +147,12 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Subcommand command = app.add_subcommand(
       "compare",
       "Platforms and systems side by side: where nodes stop paying, what is worth money");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale compare --platform kesch,cluster-b --system s-caffe-obr-hr \\\n"
       "    --model googlenet --batch 1024 --gpus 1..64 --efficiency 0.6\n"
@@ -162,32 +162,32 @@ void add(CLI::App& app) {
       "node an hour, and what an hour of waiting is worth, the cheapest count is where an epoch's\n"
       "(nodes x price + value) x time is least.");
   CompareText& text = options->text;
-  command->add_option("--platform", text.platforms, "Presets, files or generators, by commas")
-      ->delimiter(',')
-      ->required();
-  command->add_option("--system", text.systems, "Named systems, by commas (see `system list`)")
-      ->delimiter(',');
-  command->add_option("--schedule", options->prediction.text.schedule,
-                      "Schedule, for all (default: the systems')");
-  command->add_option("--stack", options->prediction.text.stack,
-                      "Communication stack, for all (default: the systems')");
-  add_workload_options(*command, options->prediction);
-  command->add_option("--efficiency", text.efficiency_min,
-                      "Below it a node does not pay (default 0.5)");
-  command->add_option("--node-price", text.node_price_per_h, "Of a node an hour, any currency")
-      ->check(CLI::NonNegativeNumber);
+  command.add_option("--platform", text.platforms, "Presets, files or generators, by commas")
+      .delimiter(',')
+      .required();
+  command.add_option("--system", text.systems, "Named systems, by commas (see `system list`)")
+      .delimiter(',');
+  command.add_option("--schedule", options->prediction.text.schedule,
+                     "Schedule, for all (default: the systems')");
+  command.add_option("--stack", options->prediction.text.stack,
+                     "Communication stack, for all (default: the systems')");
+  add_workload_options(command, options->prediction);
+  command.add_option("--efficiency", text.efficiency_min,
+                     "Below it a node does not pay (default 0.5)");
+  command.add_option("--node-price", text.node_price_per_h, "Of a node an hour, any currency")
+      .non_negative();
   command
-      ->add_option("--time-value", text.time_value_per_h,
-                   "What an hour less until the end is worth, same currency")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("!--no-sensitivity", text.sensitivity,
-                    "Without the gain of each hardware number");
-  command->add_flag("!--no-network", text.network, "Without the search for the network's speed");
-  command->add_flag("--interval,!--no-range", options->range,
-                    "The range that uncertain numbers cause, in --json (default)");
-  command->add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+      .add_option("--time-value", text.time_value_per_h,
+                  "What an hour less until the end is worth, same currency")
+      .non_negative();
+  command.add_flag("!--no-sensitivity", text.sensitivity,
+                   "Without the gain of each hardware number");
+  command.add_flag("!--no-network", text.network, "Without the search for the network's speed");
+  command.add_flag("--interval,!--no-range", options->range,
+                   "The range that uncertain numbers cause, in --json (default)");
+  command.add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "compare", .add = add});

@@ -59,12 +59,12 @@ void run(const std::string& folder) {
              written);
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto folder = std::make_shared<std::string>("out");
-  CLI::App* command = app.add_subcommand(
+  Subcommand command = app.add_subcommand(
       "demo", "GoogLeNet from 1 to 160 GPUs on kesch, SC-B against SC-OBR: tables, chart, traces");
-  command->add_option("--out", *folder, "Folder for JSON and traces (default: out)");
-  command->callback([folder] { run(*folder); });
+  command.add_option("--out", *folder, "Folder for JSON and traces (default: out)");
+  command.callback([folder] { run(*folder); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "demo", .add = add});

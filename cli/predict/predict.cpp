@@ -35,11 +35,11 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
   PredictionText& text = options->prediction.text;
-  CLI::App* command = app.add_subcommand("predict", "How training scales with the number of GPUs");
-  command->footer(
+  Subcommand command = app.add_subcommand("predict", "How training scales with the number of GPUs");
+  command.footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
       "    --system s-caffe-obr-hr\n"
@@ -47,20 +47,20 @@ void add(CLI::App& app) {
       "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
-  add_machine_options(*command, options->prediction);
-  add_workload_options(*command, options->prediction);
-  command->add_option("--epoch-images", text.epoch_images,
-                      "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
-  command->add_flag("--interval,!--no-range", options->range,
-                    "The range that uncertain numbers cause, assumed ones and those measured with "
-                    "an interval (default; --no-range is three times faster)");
-  command->add_flag("--sources", options->sources, "List every number with its source");
-  command->add_option("--trace", text.trace,
-                      "Write a Chrome/Perfetto timeline of the largest count to this file");
-  command->add_option("--record", text.record,
-                      "Write what every rank of the largest count does, for `forescale replay`");
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+  add_machine_options(command, options->prediction);
+  add_workload_options(command, options->prediction);
+  command.add_option("--epoch-images", text.epoch_images,
+                     "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
+  command.add_flag("--interval,!--no-range", options->range,
+                   "The range that uncertain numbers cause, assumed ones and those measured with "
+                   "an interval (default; --no-range is three times faster)");
+  command.add_flag("--sources", options->sources, "List every number with its source");
+  command.add_option("--trace", text.trace,
+                     "Write a Chrome/Perfetto timeline of the largest count to this file");
+  command.add_option("--record", text.record,
+                     "Write what every rank of the largest count does, for `forescale replay`");
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "predict", .add = add});

@@ -19,30 +19,30 @@ PredictionText PredictionOptions::with_options() const {
   return whole;
 }
 
-void add_machine_options(CLI::App& command, PredictionOptions& options) {
+void add_machine_options(Subcommand command, PredictionOptions& options) {
   PredictionText& text = options.text;
-  command.add_option("--platform", text.platform, "Preset, JSON file or generator")->required();
+  command.add_option("--platform", text.platform, "Preset, JSON file or generator").required();
   command.add_option("--system", text.system, "Named system, see `forescale system list`");
   command.add_option("--schedule", text.schedule, "Schedule (default: the system's)");
   command.add_option("--stack", text.stack, "Communication stack (default: the system's)");
 }
 
-void add_workload_options(CLI::App& command, PredictionOptions& options) {
+void add_workload_options(Subcommand command, PredictionOptions& options) {
   PredictionText& text = options.text;
-  command.add_option("--model", text.model, "Zoo name, JSON file or Caffe .prototxt")->required();
+  command.add_option("--model", text.model, "Zoo name, JSON file or Caffe .prototxt").required();
   command
       .add_option("--batch", text.batch,
                   "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
-      ->required();
+      .required();
   command.add_option("--scaling", text.scaling, "strong (default) or weak")
-      ->check(CLI::IsMember({"strong", "weak"}));
+      .one_of({"strong", "weak"});
   command.add_option("--gpus", text.gpus,
                      "Counts: 16,32,64 or 1..160 (doubling); default: 1 to all");
   command
       .add_option("--option", options.schedule_options,
                   "An option of the schedule, such as fusion_threshold=64MiB; may be repeated "
                   "(see `forescale schedule show NAME`)")
-      ->allow_extra_args(false);
+      .allow_extra_args(false);
   command.add_option("--framework", text.framework,
                      "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the "
                      "system's)");

@@ -2,10 +2,10 @@
 // predict many times.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "studies/predict/prediction.hpp"
 
 namespace forescale {
@@ -19,8 +19,8 @@ struct PredictionOptions {
 };
 
 // What is alike wherever a prediction is asked for: workload, GPU counts, conditions.
-void add_workload_options(CLI::App& command, PredictionOptions& options);
+void add_workload_options(Subcommand command, PredictionOptions& options);
 // --platform, --system, --schedule, --stack, one of each.
-void add_machine_options(CLI::App& command, PredictionOptions& options);
+void add_machine_options(Subcommand command, PredictionOptions& options);
 
 }  // namespace forescale

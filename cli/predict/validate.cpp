@@ -158,11 +158,11 @@ void run(const Options& options) {
     print_text(validation);
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       app.add_subcommand("validate", "Published numbers beside their predictions, with the errors");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale validate\n"
       "  forescale validate --paper s-caffe --role prediction\n"
@@ -171,15 +171,15 @@ void add(CLI::App& app) {
       "count or formula), `ordering`, `not predictable`. \"up to\" and \"at least\" are compared\n"
       "with the largest and smallest prediction over the stated domain; a range has no error\n"
       "inside.");
-  command->add_option("--paper", options->choice.papers, "Only these papers; open: open data")
-      ->delimiter(',');
-  command->add_option("--id", options->choice.ids, "Only these claims")->delimiter(',');
-  command->add_option("--role", options->choice.roles, "Only these roles")->delimiter(',');
-  command->add_flag("--range", options->choice.range,
-                    "Also the range that assumed numbers cause (three times as long)");
-  command->add_flag("--json", options->json, "Print JSON for machines");
-  command->add_option("-o,--output", options->file, "Also write the JSON to this file");
-  command->callback([options] { run(*options); });
+  command.add_option("--paper", options->choice.papers, "Only these papers; open: open data")
+      .delimiter(',');
+  command.add_option("--id", options->choice.ids, "Only these claims").delimiter(',');
+  command.add_option("--role", options->choice.roles, "Only these roles").delimiter(',');
+  command.add_flag("--range", options->choice.range,
+                   "Also the range that assumed numbers cause (three times as long)");
+  command.add_flag("--json", options->json, "Print JSON for machines");
+  command.add_option("-o,--output", options->file, "Also write the JSON to this file");
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "validate", .add = add});

@@ -124,11 +124,11 @@ std::string known_formats() {
   return list;
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Subcommand command =
       app.add_subcommand("import", "A measured trace as a program that can be replayed");
-  command->footer(
+  command.footer(
       known_formats() +
       "Examples:\n"
       "  forescale import rank0.pt.trace.json.gz rank1.pt.trace.json.gz\n"
@@ -136,13 +136,13 @@ void add(CLI::App& app) {
       "  forescale import timeline0.json execution0.json timeline1.json execution1.json\n"
       "  forescale import smpi_replay.txt --flops-per-s 5e9\n"
       "What a file lacks is said, and asked for where there is no answer (docs/traces.md).");
-  add_trace_options(*command, options->text);
-  command->add_option("-o,--out", options->out, "Write the program (docs/program.md) to this file");
-  command->add_option("--measurement", options->measurement,
-                      "Write what its collectives took to this file, for calibrate show and fit,\n"
-                      "and print alpha and beta of each");
-  command->add_flag("--json", options->json, "Print JSON for machines");
-  command->callback([options] { run(*options); });
+  add_trace_options(command, options->text);
+  command.add_option("-o,--out", options->out, "Write the program (docs/program.md) to this file");
+  command.add_option("--measurement", options->measurement,
+                     "Write what its collectives took to this file, for calibrate show and fit,\n"
+                     "and print alpha and beta of each");
+  command.add_flag("--json", options->json, "Print JSON for machines");
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "import", .add = add});

@@ -124,12 +124,12 @@ void run(const Options& options) {
   if (!alternatives.empty()) print(base, alternatives);
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
   ReplayText& text = options->question.text;
-  CLI::App* command =
+  Subcommand command =
       app.add_subcommand("replay", "What a recorded or traced run would cost on another platform");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale predict --platform cluster-b --gpus 16 --model googlenet --batch 256 \\\n"
       "    --system s-caffe-obr-hr --record run.jsonl\n"
@@ -141,41 +141,41 @@ void add(CLI::App& app) {
       "    --what-if platform=dgx-h100 --what-if \"bucket=5MiB plan=all-reduce/ring\"\n"
       "A program holds what every thread of every rank does, in order, with its compute times\n"
       "(docs/program.md). Compute is kept; communication is simulated anew.");
-  add_trace_options(*command, options->question.trace);
-  command->add_option("--platform", text.platform,
-                      "Preset, JSON file or generator (default: where it was recorded)");
-  command->add_option("--stack", text.stack, "Communication stack (default: as recorded)");
-  command->add_option("--placement", text.placement,
-                      "Ranks on nodes: linear or random:seed=N, with per_node=K");
+  add_trace_options(command, options->question.trace);
+  command.add_option("--platform", text.platform,
+                     "Preset, JSON file or generator (default: where it was recorded)");
+  command.add_option("--stack", text.stack, "Communication stack (default: as recorded)");
+  command.add_option("--placement", text.placement,
+                     "Ranks on nodes: linear or random:seed=N, with per_node=K");
   command
-      ->add_option("--plan", text.plans,
-                   "A collective's plan in place of the recorded choice: "
-                   "reduce/cb:chain_size=8,chunk_bytes=1MiB; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--compute-scale", text.compute_scale,
-                      "All compute times so many times as long (default 1)");
+      .add_option("--plan", text.plans,
+                  "A collective's plan in place of the recorded choice: "
+                  "reduce/cb:chain_size=8,chunk_bytes=1MiB; may be repeated")
+      .allow_extra_args(false);
+  command.add_option("--compute-scale", text.compute_scale,
+                     "All compute times so many times as long (default 1)");
   command
-      ->add_option("--what-if", options->what_if,
-                   "Also with these changes, words as the options are named, and compared:\n"
-                   "\"gpu=h100 bucket=5MiB\"; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--gpu", text.gpu,
-                      "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
-                      "or a file (a model by kernels' names, docs/traces.md)");
-  command->add_option("--traced-gpu", text.traced_gpu,
-                      "The GPU of the trace (default: what the trace says)");
-  command->add_flag("--interval,!--no-range", text.range,
-                    "The range that uncertain numbers cause (default)");
-  command->add_flag("--critical-path,!--no-critical-path", text.causes,
-                    "The critical path and the use of links (default; takes memory)");
-  command->add_option("--trace", text.files_out.trace,
-                      "Write a Chrome/Perfetto timeline of the last iteration to this file:\n"
-                      "replayed and measured ranks, the critical path, the use of links");
-  command->add_option("--paje", text.files_out.paje, "The same as a Paje trace (pj_dump, ViTE)");
-  command->add_option("--utilisation", text.files_out.utilisation,
-                      "Write the use of every link over the last iteration to this CSV file");
-  command->add_flag("--json", options->json, "Print JSON for machines");
-  command->callback([options] { run(*options); });
+      .add_option("--what-if", options->what_if,
+                  "Also with these changes, words as the options are named, and compared:\n"
+                  "\"gpu=h100 bucket=5MiB\"; may be repeated")
+      .allow_extra_args(false);
+  command.add_option("--gpu", text.gpu,
+                     "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
+                     "or a file (a model by kernels' names, docs/traces.md)");
+  command.add_option("--traced-gpu", text.traced_gpu,
+                     "The GPU of the trace (default: what the trace says)");
+  command.add_flag("--interval,!--no-range", text.range,
+                   "The range that uncertain numbers cause (default)");
+  command.add_flag("--critical-path,!--no-critical-path", text.causes,
+                   "The critical path and the use of links (default; takes memory)");
+  command.add_option("--trace", text.files_out.trace,
+                     "Write a Chrome/Perfetto timeline of the last iteration to this file:\n"
+                     "replayed and measured ranks, the critical path, the use of links");
+  command.add_option("--paje", text.files_out.paje, "The same as a Paje trace (pj_dump, ViTE)");
+  command.add_option("--utilisation", text.files_out.utilisation,
+                     "Write the use of every link over the last iteration to this CSV file");
+  command.add_flag("--json", options->json, "Print JSON for machines");
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "replay", .add = add});

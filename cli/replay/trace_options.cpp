@@ -25,11 +25,11 @@ double positive(const std::string& text, const std::string& option) {
 
 }  // namespace
 
-void add_trace_options(CLI::App& command, TraceText& text) {
+void add_trace_options(Subcommand command, TraceText& text) {
   command
       .add_option("TRACE", text.files,
                   "Programs and traces (see forescale import --help): one file, or one a rank")
-      ->required();
+      .required();
   command.add_option("--ranks", text.ranks,
                      "Ranks that shall run, where fewer were traced and all do the same");
   command.add_option("--flops-per-s", text.flops_per_s,

@@ -1,9 +1,8 @@
 // Options of the commands that read traces.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale {
@@ -17,7 +16,7 @@ struct TraceText {
   std::string bucket;
   bool without_stragglers = false;
 };
-void add_trace_options(CLI::App& command, TraceText& text);
+void add_trace_options(Subcommand command, TraceText& text);
 
 // InputError for what is no number, or not above 0.
 ImportOptions parse_trace_options(const TraceText& text);

@@ -77,11 +77,11 @@ void run(const Options& options) {
              static_cast<double>(page.size()) / 1e6, fmt::join(parts, ", "));
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Subcommand command = app.add_subcommand(
       "report", "One page (HTML, no network) of results: curves, breakdown, timeline, sources");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 16..128 --model googlenet --batch 1024 \\\n"
       "    --system s-caffe-obr-hr --trace timeline.json --json > obr.json\n"
@@ -91,10 +91,10 @@ void add(CLI::App& app) {
       "--json,\n"
       "or a Chrome trace. Several predictions are drawn over each other. The page needs nothing\n"
       "but a browser; what it says of inputs is text, whatever they contain.");
-  command->add_option("RESULT", options->files, "JSON files of results and timelines")->required();
-  command->add_option("-o,--output", options->output, "File to write (default: report.html)");
-  command->add_option("--title", options->title, "Heading of the page (default: the result's)");
-  command->callback([options] { run(*options); });
+  command.add_option("RESULT", options->files, "JSON files of results and timelines").required();
+  command.add_option("-o,--output", options->output, "File to write (default: report.html)");
+  command.add_option("--title", options->title, "Heading of the page (default: the result's)");
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "report", .add = add});

@@ -19,20 +19,20 @@ void run(const Options& options) {
   print_sweep(database, options.printed);
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("merge", "Join the results of a study's shards");
-  command->footer(
+  Subcommand command = app.add_subcommand("merge", "Join the results of a study's shards");
+  command.footer(
       "Examples:\n"
       "  forescale merge results.sqlite results.shard-0-of-2.sqlite results.shard-1-of-2.sqlite\n"
       "Files of another study, of another version of forescale, or with another answer to the "
       "same\n"
       "point are refused, and the first file is then as it was.");
-  command->add_option("output", options->output, "Database to make, or to add to")->required();
-  command->add_option("inputs", options->inputs, "Databases that `forescale sweep` has made")
-      ->required();
-  add_output_options(*command, options->printed);
-  command->callback([options] { run(*options); });
+  command.add_option("output", options->output, "Database to make, or to add to").required();
+  command.add_option("inputs", options->inputs, "Databases that `forescale sweep` has made")
+      .required();
+  add_output_options(command, options->printed);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "merge", .add = add});

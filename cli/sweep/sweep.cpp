@@ -111,11 +111,11 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& app) {
+void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Subcommand command = app.add_subcommand(
       "sweep", "Answer a study of many points, resumable, on all cores or several machines");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  forescale sweep study.json                      all cores; answers in study.sqlite\n"
       "  forescale sweep study.json                      again: goes on where it was killed\n"
@@ -131,25 +131,25 @@ void add(CLI::App& app) {
       "   \"fixed\": {\"platform\": \"kesch\", \"op\": \"reduce\"},\n"
       "   \"grid\": {\"ranks\": [16, 32], \"bytes\": [\"1MiB\", \"8MiB\"]}}\n"
       "A point that fails is kept with its reason, and the rest goes on.");
-  command->add_option("study", options->study, "Study, a JSON file")->required();
-  command->add_option("-o,--output", options->output,
-                      "SQLite database to make or to continue (default: the study's name with "
-                      ".sqlite, here)");
+  command.add_option("study", options->study, "Study, a JSON file").required();
+  command.add_option("-o,--output", options->output,
+                     "SQLite database to make or to continue (default: the study's name with "
+                     ".sqlite, here)");
   command
-      ->add_option("--jobs", options->jobs,
-                   "Simulations at a time (default: all cores; under mpirun 1 a rank)")
-      ->check(CLI::PositiveNumber);
-  CLI::Option* retry = command->add_flag("--retry", options->retry, "Run failed points again");
-  CLI::Option* shard =
-      command->add_option("--shard", options->shard, "Only part i of N: 0/4 to 3/4");
-  CLI::Option* emit = command->add_option("--emit", options->emit,
+      .add_option("--jobs", options->jobs,
+                  "Simulations at a time (default: all cores; under mpirun 1 a rank)")
+      .positive();
+  CommandOption retry = command.add_flag("--retry", options->retry, "Run failed points again");
+  CommandOption shard =
+      command.add_option("--shard", options->shard, "Only part i of N: 0/4 to 3/4");
+  CommandOption emit = command.add_option("--emit", options->emit,
                                           "Run nothing, but print a batch script that does: slurm");
-  CLI::Option* shards =
-      command->add_option("--shards", options->shards, "Tasks of the batch script's array");
-  emit->check(CLI::IsMember({"slurm"}))->needs(shards)->excludes(shard)->excludes(retry);
-  shards->check(CLI::Range(1, kShards_max))->needs(emit);
-  add_output_options(*command, options->printed);
-  command->callback([options] { run(*options); });
+  CommandOption shards =
+      command.add_option("--shards", options->shards, "Tasks of the batch script's array");
+  emit.one_of({"slurm"}).needs(shards).excludes(shard).excludes(retry);
+  shards.in_range(1, kShards_max).needs(emit);
+  add_output_options(command, options->printed);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "sweep", .add = add});

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 
 namespace forescale {
 namespace {
@@ -15,65 +16,53 @@ constexpr const char* kOutputOptions[] = {"help", "json", "csv", "sources", "tra
 // owns the variables behind its options, cannot be taken away.
 struct Parsed {};
 
-// The command's App on a root of its own, which parses and does nothing.
+// The command on a command line of its own, which parses and does nothing.
 class ParsedCommand : public CommandLine {
  public:
-  explicit ParsedCommand(const std::string& name) {
-    Registry<Command>::find(name, "command").add(root_);
-    command_ = root_.get_subcommand(name);
-    command_->parse_complete_callback([] { throw Parsed(); });
+  explicit ParsedCommand(const std::string& name) : command_(command_of(name, parser_.root())) {
+    command_.when_parsed([] { throw Parsed(); });
   }
 
   std::vector<std::string> options() const override {
     std::vector<std::string> names;
-    for (const CLI::Option* option : command_->get_options())
-      for (const std::string& name : option->get_lnames())
+    for (const CommandOption& option : command_.options())
+      for (const std::string& name : option.long_names())
         if (std::find(std::begin(kOutputOptions), std::end(kOutputOptions), name) ==
             std::end(kOutputOptions))
           names.push_back(name);
     return names;
   }
 
-  bool is_flag(const std::string& option) const override {
-    return option_of(option).get_expected_min() == 0;
-  }
+  bool is_flag(const std::string& option) const override { return option_of(option).is_flag(); }
   bool is_repeatable(const std::string& option) const override {
-    return option_of(option).get_items_expected_max() > 1;
+    return option_of(option).is_repeatable();
   }
 
   std::string complaint_about(const std::string& option,
                               const std::vector<std::string>& values) const override {
-    CLI::Option& parsed = option_of(option);
-    std::string complaint;
-    try {
-      parsed.clear();
-      parsed.add_result(values);
-      parsed.run_callback();
-    } catch (const CLI::ParseError& error) {
-      complaint = error.what();
-    }
-    parsed.clear();
-    return complaint;
+    return option_of(option).complaint_about(values);
   }
 
   std::string complaint_about_line(const std::vector<std::string>& arguments) const override {
     try {
-      root_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+      if (const std::optional<UsageError> error = parser_.parse(arguments)) return error->message;
     } catch (const Parsed&) {
       return "";
-    } catch (const CLI::ParseError& error) {
-      return error.what();
     }
     FORESCALE_CHECK(false, "a study's line has no command");
   }
 
  private:
-  CLI::Option& option_of(const std::string& name) const {
-    return *command_->get_option("--" + name);
+  static Subcommand command_of(const std::string& name, Subcommand root) {
+    Registry<Command>::find(name, "command").add(root);
+    return root.get_subcommand(name);
+  }
+  CommandOption option_of(const std::string& name) const {
+    return command_.get_option("--" + name);
   }
 
-  mutable CLI::App root_;
-  CLI::App* command_ = nullptr;
+  mutable CommandParser parser_{""};
+  Subcommand command_;
 };
 
 }  // namespace

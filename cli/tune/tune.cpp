@@ -6,12 +6,12 @@
 namespace forescale {
 namespace {
 
-void add(CLI::App& app) {
-  CLI::App* command = add_catalogue_command(
+void add(Subcommand app) {
+  Subcommand command = add_catalogue_command(
       app, {.name = "tune",
             .summary = "Find the best algorithm, chain and chunk size by message size and ranks",
             .examples = {"tune collective --platform kesch --op reduce --ranks 160"}});
-  for (const auto& [name, verb] : Registry<TuneCommand>::all()) verb.add(*command);
+  for (const auto& [name, verb] : Registry<TuneCommand>::all()) verb.add(command);
 }
 
 const bool kRegistered = Registry<Command>::add({.name = "tune", .add = add});

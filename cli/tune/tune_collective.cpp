@@ -313,9 +313,9 @@ void run(const Options& options) {
   }
 }
 
-void add(CLI::App& tune) {
+void add(Subcommand tune) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_verb(
+  Subcommand command = add_verb(
       tune,
       {.name = "collective",
        .summary = "The best plan by rank count and size, simulated; settings for real libraries",
@@ -324,40 +324,40 @@ void add(CLI::App& tune) {
            "tune collective --platform mine-platform.json --stack mine-stack.json --ranks 2..8 \\\n"
            "    --bytes 64KiB..16MiB --resume tuned.jsonl --emit openmpi-rules",
            "tune collective --platform minsky --ranks 16 --emit nccl-tuner --settings tuner.csv"}});
-  command->add_option("--platform", options->platform, "Preset, file or generator")->required();
-  command->add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
-  command->add_option("--op", options->op, "Operation (default all-reduce)");
-  command->add_option("--ranks", options->ranks,
-                      "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
-  command->add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
+  command.add_option("--platform", options->platform, "Preset, file or generator").required();
+  command.add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
+  command.add_option("--op", options->op, "Operation (default all-reduce)");
+  command.add_option("--ranks", options->ranks,
+                     "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
+  command.add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
   command
-      ->add_option("--tolerance", options->tolerance_percent,
-                   "A region goes on where its plan is within so many percent (default 1)")
-      ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--resume", options->resume,
-                      "Keep answers here as they come, and go on from what is there");
-  command->add_option("--map", options->map, "Draw the crossover map to this SVG file");
-  command->add_option("-o,--out", options->out, "Write points and regions as JSON");
-  CLI::Option* among =
+      .add_option("--tolerance", options->tolerance_percent,
+                  "A region goes on where its plan is within so many percent (default 1)")
+      .in_range(0.0, 100.0);
+  command.add_option("--resume", options->resume,
+                     "Keep answers here as they come, and go on from what is there");
+  command.add_option("--map", options->map, "Draw the crossover map to this SVG file");
+  command.add_option("-o,--out", options->out, "Write points and regions as JSON");
+  CommandOption among =
       command
-          ->add_option("--among", options->among,
-                       "Also the best of these alone, and what that loses: chain,cb:chain_size=8")
-          ->delimiter(',');
+          .add_option("--among", options->among,
+                      "Also the best of these alone, and what that loses: chain,cb:chain_size=8")
+          .delimiter(',');
   command
-      ->add_option("--emit", options->emit,
-                   fmt::format("Settings for a library, with algorithms that it has: {}",
-                               fmt::join(Registry<SettingsFormat>::names(), ", ")))
-      ->excludes(among);
-  command->add_option("--settings", options->settings_file,
-                      "File of --emit (default: the format's usual name, here)");
+      .add_option("--emit", options->emit,
+                  fmt::format("Settings for a library, with algorithms that it has: {}",
+                              fmt::join(Registry<SettingsFormat>::names(), ", ")))
+      .excludes(among);
+  command.add_option("--settings", options->settings_file,
+                     "File of --emit (default: the format's usual name, here)");
   command
-      ->add_option("--nccl-channels", options->nccl_channels,
-                   "Channels that --emit nccl-tuner writes (default 2)")
-      ->check(CLI::Range(1, 64));
-  command->add_option("--library-version", options->library_version,
-                      "Version of the library that loads it (default: the format's first)");
-  add_output_options(*command, options->output);
-  command->callback([options] { run(*options); });
+      .add_option("--nccl-channels", options->nccl_channels,
+                  "Channels that --emit nccl-tuner writes (default 2)")
+      .in_range(1, 64);
+  command.add_option("--library-version", options->library_version,
+                     "Version of the library that loads it (default: the format's first)");
+  add_output_options(command, options->output);
+  command.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<TuneCommand>::add({.name = "collective", .add = add});

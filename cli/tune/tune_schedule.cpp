@@ -142,9 +142,9 @@ void run(const Options& options) {
                tuning.rows.back().gpus, format->how_to_load(settings_file(options, *format)));
 }
 
-void add(CLI::App& tune) {
+void add(Subcommand tune) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
+  Subcommand verb = add_verb(
       tune, {.name = "schedule",
              .summary = "The best settings of a training schedule: fusion, buckets, servers, plans",
              .examples = {
@@ -152,21 +152,21 @@ void add(CLI::App& tune) {
                  "    --gpus 4..16 --system horovod-mpi-opt --emit horovod --settings horovod.env",
                  "tune schedule --platform kesch --model googlenet --batch 1024 --gpus 160 \\\n"
                  "    --schedule sc-obr --stack mvapich2-gdr --only reduce-plan"}});
-  add_machine_options(*verb, options->prediction);
-  add_workload_options(*verb, options->prediction);
-  verb->add_option("--only", options->only,
-                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
-                   "... (default: all)")
-      ->delimiter(',');
-  verb->add_flag("--interval,!--no-range", options->range,
-                 "The range that uncertain numbers cause, of the beginning and the best (default)");
-  verb->add_option("--emit", options->emit,
-                   "Settings for a framework, of the largest GPU count: horovod, ddp");
-  verb->add_option("--settings", options->settings_file,
-                   "File of --emit (default: the format's usual name, here)");
-  verb->add_option("-o,--out", options->out, "Write the answer as JSON");
-  verb->add_flag("--json", options->json, "Print JSON for machines");
-  verb->callback([options] { run(*options); });
+  add_machine_options(verb, options->prediction);
+  add_workload_options(verb, options->prediction);
+  verb.add_option("--only", options->only,
+                  "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
+                  "... (default: all)")
+      .delimiter(',');
+  verb.add_flag("--interval,!--no-range", options->range,
+                "The range that uncertain numbers cause, of the beginning and the best (default)");
+  verb.add_option("--emit", options->emit,
+                  "Settings for a framework, of the largest GPU count: horovod, ddp");
+  verb.add_option("--settings", options->settings_file,
+                  "File of --emit (default: the format's usual name, here)");
+  verb.add_option("-o,--out", options->out, "Write the answer as JSON");
+  verb.add_flag("--json", options->json, "Print JSON for machines");
+  verb.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<TuneCommand>::add({.name = "schedule", .add = add});

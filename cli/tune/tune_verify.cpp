@@ -136,30 +136,30 @@ void run(Options& options) {
                       "library does without the file at these sizes");
 }
 
-void add(CLI::App& tune) {
+void add(Subcommand tune) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
+  Subcommand verb = add_verb(
       tune,
       {.name = "verify",
        .summary = "Load an emitted file into the real library: does it act, what does it bring?",
        .examples = {"tune verify openmpi-rules.conf --testbed default",
                     "tune verify mpich-selection.json --ranks 4 --bytes 64KiB,1MiB",
                     "tune verify openmpi-rules.conf --ranks 4 --budget 0s"}});
-  verb->add_option("file", options->file, "A file of openmpi-rules or mpich-json")->required();
-  add_place_options(*verb, options->place);
-  verb->add_option("--op", options->ops, "Operations (default: all that the file has rules for)")
-      ->delimiter(',');
-  verb->add_option("--bytes", options->sizes, "Sizes (default 64KiB..16MiB)");
-  verb->add_option("--budget", options->budget,
-                   "Time for measuring (default 60s); 0s: only prove that the rules act");
-  verb->add_option("--rounds", options->rounds,
-                   "Launches of the library without and with the file, in turns (default 3)")
-      ->check(CLI::Range(1, 100));
-  verb->add_option("--wait", options->wait, "How ranks wait between calls: nap (default) or spin")
-      ->check(CLI::IsMember({"nap", "spin"}));
-  verb->add_option("--seed", options->seed, "Of the order of sizes (default 1)");
-  verb->add_flag("--json", options->json, "Print JSON for machines");
-  verb->callback([options] { run(*options); });
+  verb.add_option("file", options->file, "A file of openmpi-rules or mpich-json").required();
+  add_place_options(verb, options->place);
+  verb.add_option("--op", options->ops, "Operations (default: all that the file has rules for)")
+      .delimiter(',');
+  verb.add_option("--bytes", options->sizes, "Sizes (default 64KiB..16MiB)");
+  verb.add_option("--budget", options->budget,
+                  "Time for measuring (default 60s); 0s: only prove that the rules act");
+  verb.add_option("--rounds", options->rounds,
+                  "Launches of the library without and with the file, in turns (default 3)")
+      .in_range(1, 100);
+  verb.add_option("--wait", options->wait, "How ranks wait between calls: nap (default) or spin")
+      .one_of({"nap", "spin"});
+  verb.add_option("--seed", options->seed, "Of the order of sizes (default 1)");
+  verb.add_flag("--json", options->json, "Print JSON for machines");
+  verb.callback([options] { run(*options); });
 }
 
 const bool kRegistered = Registry<TuneCommand>::add({.name = "verify", .add = add});

@@ -58,11 +58,11 @@ const bool kRegistered =
     Registry<Command>::add(
         {.name = "test-missing-send",
          .add =
-             [](CLI::App& app) {
-               app.add_subcommand("test-missing-send")->callback(run_missing_send);
+             [](Subcommand app) {
+               app.add_subcommand("test-missing-send").callback(run_missing_send);
              }}) &&
-    Registry<Command>::add({.name = "test-swapped", .add = [](CLI::App& app) {
-                              app.add_subcommand("test-swapped")->callback(run_swapped);
+    Registry<Command>::add({.name = "test-swapped", .add = [](Subcommand app) {
+                              app.add_subcommand("test-swapped").callback(run_swapped);
                             }});
 
 std::string expect_stuck(std::string command) {

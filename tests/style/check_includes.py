@@ -9,13 +9,15 @@ import re
 
 import project
 
-# Library headers with one home: a pattern of the name, where it may be included.
+# Library headers with one home: a pattern of the name, the folder or the file that may include it.
 HOMES = [
     (re.compile(r"(simgrid|xbt|smpi)/"), "sim"),
     (re.compile(r"boost/"), "topologies"),
     (re.compile(r"(Eigen|unsupported/Eigen)/"), "calibrate"),
     (re.compile(r"mpi\.h$"), "calibrate/bench"),
     (re.compile(r"sqlite3(ext)?\.h$"), "base"),
+    # Slow to compile: everything else says cli/command_line.hpp.
+    (re.compile(r"CLI/"), "cli/command_line.cpp"),
     (re.compile(r"(cuda|cublas|cudnn|curand|cufft|cusparse|nccl|nvml|nvtx|nvToolsExt|driver_types|"
                 r"device_launch_parameters|cooperative_groups|thrust/|cub/)[\w./]*$"),
      "calibrate/bench"),
@@ -69,7 +71,7 @@ def complaint_about_library(root, place, name):
         return f"<{name}>: the project's own headers are included in quotes"
     for pattern, home in HOMES:
         if pattern.match(name) and not is_inside(place, home):
-            return f"<{name}> is for {home}/ only"
+            return f"<{name}> is for {home}{'' if home.endswith('.cpp') else '/'} only"
     return None
 
 

@@ -33,6 +33,7 @@ CLEAN = {
     "sim/engine/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "base/units.hpp"\n',
     "calibrate/fit.cpp": "#include <Eigen/Dense>\n",
     "calibrate/bench/ping.cpp": "#include <cuda_runtime.h>\n#include <mpi.h>\n",
+    "cli/command_line.cpp": "#include <CLI/CLI.hpp>\n",
     "tests/helper.hpp": "#pragma once\n\nclass Other;\nstruct Helper {};\n",
     "tests/sim/world_test.cpp": '#include <gtest/gtest.h>\n#include <simgrid/s4u.hpp>\n\n'
                                 '#include "base/units.hpp"\n#include "tests/helper.hpp"\n',
@@ -63,6 +64,8 @@ VIOLATIONS = [
     ("includes", "calibrate/mpi.cpp", "#include <mpi.h>\n", 1),
     ("includes", "sim/cuda.cu", "#include <cuda_runtime.h>\n", 1),
     ("includes", "calibrate/nccl.cpp", "#include <nccl.h>\n", 1),
+    ("includes", "cli/command.hpp", "#include <CLI/App.hpp>\n", 1),
+    ("includes", "tests/cli/command_test.cpp", "#include <CLI/CLI.hpp>\n", 1),
     ("includes", "cli/proto.cpp", '#include "caffe.pb.h"\n', 1),
     ("includes", "misc/stray.cpp", "int x;\n", 1),
     ("format", "models/ugly.cpp", "int a;\nint   b;\n", 2),

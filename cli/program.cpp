@@ -2,11 +2,11 @@
 // 3 the simulation could not finish, 4 a check failed.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/version.hpp"
 
 namespace forescale {
@@ -16,33 +16,27 @@ constexpr int kBadInput = 2;
 constexpr int kStuck = 3;
 constexpr int kCheckFailed = 4;
 
-// The most specific subcommand that was named.
-const CLI::App& chosen(const CLI::App& app) {
-  const auto subcommands = app.get_subcommands();
-  return subcommands.empty() ? app : chosen(*subcommands.front());
-}
-
-// "forescale model show".
-std::string full_name(const CLI::App& command) {
-  return command.get_parent() == nullptr
-             ? "forescale"
-             : full_name(*command.get_parent()) + " " + command.get_name();
-}
-
 // "did you mean --chain-size?" for a word that nothing expects.
-std::string suggestion(const CLI::App& command, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  for (const CLI::App* subcommand : command.get_subcommands(nullptr))
-    names.push_back(subcommand->get_name());
-  const std::string near = nearest(word.substr(0, word.find('=')), names);
+std::string suggestion(const UsageError& error) {
+  const std::string near = nearest(error.unknown.substr(0, error.unknown.find('=')), error.known);
   return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
+// A misspelt word hides behind the "is required" that it causes.
+void print(const UsageError& error) {
+  if (error.unknown.empty())
+    fmt::print(stderr, "forescale: {}\n", error.message);
+  else
+    fmt::print(stderr, "forescale: {} is not expected here{}\n", error.unknown, suggestion(error));
+  fmt::print(stderr, "Try: forescale");
+  for (const std::string& subcommand : error.subcommands) fmt::print(stderr, " {}", subcommand);
+  fmt::print(stderr, " --help\n");
+}
+
 int run(int count, char** arguments) {
-  CLI::App app(
+  CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
+  Subcommand app = parser.root();
   app.footer(
       "Examples:\n"
       "  forescale predict --platform kesch --gpus 1..160 --model googlenet --batch 1024 \\\n"
@@ -51,25 +45,12 @@ int run(int count, char** arguments) {
       "                    --bytes 4MiB..256MiB\n"
       "  forescale platform show kesch\n"
       "Exit codes: 0 answer, 2 bad input, 3 the simulation could not finish, 4 a check failed.");
-  app.set_version_flag("--version", fmt::format("forescale {}", kVersion));
-  app.require_subcommand(1);
+  parser.set_version(fmt::format("forescale {}", kVersion));
+  app.require_subcommand();
   for (const auto& [name, command] : Registry<Command>::all()) command.add(app);
-  try {
-    app.parse(count, arguments);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    // A misspelt word hides behind the "is required" that it causes.
-    const CLI::App& command = chosen(app);
-    const std::vector<std::string> unknown = app.remaining(true);
-    if (unknown.empty())
-      fmt::print(stderr, "forescale: {}\n", error.what());
-    else
-      fmt::print(stderr, "forescale: {} is not expected here{}\n", unknown.front(),
-                 suggestion(command, unknown.front()));
-    fmt::print(stderr, "Try: {} --help\n", full_name(command));
-    return kBadInput;
-  }
+  const std::optional<UsageError> error = parser.parse(count, arguments);
+  if (error) print(*error);
+  return error ? kBadInput : 0;
 }
 
 }  // namespace

@@ -1,0 +1,176 @@
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace forescale {
+namespace {
+
+// The most specific subcommand that was named.
+const CLI::App& chosen(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands();
+  return subcommands.empty() ? app : chosen(*subcommands.front());
+}
+
+std::vector<std::string> path_of(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return {};
+  std::vector<std::string> path = path_of(*app.get_parent());
+  path.push_back(app.get_name());
+  return path;
+}
+
+std::vector<std::string> known_to(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const CLI::App* subcommand : app.get_subcommands(nullptr))
+    names.push_back(subcommand->get_name());
+  return names;
+}
+
+}  // namespace
+
+CommandOption CommandOption::required() { return CommandOption(*option_->required()); }
+CommandOption CommandOption::needs(CommandOption other) {
+  return CommandOption(*option_->needs(other.option_));
+}
+CommandOption CommandOption::excludes(CommandOption other) {
+  return CommandOption(*option_->excludes(other.option_));
+}
+CommandOption CommandOption::expected(int count) {
+  return CommandOption(*option_->expected(count));
+}
+CommandOption CommandOption::expected(int min, int max) {
+  return CommandOption(*option_->expected(min, max));
+}
+CommandOption CommandOption::allow_extra_args(bool allowed) {
+  return CommandOption(*option_->allow_extra_args(allowed));
+}
+CommandOption CommandOption::delimiter(char between_values) {
+  return CommandOption(*option_->delimiter(between_values));
+}
+CommandOption CommandOption::capture_default_str() {
+  return CommandOption(*option_->capture_default_str());
+}
+
+CommandOption CommandOption::one_of(const std::vector<std::string>& words) {
+  return CommandOption(*option_->check(CLI::IsMember(words)));
+}
+CommandOption CommandOption::in_range(int min, int max) {
+  return CommandOption(*option_->check(CLI::Range(min, max)));
+}
+CommandOption CommandOption::in_range(double min, double max) {
+  return CommandOption(*option_->check(CLI::Range(min, max)));
+}
+CommandOption CommandOption::positive() {
+  return CommandOption(*option_->check(CLI::PositiveNumber));
+}
+CommandOption CommandOption::non_negative() {
+  return CommandOption(*option_->check(CLI::NonNegativeNumber));
+}
+
+std::vector<std::string> CommandOption::long_names() const { return option_->get_lnames(); }
+bool CommandOption::is_flag() const { return option_->get_expected_min() == 0; }
+bool CommandOption::is_repeatable() const { return option_->get_items_expected_max() > 1; }
+std::string CommandOption::text() const { return option_->as<std::string>(); }
+
+std::string CommandOption::complaint_about(const std::vector<std::string>& values) {
+  std::string complaint;
+  try {
+    option_->clear();
+    option_->add_result(values);
+    option_->run_callback();
+  } catch (const CLI::ParseError& error) {
+    complaint = error.what();
+  }
+  option_->clear();
+  return complaint;
+}
+
+Subcommand Subcommand::add_subcommand(const std::string& name, const std::string& summary) {
+  return Subcommand(*app_->add_subcommand(name, summary));
+}
+Subcommand Subcommand::get_subcommand(const std::string& name) const {
+  return Subcommand(*app_->get_subcommand(name));
+}
+void Subcommand::footer(const std::string& text) { app_->footer(text); }
+void Subcommand::require_subcommand() { app_->require_subcommand(1); }
+void Subcommand::callback(const std::function<void()>& action) { app_->callback(action); }
+void Subcommand::when_parsed(const std::function<void()>& action) {
+  app_->parse_complete_callback(action);
+}
+
+template <typename T>
+CommandOption Subcommand::add_option(const std::string& names, T& variable,
+                                     const std::string& help) {
+  return CommandOption(*app_->add_option(names, variable, help));
+}
+using Words = const std::string&;
+template CommandOption Subcommand::add_option(Words names, std::string& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, int& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, std::int64_t& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, std::uint64_t& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, double& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, std::vector<std::string>& variable,
+                                              Words help);
+template CommandOption Subcommand::add_option(Words names, std::vector<int>& variable, Words help);
+template CommandOption Subcommand::add_option(Words names, std::vector<std::int64_t>& variable,
+                                              Words help);
+template CommandOption Subcommand::add_option(Words names, std::vector<double>& variable,
+                                              Words help);
+
+CommandOption Subcommand::add_flag(const std::string& names, bool& variable,
+                                   const std::string& help) {
+  return CommandOption(*app_->add_flag(names, variable, help));
+}
+void Subcommand::remove_option(const std::string& name) {
+  app_->remove_option(app_->get_option(name));
+}
+
+CommandOption Subcommand::get_option(const std::string& name) const {
+  return CommandOption(*app_->get_option(name));
+}
+std::vector<CommandOption> Subcommand::options() const {
+  std::vector<CommandOption> options;
+  for (CLI::Option* option : app_->get_options()) options.emplace_back(*option);
+  return options;
+}
+std::size_t Subcommand::count(const std::string& option) const { return app_->count(option); }
+bool Subcommand::has_chosen_subcommand() const { return !app_->get_subcommands().empty(); }
+
+CommandParser::CommandParser(const std::string& summary)
+    : app_(std::make_unique<CLI::App>(summary)) {}
+CommandParser::~CommandParser() = default;
+
+Subcommand CommandParser::root() { return Subcommand(*app_); }
+void CommandParser::set_version(const std::string& text) {
+  app_->set_version_flag("--version", text);
+}
+
+std::optional<UsageError> CommandParser::parse(int count, const char* const* arguments) {
+  return outcome_of([&] { app_->parse(count, arguments); });
+}
+std::optional<UsageError> CommandParser::parse(const std::vector<std::string>& arguments) {
+  return outcome_of(
+      [&] { app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend())); });
+}
+
+std::optional<UsageError> CommandParser::outcome_of(const std::function<void()>& parse) {
+  try {
+    parse();
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // help or the version
+      app_->exit(error);
+      return std::nullopt;
+    }
+    const CLI::App& command = chosen(*app_);
+    const std::vector<std::string> unknown = app_->remaining(true);
+    return UsageError{.message = error.what(),
+                      .subcommands = path_of(command),
+                      .unknown = unknown.empty() ? "" : unknown.front(),
+                      .known = known_to(command)};
+  }
+}
+
+}  // namespace forescale
