@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Rebuilds the measurements in this folder from public tables.
 
-    rebuild.py TABLES [--check]     TABLES: folder with deepbench_gemm.csv, deepbench_conv.csv
-                                    and convnet_caffe_layers.csv
+    rebuild.py TABLES [--check]     TABLES: folder with deepbench_gemm.csv.gz, deepbench_conv.csv.gz
+                                    and convnet_caffe_layers.csv.gz (tests/calibrate/data/published_gpus)
 
 DeepBench (baidu-research/DeepBench, Apache-2.0): results/train/DeepBench_*.xlsx, one table a GPU,
 times of cuBLAS and cuDNN in ms. Convnet-benchmarks (soumith/convnet-benchmarks, MIT, commit
@@ -11,6 +11,7 @@ GreenTea's OpenCL Caffe; shapes from caffe/imagenet_winners/*.prototxt there (ba
 With --check nothing is written: exit 1 when a file differs.
 """
 import csv
+import gzip
 import json
 import pathlib
 import sys
@@ -31,7 +32,7 @@ FP32 = 4
 
 
 def rows(path):
-    with open(path, newline="", encoding="utf-8") as file:
+    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
         yield from csv.DictReader(file)
 
 
@@ -69,11 +70,11 @@ def convolutions(row):
 def deepbench(tables):
     kernels = {device: [] for device, _ in GPUS.values()}
     paths = {}
-    for row in rows(tables / "deepbench_gemm.csv"):
+    for row in rows(tables / "deepbench_gemm.csv.gz"):
         if row["device"] in kernels:
             kernels[row["device"]].append(gemm(row))
             paths[row["device"]] = row["path"]
-    for row in rows(tables / "deepbench_conv.csv"):
+    for row in rows(tables / "deepbench_conv.csv.gz"):
         if row["device"] in kernels:
             kernels[row["device"]].extend(convolutions(row))
     for name, (device, gpu) in GPUS.items():
@@ -211,7 +212,7 @@ NAMES = {"alexnet": "convnet-alexnet", "overfeat": "convnet-overfeat", "a": "con
 def convnet(tables):
     shapes = {net: walk.kernels for net, walk in nets().items()}
     found = {}
-    for row in rows(tables / "convnet_caffe_layers.csv"):
+    for row in rows(tables / "convnet_caffe_layers.csv.gz"):
         if row["direction"] in ("forward", "backward"):
             found.setdefault(row["framework"], []).append(row)
     for framework, layers in found.items():

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/calibrate/logs.hpp"
@@ -218,17 +217,12 @@ size_t rows_of(const std::string& text) {
 }
 
 TEST(Import, SamplesOfOthers) {
-  const std::string samples = std::string(FORESCALE_SOURCE_DIR) + "/../shared/data/samples/";
-  size_t found = 0;
-  for (const std::string name : {"osu/osu_allreduce_v7.5.txt", "imb/imb_allreduce.txt"}) {
-    if (!std::filesystem::exists(samples + name)) continue;
-    ++found;
-    const Measurement measurement = import_log(samples + name, "auto", {.ranks = 16});
+  for (const std::string name : {"osu_allreduce_v7.5.txt", "imb_allreduce.txt"}) {
+    const Measurement measurement = import_log(fixture(name), "auto", {.ranks = 16});
     ASSERT_EQ(measurement.series.size(), 1U) << name;
     EXPECT_EQ(measurement.series[0].op, "all-reduce");
-    EXPECT_EQ(measurement.series[0].points.size(), rows_of(text_of(samples + name))) << name;
+    EXPECT_EQ(measurement.series[0].points.size(), rows_of(text_of(fixture(name)))) << name;
   }
-  if (found == 0) GTEST_SKIP() << "no " << samples;
 }
 
 }  // namespace

@@ -129,26 +129,26 @@ TEST(GoalGraphs, LongChainsAreOneThread) {
             std::string::npos);
 }
 
-// Each rank of the sample sends what the one above it in the tree has sent it.
-TEST(GoalGraphs, SampleHasWhatACountOfItsLinesHas) {
-  const std::string file = FORESCALE_SOURCE_DIR
-      "/../shared/data/traces/spcl+LogGOPSim/src/LogGOPSim/binary_tree_32.goal";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no sample " << file;
-  std::ifstream in(file);
-  std::uint64_t sends = 0;
-  double bytes = 0;
-  int ranks = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("rank ")) ++ranks;
-    const size_t send = line.find(": send ");
-    if (send == std::string::npos) continue;
-    ++sends;
-    bytes += std::stod(line.substr(send + 7));
+// A binomial tree as LogGOPSim's schedule generator writes it: rank r hears from r without its
+// highest bit and then sends to r + 2^k for every 2^k > r.
+TEST(GoalGraphs, ABinomialTreeHasAMessageARankButTheRoot) {
+  constexpr int kRanks = 32;
+  std::string text = fmt::format("num_ranks {}\n", kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    text += fmt::format("\nrank {} {{\n", rank);
+    int label = 0, bit = 1;
+    for (; bit <= rank; bit *= 2) continue;
+    if (rank > 0) text += fmt::format("l{}: recv 3b from {} tag 0\n", ++label, rank - bit / 2);
+    for (; rank + bit < kRanks; bit *= 2) {
+      text += fmt::format("l{}: send 3b to {} tag 0\n", ++label, rank + bit);
+      if (rank > 0) text += fmt::format("l{} requires l1\n", label);
+    }
+    text += "}\n";
   }
-  const ImportedTrace trace = goal().import({file}, {});
-  EXPECT_EQ(trace.program.workers, ranks);
-  EXPECT_EQ(trace.found.messages.count, sends);
-  EXPECT_DOUBLE_EQ(trace.found.messages.bytes, bytes);
+  const ImportedTrace trace = import_goal(text);
+  EXPECT_EQ(trace.program.workers, kRanks);
+  EXPECT_EQ(trace.found.messages.count, kRanks - 1U);
+  EXPECT_DOUBLE_EQ(trace.found.messages.bytes, 3 * (kRanks - 1));
   for (const ProgramRank& rank : trace.program.ranks) EXPECT_EQ(rank.threads.size(), 1u);
 }
 

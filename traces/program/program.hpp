@@ -1,6 +1,6 @@
 // A program: what every thread of every rank of a training run does, in order, with its compute
 // times. Recorded from a prediction or read from a file (docs/program.md), replayed on any platform
-// (sim/replay.hpp).
+// (sim/run/replay_worker.hpp).
 #pragma once
 
 #include <cstdint>

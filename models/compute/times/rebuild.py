@@ -2,6 +2,7 @@
 """Rebuilds the K40, K80, P100 and V100 files of this folder from public measurements.
 
     rebuild.py TABLES [--check]     TABLES: folder of the tables that figures.csv names
+                                    (tests/models/data/tables has their rows)
 
 figures.csv has a row a published figure: what it is, and either its value (papers and pages that
 are in no table) or where it stands: a table, what its row says ("ngpus=1;..." must hold for exactly
