@@ -77,7 +77,7 @@ void run_first_rank(const Options& options, const Study& study, const StudyShard
   std::erase_if(points,
                 [&](std::size_t point) { return settled.contains(study.points[point].key); });
   ProgressLine progress(study.name, points.size());
-  const Program program = run_program;
+  const SweepProgram program = run_program;
   run_sweep({.study = study,
              .database = database,
              .program = program,
@@ -102,7 +102,7 @@ void run(const Options& options) {
   if (launch.rank == 0) {
     run_first_rank(options, study, shard, output, jobs, launch.count - 1);
   } else {
-    const Program program = run_program;
+    const SweepProgram program = run_program;
     run_sweep_worker({.study = study,
                       .version = kVersion,
                       .address_file = address_file_of(output),

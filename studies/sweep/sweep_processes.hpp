@@ -16,7 +16,7 @@ namespace forescale {
 
 // Runs the program with these arguments (without its name) and gives its exit code; the answer goes
 // to stdout, the reason of a failure to stderr.
-using Program = std::function<int(const std::vector<std::string>& arguments)>;
+using SweepProgram = std::function<int(const std::vector<std::string>& arguments)>;
 
 // What came of a point; `row` lacks what the study knows (key, place, inputs).
 struct PointOutcome {
@@ -28,7 +28,7 @@ std::string host_name();
 
 class SweepProcesses {
  public:
-  SweepProcesses(const Program& program, int slots) : program_(program), slots_(slots) {}
+  SweepProcesses(const SweepProgram& program, int slots) : program_(program), slots_(slots) {}
   ~SweepProcesses();  // ends what still runs
   SweepProcesses(const SweepProcesses&) = delete;
   SweepProcesses& operator=(const SweepProcesses&) = delete;
@@ -57,7 +57,7 @@ class SweepProcesses {
                            pid_t parent) const;
   PointOutcome outcome_of(const Child& child, int status) const;
 
-  const Program& program_;
+  const SweepProgram& program_;
   int slots_;
   std::vector<Child> running_;
 };

@@ -14,7 +14,7 @@ namespace forescale {
 struct SweepRun {
   const Study& study;
   SweepDatabase& database;
-  const Program& program;
+  const SweepProgram& program;
   std::vector<std::size_t> points;  // places in the study
   int jobs = 1;                     // processes at a time in this one's charge
   int workers = 0;                  // other ranks of this launch that will come to help

@@ -12,7 +12,7 @@ struct SweepWorker {
   const Study& study;
   std::string version;       // of forescale
   std::string address_file;  // where the master says how to reach it
-  const Program& program;
+  const SweepProgram& program;
   int slots = 1;  // points at a time
 };
 

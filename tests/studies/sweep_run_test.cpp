@@ -31,7 +31,7 @@ class SweepRunning : public ::testing::Test {
  protected:
   explicit SweepRunning(int points = 20) : study_(numbered_study(folder_, points)) {}
 
-  std::vector<SweepRow> run(const Program& program, int workers = 0) {
+  std::vector<SweepRow> run(const SweepProgram& program, int workers = 0) {
     SweepDatabase database(file_, facts_of(study_, kVersion));
     std::vector<std::size_t> points;
     const std::set<std::string> settled = database.settled_keys(false);
@@ -48,7 +48,7 @@ class SweepRunning : public ::testing::Test {
   }
 
   // Another process that works for whoever writes to the database; its exit code comes with wait().
-  pid_t start_worker(const Program& program, const std::string& version = kVersion) const {
+  pid_t start_worker(const SweepProgram& program, const std::string& version = kVersion) const {
     const pid_t pid = fork();
     if (pid != 0) return pid;
     int exit_code = 0;
@@ -179,7 +179,7 @@ TEST_F(SweepRunning, WorkersHelp) {
   const pid_t test = getpid();
   std::vector<pid_t> workers;
   const auto mark = [](pid_t worker) { return fmt::format("helped-{}", worker); };
-  const Program program = [&](const std::vector<std::string>& arguments) {
+  const SweepProgram program = [&](const std::vector<std::string>& arguments) {
     if (getppid() == test)
       wait_for_files({mark(workers[0]), mark(workers[1])});
     else
@@ -202,7 +202,7 @@ TEST_F(SweepRunning, AWorkerThatComesLateIsSentHome) {
 // One worker dies with the first point that it gets.
 TEST_F(SweepRunning, PointsOfAWorkerThatDiesAreNotLost) {
   const pid_t test = getpid();
-  const Program program = [&](const std::vector<std::string>& arguments) {
+  const SweepProgram program = [&](const std::vector<std::string>& arguments) {
     if (getppid() == test) {
       wait_for_files({"dead"});
     } else {

@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
 """clang-tidy finds no bug in the project's own sources (the checks are in .clang-tidy).
 
-A file costs seconds, so one that passed is not checked again until it, a header of the project
-that it reaches, .clang-tidy, its compile command or clang-tidy's version changes: BUILD/tidy/ keeps
-a hash of those for each, and tidy_passed.txt beside this script those that had passed when --keep
-last wrote it, so that a fresh checkout checks what has changed since. Sources that this build does not compile are named and left out, and
-tests/ is left out: headers are seen through the sources that use them. So that a cold run stays
-within minutes on two cores, the command line, the collectives and the MPI programs, many files of
-one shape each, are checked with --all only.
+Nearly all of a file's 3 to 5 seconds go into the library headers that it reaches, which clang-tidy 16
+reads and matches anew for every file. So files that compile alike are checked together, some fifty in
+one source: in it each file's unnamed namespace has a name of its own, of which the rest of that file
+sees what it uses. Files that would then say one name for two things are put apart. Where a group does
+not compile all the same, the files that the errors name are checked in a smaller one, at last alone
+and as they are: an error counts only there.
+
+What this cannot see: an include that a file lacks and another of its group has (./test --asan compiles
+each alone, without precompiled headers). CUDA's kernels (.cu) are nvcc's, and sources that this build
+does not compile are named and left out, as is tests/.
+
+A file that passed is not checked again until it, a header of the project that it reaches, .clang-tidy,
+its compile command or clang-tidy's version changes: BUILD/tidy/ keeps a hash of those.
 """
 
 import concurrent.futures
+import dataclasses
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,9 +32,20 @@ import sys
 import check_includes
 import project
 
-ONLY_WITH_ALL = ("cli/", "algorithms/collectives/", "calibrate/bench/")
-PASSED = pathlib.Path("tests/style/tidy_passed.txt")
 VERSION = "16"  # 14 and 15 cannot read the coroutines and ranges of GCC 12's library
+GROUP_MAX = 50
+
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+# What is declared at namespace scope, where nothing is indented: the last word before its parameters,
+# value or body.
+DECLARED = re.compile(r"^(?!namespace\b|template\b|using [\w:]+;|static_assert\b|.*\boperator\b)"
+                      r"(?:\[\[\w+\]\] )?[A-Za-z_][^\n;={(\[]*?(?<!::)\b(\w+)\s*(?:final\s*)?(?::[^:][^{\n]*)?[;={(\[]",
+                      re.MULTILINE)
+WORD = re.compile(r"(?:\bforescale::|(?<![\w.:>]))(\w+)")
+# A name for something elsewhere, which several files may use for the same.
+BORROWED = re.compile(r"^(?:using [\w:]+::|namespace )(\w+)(?: = [\w:]+)?;", re.MULTILINE)
+
+OPEN_ENUM = re.compile(r"^enum (?!class)(\w+)", re.MULTILINE)
 
 
 def checker():
@@ -49,104 +69,182 @@ def reached(root, path, seen):
             reached(root, pathlib.Path(match.group(1)), seen)
 
 
-def fingerprint(root, build, path, command):
-    """The same wherever the tree and its build folder are."""
-    command = command.replace(str(build), "BUILD").replace(str(root), "ROOT")
-    digest = hashlib.sha256(f"{VERSION}\n{command}\n".encode())
+def flags_of(entry):
+    """What of the compile command decides how a source is read: neither the files, nor how well it
+    is optimised, nor the precompiled header, which is gcc's."""
+    words = iter(shlex.split(entry["command"])[1:])
+    flags = []
+    for word in words:
+        if word in ("-o", "-c", "-include"):
+            next(words)
+        elif not re.match(r"-O|-Winvalid-pch", word):
+            flags.append(word)
+    return tuple(flag for flag in flags if flag != entry["file"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    path: pathlib.Path  # in the tree
+    flags: tuple
+    shown: frozenset  # names of its unnamed namespaces that the rest of it uses
+    borrowed: frozenset  # those that it uses and that stand for something elsewhere: json, fs
+    headers: frozenset  # names that headers declare which it reaches
+    key: str  # changes with whatever could change the verdict
+
+
+def hidden(text, pattern):
+    return {name for block in UNNAMED.findall(text)
+            for name in pattern.findall(project.code_only(block))}
+
+
+@functools.cache
+def declared(path):
+    return frozenset(DECLARED.findall(project.code_only(project.text_of(path) or "")))
+
+
+def read_source(root, build, path, flags):
+    """The key is the same wherever the tree and its build folder are."""
+    told = " ".join(flags).replace(str(build), "BUILD").replace(str(root), "ROOT")
+    digest = hashlib.sha256(f"{VERSION}\n{told}\n".encode())
     seen = set()
     reached(root, path, seen)
     for name in [pathlib.Path(".clang-tidy"), *sorted(seen)]:
         digest.update(str(name).encode() + b"\0" + (root / name).read_bytes() + b"\0")
-    return digest.hexdigest()
+    text = project.text_of(root / path) or ""
+    used = set(WORD.findall(project.code_only(UNNAMED.sub("", text))))
+    return Source(path, flags, frozenset(hidden(text, DECLARED) & used),
+                  frozenset(hidden(text, BORROWED) & used),
+                  frozenset().union(*(declared(root / name) for name in seen if name != path)),
+                  digest.hexdigest())
 
 
-def without_precompiled(command):
-    """`command` without the precompiled header, which is gcc's: clang reads what the file names."""
-    return re.sub(r"(?:-Winvalid-pch )?-include \S+/cmake_pch\.hxx ", "", command)
-
-
-def tidy(program, root, database, path):
-    """The violations in `path` and its headers as (file, line, message); None: clean."""
-    result = subprocess.run(
-        [program, "-p", str(database), "--quiet", f"--config-file={root / '.clang-tidy'}",
-         str(root / path)], capture_output=True, text=True)
-    if result.returncode == 0:
-        return None
-    found = re.findall(r"^(/.+?):(\d+):\d+: (?:warning|error): (.*)$", result.stdout, re.MULTILINE)
-    violations = []
-    for name, line, message in found:
-        real = pathlib.Path(name).resolve()  # the compiler may see the tree through a link
-        if real.is_relative_to(root):
-            violations.append((real.relative_to(root), int(line), message))
+def grouped(sources):
+    """Lists of at most GROUP_MAX that compile alike and in which no name is of two things."""
+    groups = []  # (flags, names shown, names of headers, sources)
+    for source in sources:
+        for flags, shown, headers, members in groups:
+            if (flags == source.flags and len(members) < GROUP_MAX and not shown & source.shown
+                    and not shown & source.headers and not headers & source.shown):
+                break
         else:
-            violations.append((path, 1, f"by way of {real}:{line}: {message}"))
-    return violations or [(path, 1, result.stdout + result.stderr)]
+            shown, headers, members = set(), set(), []
+            groups.append((source.flags, shown, headers, members))
+        shown |= source.shown
+        headers |= source.headers
+        members.append(source)
+    return [members for _, _, _, members in groups]
 
 
-def passed_before(root):
-    """Hashes of PASSED."""
-    text = project.text_of(root / PASSED) if (root / PASSED).is_file() else ""
-    return {line.split()[0] for line in text.splitlines()}
+def joined(root, group):
+    """One source of the group's, and for each of its lines the file and line that it comes from."""
+    lines, origins = [], []
+    for part, source in enumerate(group):
+        text = (root / source.path).read_text()
+
+        def name_namespace(block):
+            code = project.code_only(block.group(1))
+            names = sorted(source.shown & set(DECLARED.findall(code)))
+            again = [found.group(0) for found in BORROWED.finditer(code)
+                     if found.group(1) in source.borrowed]
+            return (f"namespace part_{part} {{{block.group(1)}}}"
+                    + "".join(f" using part_{part}::{name};" for name in names) + "".join(again)
+                    + "".join(f" using enum part_{part}::{name};" for name in OPEN_ENUM.findall(code)))
+
+        of_file = (UNNAMED.sub(name_namespace, text) if len(group) > 1 else text).split("\n")
+        lines += of_file
+        origins += [(source.path, number) for number in range(1, len(of_file) + 1)]
+    return "\n".join(lines), origins
 
 
-def keep(root, keys):
-    lines = (f"{key} {path.as_posix()}\n" for path, key in sorted(keys.items()))
-    (root / PASSED).write_text("".join(lines))
+def tidy(program, root, work, group):
+    """The violations in the files of `group` and their headers as {(file, line, message)}, and the
+    files that have to be checked in a smaller group, as they do not compile in this one."""
+    name = hashlib.sha256("".join(source.key for source in group).encode()).hexdigest()
+    together = work / f"{name}.cpp"
+    text, origins = joined(root, group)
+    together.write_text(text)
+    result = subprocess.run(
+        [program, "--quiet", f"--config-file={root / '.clang-tidy'}", str(together), "--",
+         *group[0].flags, "-ferror-limit=0"], capture_output=True, text=True, cwd=work)
+    if result.returncode == 0:
+        together.unlink()
+        return set(), []
+    found = re.findall(r"^(/.+?):(\d+):\d+: (?:warning|error): (.*)$", result.stdout, re.MULTILINE)
+    violations, broken = set(), set()
+    for file, line, message in found:
+        real = pathlib.Path(file).resolve()  # the compiler may see the tree through a link
+        place = None
+        if real == together.resolve():
+            place = origins[int(line) - 1]
+        elif real.is_relative_to(root):
+            place = (real.relative_to(root), int(line))
+        if "[clang-diagnostic-error]" in message:
+            broken.add(place[0] if place else None)
+        violations.add((*place, message) if place
+                       else (group[0].path, 1, f"by way of {real}:{line}: {message}"))
+    violations = violations or {(group[0].path, 1, result.stdout + result.stderr)}
+    if not broken or len(group) == 1:
+        return violations, []
+    # What a group that does not compile says is nothing to go by.
+    apart = [source for source in group if source.path in broken]
+    if not apart or len(apart) == len(group):
+        apart = group[:len(group) // 2]
+    return set(), [apart, [source for source in group if source not in apart]]
+
+
+def check(program, root, work, groups, jobs):
+    """Yields (group, its violations); groups that do not compile come in parts."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(tidy, program, root, work, group): group
+                   for group in sorted(groups, key=len, reverse=True)}
+        while running:
+            done, _ = concurrent.futures.wait(running, return_when="FIRST_COMPLETED")
+            for future in done:
+                violations, parts = future.result()
+                group = running.pop(future)
+                running |= {pool.submit(tidy, program, root, work, part): part for part in parts}
+                if not parts:
+                    yield group, violations
 
 
 def main():
     arguments = project.parse_arguments(
         __doc__,
         ("--build", {"type": pathlib.Path, "required": True, "help": "has compile_commands.json"}),
-        ("--jobs", {"type": int, "default": os.cpu_count()}),
-        ("--all", {"action": "store_true", "help": "also " + ", ".join(ONLY_WITH_ALL)}),
-        ("--keep", {"action": "store_true", "help": f"write {PASSED} where all pass"}))
+        ("--jobs", {"type": int, "default": os.cpu_count()}))
     root, build = arguments.root, arguments.build.resolve()
     program = checker()
     stamps = build / "tidy"
     stamps.mkdir(exist_ok=True)
-    entries = json.loads((build / "compile_commands.json").read_text())
-    for entry in entries:
-        entry["command"] = without_precompiled(entry["command"])
-    (stamps / "compile_commands.json").write_text(json.dumps(entries))
-    commands = {
-        os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry["command"]
-        for entry in entries
+    flags = {
+        pathlib.Path(os.path.realpath(os.path.join(entry["directory"], entry["file"]))):
+            flags_of(entry)
+        for entry in json.loads((build / "compile_commands.json").read_text())
     }
-    sources, not_built, keys = [], [], {}
+    sources, left_out = [], []
     for path in project.files(root, project.CXX_SOURCES):
         if path.parts[0] not in project.FOLDERS:
             continue
-        if not arguments.all and path.as_posix().startswith(ONLY_WITH_ALL):
-            continue
-        command = commands.get(os.path.realpath(root / path))
-        if command is None:
-            not_built.append(path)
-            continue
-        sources.append(path)
-        keys[path] = fingerprint(root, build, path, command)
+        if path.suffix == ".cu" or (root / path).resolve() not in flags:
+            left_out.append(path)
+        else:
+            sources.append(read_source(root, build, path, flags[(root / path).resolve()]))
 
-    def stamp(path):
-        return stamps / path.as_posix().replace("/", "__")
+    def stamp(source):
+        return stamps / source.path.as_posix().replace("/", "__")
 
-    before = passed_before(root)
-    changed = [path for path in sources if keys[path] not in before
-               and not (stamp(path).is_file() and stamp(path).read_text() == keys[path])]
+    changed = [source for source in sources
+               if not (stamp(source).is_file() and stamp(source).read_text() == source.key)]
     report = project.Report("tidy")
     violations = set()
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = pool.map(lambda path: tidy(program, root, stamps, path), changed)
-        for path, found in zip(changed, results):
-            if found is None:
-                stamp(path).write_text(keys[path])
-            else:
-                violations.update(found)
+    for group, found in check(program, root, stamps, grouped(changed), arguments.jobs):
+        violations |= found
+        for source in group if not found else []:
+            stamp(source).write_text(source.key)
     for violation in violations:
         report.add(*violation)
-    if arguments.keep and not violations:
-        keep(root, keys)
-    if not_built:
-        print(f"not compiled here, so not checked: {', '.join(map(str, not_built))}")
+    if left_out:
+        print(f"not compiled here, or a kernel, so not checked: {', '.join(map(str, left_out))}")
     print(f"{len(changed)} checked now, {len(sources) - len(changed)} unchanged since they passed")
     report.finish(len(sources))
 

@@ -20,8 +20,8 @@ CLEAN = {
                         "#pragma once\n\n#include <string>\n\nstd::string unit();\n",
     "base/units.cpp": '#include "base/units.hpp"\n\n'
                         'std::string unit() { return "#include <simgrid/s4u.hpp>"; }\n',
-    "models/dnn/import.cpp": '#include "caffe.pb.h"\n#include "models/dnn/net.pb.h"\n'
-                             '#include "base/units.hpp"\n',
+    "models/dnn/import.cpp": '#include "base/units.hpp"\n#include "caffe.pb.h"\n'
+                             '#include "models/dnn/net.pb.h"\n',
     "models/dnn/net.proto": 'syntax = "proto2";\n',
     "topologies/routes.cpp": '#include <boost/graph/adjacency_list.hpp>\n\n'
                              '#include "base/units.hpp"\n',
@@ -72,13 +72,18 @@ VIOLATIONS = [
     ("plugins", "algorithms/collectives/ring.hpp", "#pragma once\n", 1),
     ("plugins", "topologies/fabrics/generator_star.hpp", "#pragma once\n", 1),
     ("plugins", "algorithms/schedules/mute.cpp", "// kRegistered = register_schedule(x)\n", 1),
-    ("plugins", "topologies/generators/mute.cpp", "const bool kRegistered = true;\n", 1),
+    ("plugins", "topologies/fabrics/generator_mute.cpp", "const bool kRegistered = true;\n", 1),
     ("text", "models/twice.hpp", "// #pragma once\nint x;\n", 1),
     ("text", "models/wide.cpp", "int x;\n  using namespace std;\n", 2),
     ("text", "models/tab.cpp", "int x;\n\tint y;\n", 2),
     ("text", "cmake/tab.sh", "\ttrue\n", 1),
     ("text", "models/place.json", '{\n"from": "/wo' + 'rk/main/x"}\n', 2),
     ("text", "docs/place.md", "see /ho" + "me/someone/x\n", 1),
+    ("text", "tests/models/out.cpp", 'f(SOURCE + "/.' + './sha' + 'red/data");\n', 1),
+    ("text", "tests/models/out.py", "open('../." + "./.." + "/a')\n", 1),
+    ("text", "cmake/out.cmake", "include(${CMAKE_SOURCE_DIR}/.." + "/a.cmake)\n", 1),
+    ("text", "docs/names.md", "\nsee `base/gone`\n", 2),
+    ("text", "docs/names2.md", "`gone.hpp` is not here, `units.hpp` and `base/units` are\n", 1),
     ("text", "docs/link.md", "fine\n\n[gone](none.md)\n", 3),
     ("text", "docs/link2.md", "[built](../build/release/left.hpp)\n", 1),
     ("text", "docs/link3.md", "[a]\n\n[a]: none.md\n", 3),
@@ -98,7 +103,8 @@ def run_checker(checker, root, *more):
     if checker == "tidy":
         command += ["--build", str(root / "build")]
         # Only what compiles by itself: the clean tree includes libraries that it does not have.
-        names = [name for name in ("base/units.cpp", "models/null.cpp") if (root / name).exists()]
+        names = [name for name in ("base/units.cpp", *(f"models/{name}.cpp" for name in (
+            "null", "one", "two", "three", "four"))) if (root / name).exists()]
         (root / "build" / "compile_commands.json").write_text(json.dumps([
             {"directory": str(root / "build"), "file": str(root / name),
              "command": f"g++ -std=c++20 -I'{root}' -c '{root / name}'"} for name in names]))
@@ -138,19 +144,27 @@ class StyleCheckers(unittest.TestCase):
         plant(self.root, {"base/units.hpp": CLEAN["base/units.hpp"] + "int more();\n"})
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)
 
-    def test_tidy_trusts_what_was_kept_in_another_place_until_it_changes(self):
-        (self.root / "tests" / "style").mkdir(parents=True, exist_ok=True)
-        plant(self.root, {"models/null.cpp": "int* f();\nint* f() { return 0; }\n"})
-        self.assertEqual(run_checker("tidy", self.root, "--keep").returncode, 1)
-        kept = self.root / "tests" / "style" / "tidy_passed.txt"
-        self.assertFalse(kept.exists(), "nothing is kept of a tree that does not pass")
-        (self.root / "models" / "null.cpp").unlink()
-        self.assertEqual(run_checker("tidy", self.root, "--keep").returncode, 0)
-        moved = self.root.parent / "moved"
-        shutil.copytree(self.root, moved, ignore=shutil.ignore_patterns("tidy"))
-        self.assertIn("0 checked now, 1 unchanged", run_checker("tidy", moved).stdout)
-        plant(moved, {"base/units.hpp": CLEAN["base/units.hpp"] + "int more();\n"})
-        self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", moved).stdout)
+    def test_tidy_tells_files_of_a_group_apart(self):
+        # The same names for different things, hidden and not, an enumeration, a borrowed name; and
+        # one whose group does not compile because a macro of another says otherwise.
+        def source(number, use):
+            return ("#include <string>\n#include <vector>\n\nnamespace forescale {\n"
+                    f"int tell{number}();\nnamespace {{\n\nusing std::string;\n"
+                    f"enum Known {{ kFirst = {number} }};\nstruct Part {{\n  int a{number} = 0;\n}};\n"
+                    f"int helper(Part part) {{ return part.a{number} + kFirst; }}\n\n"
+                    f"}}  // namespace\nint tell{number}() {{ {use} }}\n}}  // namespace forescale\n")
+        right = "string s; return helper(Part{}) + kFirst + static_cast<int>(s.size());"
+        wrong = "int* p = 0; return p == nullptr ? helper(Part{}) : 1;"
+        plant(self.root, {"models/one.cpp": source(1, right), "models/two.cpp": source(2, wrong),
+                          "models/three.cpp": "#define helper 3\nint three();\nint three() { return helper; }\n",
+                          "models/four.cpp": source(4, right)})
+        result = run_checker("tidy", self.root)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("models/two.cpp:16: ", result.stdout)
+        self.assertIn(", 1 violations", result.stdout)
+        plant(self.root, {"models/two.cpp": source(2, right)})
+        result = run_checker("tidy", self.root)
+        self.assertEqual(result.returncode, 0, result.stdout)
 
 
 if __name__ == "__main__":
