@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <map>
 
 #include "base/error.hpp"
 
@@ -207,61 +206,74 @@ LayerEffect nothing(const LayerSpec& layer, const std::string&, const Inputs&) {
   return {.outputs = std::vector<Shape>(layer.tops.size(), Shape{1})};
 }
 
-const std::map<std::string, LayerRule>& rules() {
-  const LayerRule data_rule{
-      .kind = LayerKind::kData, .bottoms_min = 0, .bottoms_max = 0, .tops_max = 2, .apply = data};
-  const LayerRule in_place_rule{.may_be_in_place = true, .apply = same_shape};
-  static const std::map<std::string, LayerRule> table = {
-      {"Accuracy",
-       {.kind = LayerKind::kIgnored, .bottoms_max = kAny, .tops_max = kAny, .apply = nothing}},
-      {"BatchNorm", {.may_be_in_place = true, .options = {"scale_bias"}, .apply = batch_norm}},
-      {"Concat", {.bottoms_max = kAny, .apply = concat}},
-      {"Convolution",
-       {.options = {"num_output", "kernel_size", "stride", "pad", "dilation", "group", "bias_term"},
-        .apply = convolution}},
-      {"Data", data_rule},
-      {"Dropout", {.may_be_in_place = true, .apply = same_shape_keeping}},
-      {"Eltwise",
-       {.bottoms_min = 2, .bottoms_max = kAny, .may_be_in_place = true, .apply = eltwise}},
-      {"Flatten", {.kind = LayerKind::kView, .apply = flatten}},
-      {"ImageData", data_rule},
-      {"InnerProduct", {.options = {"num_output", "bias_term"}, .apply = inner_product}},
-      {"Input", data_rule},
-      {"LRN", {.apply = same_shape_keeping}},
-      {"Pooling",
-       {.options = {"pool", "kernel_size", "stride", "pad", "global_pooling", "round_mode"},
-        .apply = pooling}},
-      {"ReLU", in_place_rule},
-      {"Scale", {.may_be_in_place = true, .options = {"bias_term"}, .apply = scale}},
-      {"Sigmoid", in_place_rule},
-      {"Silence",
-       {.kind = LayerKind::kIgnored, .bottoms_max = kAny, .tops_max = 0, .apply = nothing}},
-      {"Softmax", {.kind = LayerKind::kOutput, .may_be_in_place = true, .apply = same_shape}},
-      {"SoftmaxWithLoss",
-       {.kind = LayerKind::kOutput,
-        .bottoms_min = 2,
-        .bottoms_max = 2,
-        .tops_max = 2,
-        .apply = softmax_loss}},
-      {"TanH", in_place_rule},
-  };
-  return table;
-}
+const bool kRegistered = [] {
+  for (const char* name : {"Data", "ImageData", "Input"})
+    Registry<LayerRule>::add({.name = name,
+                              .kind = LayerKind::kData,
+                              .bottoms_min = 0,
+                              .bottoms_max = 0,
+                              .tops_max = 2,
+                              .apply = data});
+  for (const char* name : {"ReLU", "Sigmoid", "TanH"})
+    Registry<LayerRule>::add({.name = name, .may_be_in_place = true, .apply = same_shape});
+  const std::vector<LayerRule> others = {
+      {.name = "Accuracy",
+       .kind = LayerKind::kIgnored,
+       .bottoms_max = kAny,
+       .tops_max = kAny,
+       .apply = nothing},
+      {.name = "BatchNorm",
+       .may_be_in_place = true,
+       .options = {"scale_bias"},
+       .apply = batch_norm},
+      {.name = "Concat", .bottoms_max = kAny, .apply = concat},
+      {.name = "Convolution",
+       .options = {"num_output", "kernel_size", "stride", "pad", "dilation", "group", "bias_term"},
+       .apply = convolution},
+      {.name = "Dropout", .may_be_in_place = true, .apply = same_shape_keeping},
+      {.name = "Eltwise",
+       .bottoms_min = 2,
+       .bottoms_max = kAny,
+       .may_be_in_place = true,
+       .apply = eltwise},
+      {.name = "Flatten", .kind = LayerKind::kView, .apply = flatten},
+      {.name = "InnerProduct", .options = {"num_output", "bias_term"}, .apply = inner_product},
+      {.name = "LRN", .apply = same_shape_keeping},
+      {.name = "Pooling",
+       .options = {"pool", "kernel_size", "stride", "pad", "global_pooling", "round_mode"},
+       .apply = pooling},
+      {.name = "Scale",
+       .may_be_in_place = true,
+       .bias_unless_said = false,
+       .options = {"bias_term"},
+       .apply = scale},
+      {.name = "Silence",
+       .kind = LayerKind::kIgnored,
+       .bottoms_max = kAny,
+       .tops_max = 0,
+       .apply = nothing},
+      {.name = "Softmax", .kind = LayerKind::kOutput, .may_be_in_place = true, .apply = same_shape},
+      {.name = "SoftmaxWithLoss",
+       .kind = LayerKind::kOutput,
+       .bottoms_min = 2,
+       .bottoms_max = 2,
+       .tops_max = 2,
+       .apply = softmax_loss}};
+  for (const LayerRule& rule : others) Registry<LayerRule>::add(rule);
+  return true;
+}();
 
 }  // namespace
 
 const LayerRule* layer_rule(const std::string& type) {
-  const auto found = rules().find(type);
-  return found == rules().end() ? nullptr : &found->second;
+  const auto& rules = Registry<LayerRule>::all();
+  const auto found = rules.find(type);
+  return found == rules.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> layer_types() {
-  std::vector<std::string> types;
-  for (const auto& [type, rule] : rules()) types.push_back(type);
-  return types;
-}
+std::vector<std::string> layer_types() { return Registry<LayerRule>::names(); }
 
-bool default_bias_term(const std::string& type) { return type != "Scale"; }
+bool default_bias_term(const std::string& type) { return layer_rule(type)->bias_unless_said; }
 
 std::int64_t value_count(const Shape& shape, const LayerSpec& layer, const std::string& file) {
   double count = 1;

@@ -1,5 +1,5 @@
-// What each layer type does to shapes, and what it costs for one image. One table, one file: a new
-// layer type is a new row in layer_rules.cpp.
+// What each layer type does to shapes, and what it costs for one image. A type is an entry of
+// Registry<LayerRule>; those of Caffe's catalogue are in layer_rules.cpp.
 //
 // Convolution: out = floor((in + 2 pad - (dilation (kernel - 1) + 1)) / stride) + 1,
 //   forward FLOP = 2 * filters * (channels / group) * kernel_h * kernel_w * out_h * out_w.
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/registry.hpp"
 #include "models/workload/architecture.hpp"
 
 namespace forescale {
@@ -38,11 +39,13 @@ struct LayerEffect {
 };
 
 struct LayerRule {
+  std::string name;  // as files say it: "Convolution"
   LayerKind kind = LayerKind::kCompute;
   std::size_t bottoms_min = 1;
   std::size_t bottoms_max = 1;
   std::size_t tops_max = 1;
   bool may_be_in_place = false;
+  bool bias_unless_said = true;
   std::vector<std::string> options = {};  // hyper-parameter keys it knows
   LayerEffect (*apply)(const LayerSpec& layer, const std::string& file,
                        const std::vector<Shape>& inputs) = nullptr;
@@ -51,7 +54,7 @@ struct LayerRule {
 // Null when there is no such type.
 const LayerRule* layer_rule(const std::string& type);
 std::vector<std::string> layer_types();
-bool default_bias_term(const std::string& type);
+bool default_bias_term(const std::string& type);  // of a known type
 
 // Product of the sides; InputError when it leaves 2^53.
 std::int64_t value_count(const Shape& shape, const LayerSpec& layer, const std::string& file);
