@@ -52,8 +52,8 @@ void add(Subcommand calibrate) {
        .summary =
            "Logs of OSU, IMB, nccl-tests; of GPUs: DeepBench, caffe time, PyTorch's profiler",
        .examples = {"calibrate import osu_latency.txt osu_bw.txt -o measurement.json",
-                    "calibrate import osu_allreduce.txt --ranks 32 --machine \"our cluster\" \\\n"
-                    "                             -o measurement.json",
+                    ("calibrate import osu_allreduce.txt --ranks 32 --machine \"our cluster\" \\\n"
+                     "                             -o measurement.json"),
                     "calibrate import imb.log nccl.log -o measurement.json",
                     "calibrate import deepbench_gemm.csv --device NV_P100 -o p100.json",
                     "calibrate import caffe_time.log -o gpu.json",

@@ -113,8 +113,8 @@ void add(Subcommand calibrate) {
                     "calibrate measure --ranks 4 --budget 5s --max-bytes 1MiB",
                     "calibrate measure --hostfile hosts.txt --mpi mpich -o measurement.json",
                     "calibrate measure --gpu --budget 10min -o gpu.json",
-                    "calibrate measure --gpu --networks alexnet,resnet-50 --batches 1,32 "
-                    "--precisions fp32 -o gpu.json"}});
+                    ("calibrate measure --gpu --networks alexnet,resnet-50 --batches 1,32 "
+                     "--precisions fp32 -o gpu.json")}});
   add_place_options(verb, options->place);
   verb.add_option("--budget", options->budget, "Time for all of it (default 30s; of a GPU 60s)");
   verb.add_option(

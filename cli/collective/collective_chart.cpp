@@ -140,8 +140,8 @@ std::string collective_chart(const std::vector<CollectiveRow>& rows, const std::
 
   const size_t columns = std::clamp<size_t>(by_plan.size(), 1, kColumns);
   const double width = static_cast<double>(columns) * kPanelWidth;
-  const double height =
-      kHead + static_cast<double>((by_plan.size() + columns - 1) / columns) * kPanelHeight;
+  const size_t panel_rows = (by_plan.size() + columns - 1) / columns;
+  const double height = kHead + static_cast<double>(panel_rows) * kPanelHeight;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" font-family=\"sans-serif\" font-size=\"11\">\n"
@@ -157,8 +157,9 @@ std::string collective_chart(const std::vector<CollectiveRow>& rows, const std::
   svg += label(x + 8, 42, "start", "dots: measured; lines: predicted, with their interval");
   number = 0;
   for (const auto& [name, by_ranks] : by_plan) {
+    const size_t panel_row = number / columns;
     Panel panel{.x0 = static_cast<double>(number % columns) * kPanelWidth,
-                .y0 = kHead + static_cast<double>(number / columns) * kPanelHeight,
+                .y0 = kHead + static_cast<double>(panel_row) * kPanelHeight,
                 .bytes = {},
                 .time_s = {}};
     ++number;

@@ -32,7 +32,7 @@ int rank_in_job() {
 // Of the questions; the place then has room for the most.
 std::vector<std::int64_t> ranks_of(Options& options) {
   if (options.text.ranks.empty()) return {rank_count(options.place)};
-  const std::vector<std::int64_t> ranks = parse_integers(options.text.ranks, "--ranks");
+  std::vector<std::int64_t> ranks = parse_integers(options.text.ranks, "--ranks");
   const std::int64_t most = *std::max_element(ranks.begin(), ranks.end());
   constexpr std::int64_t kRanksMax = 4096;
   const std::int64_t limit = is_in_mpi() ? rank_count(options.place) : kRanksMax;

@@ -91,7 +91,7 @@ std::string range_text(const TimeRange& time) {
 
 std::string settings_text(const std::map<std::string, std::string>& settings) {
   std::vector<std::string> words;
-  for (const auto& [name, value] : settings) words.push_back(name + "=" + value);
+  for (const auto& [name, value] : settings) words.push_back(fmt::format("{}={}", name, value));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
