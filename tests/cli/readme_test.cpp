@@ -1,7 +1,8 @@
 // Every command of the README, word for word: a line "./run ARGUMENTS" of a shell block is run as
-// the program with those arguments and must answer.
+// the program with those arguments and must answer, in a tree where only ./run has built.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "calibrate/testbed/testbed.hpp"
@@ -9,6 +10,8 @@
 
 namespace forescale {
 namespace {
+
+namespace fs = std::filesystem;
 
 using testing::Outcome;
 using testing::run_program;
@@ -34,24 +37,61 @@ TEST(Readme, NamesTheMainJobAndMore) {
 
 bool measures(const std::string& command) { return command.find("--testbed") != std::string::npos; }
 
-void expect_something(const std::string& command) {
-  const Outcome result = run_program(command);
+// The tree as it is after ./run: its sources and, of its build folder, what the target `product` of
+// CMake makes and nothing else.
+class TreeOfRun {
+ public:
+  TreeOfRun() {
+    const fs::path source = FORESCALE_SOURCE_DIR;
+    fs::create_directory(root());
+    for (const auto& entry : fs::directory_iterator(source))
+      if (const std::string name = entry.path().filename();
+          name != "build" && name != "out" && name != ".git")
+        fs::copy(entry.path(), fs::path(root()) / name, fs::copy_options::recursive);
+    fs::create_directories(root() + "/build/release");
+    std::istringstream programs(FORESCALE_PRODUCT);
+    for (std::string program; std::getline(programs, program, ':');) {
+      const fs::path copied = fs::path(root()) / "build/release" / fs::path(program).filename();
+      std::error_code elsewhere;  // another file system than the build's
+      fs::create_hard_link(program, copied, elsewhere);
+      if (elsewhere) fs::copy_file(program, copied);
+    }
+  }
+
+  std::string root() const { return workshop_.path("tree"); }
+  Outcome run(const std::string& arguments) const {
+    return run_program(arguments, "cd " + root() + " && FORESCALE_DATA=" + root(),
+                       "build/release/forescale");
+  }
+
+ private:
+  Workshop workshop_;
+};
+
+TEST(Readme, RunBuildsTheProduct) {
+  EXPECT_NE(text_of(source_file("run")).find("set_up release product "), std::string::npos);
+}
+
+void expect_something(const TreeOfRun& tree, const std::string& command) {
+  const Outcome result = tree.run(command);
   EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.err;
   EXPECT_FALSE(result.out.empty()) << command;
 }
 
 TEST(Readme, EveryCommandAnswers) {
+  const TreeOfRun tree;
   for (std::string command : readme_commands()) {
     // ./run without arguments is the demo, whose files later commands read.
     if (command.find_first_not_of(' ') == command.find('#')) command = "demo --out out";
-    if (!measures(command)) expect_something(command);
+    if (!measures(command)) expect_something(tree, command);
   }
 }
 
 TEST(ReadmeAlone, EveryCommandThatMeasuresAnswers) {
   if (const std::string obstacle = testbed_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
+  const TreeOfRun tree;
   for (const std::string& command : readme_commands())
-    if (measures(command)) expect_something(command);
+    if (measures(command)) expect_something(tree, command);
 }
 
 TEST(Demo, PrintsBothTablesAndLeavesJsonAndTraces) {

@@ -55,11 +55,12 @@ struct Outcome {
 };
 
 // `arguments` are shell text; `before` is put in front of the program: "NO_COLOR=1".
-inline Outcome run_program(const std::string& arguments, const std::string& before = "") {
+inline Outcome run_program(const std::string& arguments, const std::string& before = "",
+                           const std::string& program = FORESCALE_PROGRAM) {
   const Workshop workshop;
   const std::string err = workshop.path("stderr");
   const std::string command =
-      before + (before.empty() ? "" : " ") + FORESCALE_PROGRAM + " " + arguments + " 2>" + err;
+      before + (before.empty() ? "" : " ") + program + " " + arguments + " 2>" + err;
   Outcome result;
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return result;

@@ -234,8 +234,7 @@ TEST_F(ExecutedSchedules, ServersElsewhereThanMpiWouldPutThemAreRefused) {
   asked.workers = 2;
   const std::string shared = "parameter-server:servers=1,own_hosts=false";
   const std::string own = "parameter-server:servers=1,own_hosts=true";
-  if (refusal(asked, shared, 0) != "accepted")
-    GTEST_SKIP() << "options of parameter-server: " << refusal(asked, shared, 0);
+  ASSERT_EQ(refusal(asked, shared, 0), "accepted");
   EXPECT_THAT(refusal(asked, shared, kHosts),
               HasSubstr("puts rank 2 on node 0 of the platform, but MPI on host 2 of 4"));
   EXPECT_EQ(refusal(asked, own, kHosts), "accepted");
