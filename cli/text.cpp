@@ -79,20 +79,6 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-std::string bar_chart(const std::vector<Bar>& bars, double full_scale) {
-  constexpr size_t kWidth = 50;
-  size_t label_width = 0;
-  for (const Bar& bar : bars) label_width = std::max(label_width, bar.label.size());
-  std::string text;
-  for (const Bar& bar : bars) {
-    const double share = full_scale > 0 ? std::clamp(bar.value / full_scale, 0.0, 1.0) : 0;
-    const auto filled = static_cast<size_t>(std::lround(share * static_cast<double>(kWidth)));
-    text += fmt::format("{:>{}} |{}{}| {}\n", bar.label, label_width, std::string(filled, '='),
-                        std::string(kWidth - filled, ' '), bar.value_text);
-  }
-  return text;
-}
-
 std::string line_chart(const std::vector<Curve>& curves, const std::string& x_name,
                        const std::string& y_name) {
   constexpr int kColumns = 64;

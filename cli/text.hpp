@@ -26,14 +26,6 @@ class Table {
 
 std::string csv_line(const std::vector<std::string>& cells);
 
-// Horizontal bars: "160 |=========        | 9.1x".
-struct Bar {
-  std::string label;
-  double value = 0;
-  std::string value_text;
-};
-std::string bar_chart(const std::vector<Bar>& bars, double full_scale);
-
 // Curves over a common, logarithmic x axis, drawn with one letter each; a diagonal of dots is
 // ideal.
 struct Curve {

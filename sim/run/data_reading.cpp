@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "base/error.hpp"
@@ -75,24 +74,6 @@ std::vector<NumberSource> data_numbers(const DataSource& source, const Platform&
     numbers.insert(numbers.end(), platform.storage->provenance.numbers.begin(),
                    platform.storage->provenance.numbers.end());
   return numbers;
-}
-
-ReadingLoad reading_load(const Platform& platform, int rank_count) {
-  ReadingLoad load{.ranks = rank_count,
-                   .ranks_per_node = 1,
-                   .cores_per_node = platform.cores_per_node,
-                   .fabric_into_node = {}};
-  std::map<int, int> ranks_of_node;
-  for (int rank = 0; rank < rank_count; ++rank) {
-    const int device = platform.endpoints[static_cast<size_t>(rank)];
-    int& here = ranks_of_node[platform.devices[static_cast<size_t>(device)].node];
-    load.ranks_per_node = std::max(load.ranks_per_node, ++here);
-  }
-  double narrowest = std::numeric_limits<double>::infinity();
-  for (const Capacity capacity : platform.from_fabric(platform.host_of(platform.endpoints.front())))
-    narrowest = std::min(narrowest, platform.bandwidth(capacity).value);
-  if (std::isfinite(narrowest)) load.fabric_into_node = {narrowest};
-  return load;
 }
 
 DataReading::DataReading(World& world, Machine& machine, const DataSource& source,

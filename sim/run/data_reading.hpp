@@ -24,10 +24,6 @@ StorageSystem storage_for(const DataSource& source, const Platform& platform);
 // All numbers that data reading rests on; none for synthetic data.
 std::vector<NumberSource> data_numbers(const DataSource& source, const Platform& platform);
 
-// The first `rank_count` slots, for steady_images_per_s(): exact when all nodes in use have equally
-// many of them.
-ReadingLoad reading_load(const Platform& platform, int rank_count);
-
 class DataReading {
  public:
   // Before the world runs. `images_per_rank`: of one batch, per rank of the machine, 0 for ranks

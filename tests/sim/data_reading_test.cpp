@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "tests/sim/simulations.hpp"
 
@@ -70,6 +73,25 @@ double simulated_images_per_s(const Scene& scene) {
   const size_t half = got_s.size() / 2;
   const auto images = static_cast<double>(scene.images * static_cast<std::int64_t>(scene.ranks));
   return images * static_cast<double>(got_s.size() - 1 - half) / (got_s.back() - got_s[half]);
+}
+
+// What the first slots ask for: exact when all nodes in use have equally many of them.
+ReadingLoad reading_load(const Platform& platform, int rank_count) {
+  ReadingLoad load{.ranks = rank_count,
+                   .ranks_per_node = 1,
+                   .cores_per_node = platform.cores_per_node,
+                   .fabric_into_node = {}};
+  std::map<int, int> ranks_of_node;
+  for (int rank = 0; rank < rank_count; ++rank) {
+    const int device = platform.endpoints[static_cast<size_t>(rank)];
+    int& here = ranks_of_node[platform.devices[static_cast<size_t>(device)].node];
+    load.ranks_per_node = std::max(load.ranks_per_node, ++here);
+  }
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const Capacity capacity : platform.from_fabric(platform.host_of(platform.endpoints.front())))
+    narrowest = std::min(narrowest, platform.bandwidth(capacity).value);
+  if (std::isfinite(narrowest)) load.fabric_into_node = {narrowest};
+  return load;
 }
 
 double closed_form(const Scene& scene) {
