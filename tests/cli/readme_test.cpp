@@ -46,7 +46,7 @@ class TreeOfRun {
     fs::create_directory(root());
     for (const auto& entry : fs::directory_iterator(source))
       if (const std::string name = entry.path().filename();
-          name != "build" && name != "out" && name != ".git")
+          name != "build" && name != "out" && name != ".git" && name != "tests")
         fs::copy(entry.path(), fs::path(root()) / name, fs::copy_options::recursive);
     fs::create_directories(root() + "/build/release");
     std::istringstream programs(FORESCALE_PRODUCT);

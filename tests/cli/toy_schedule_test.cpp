@@ -54,7 +54,8 @@ TEST(ToySchedule, IsListedAndShown) {
 
 TEST(ToySchedule, FinishesAboveItsBoundAndGivesTheSameAnswerTwice) {
   const std::string said = answer_here(std::string(kPredict) + "--gpus 1,4 --json");
-  for (const auto& point : nlohmann::json::parse(said).at("points")) {
+  const auto prediction = nlohmann::json::parse(said);
+  for (const auto& point : prediction.at("points")) {
     EXPECT_GT(point.at("bound_s").get<double>(), 0);
     EXPECT_GE(point.at("iteration_s").get<double>(), point.at("bound_s").get<double>());
   }
@@ -66,7 +67,8 @@ TEST(ToySchedule, HasATraceWhoseSlicesNest) {
   const std::string file = workshop.path("trace.json");
   answer_here(std::string(kPredict) + "--gpus 4 --trace " + file);
   std::map<int, std::vector<std::pair<double, double>>> by_thread;  // microseconds
-  for (const auto& event : nlohmann::json::parse(text_of(file)).at("traceEvents"))
+  const auto trace = nlohmann::json::parse(text_of(file));
+  for (const auto& event : trace.at("traceEvents"))
     if (event.at("ph") == "X")
       by_thread[event.at("tid")].emplace_back(
           event.at("ts"), event.at("ts").get<double>() + event.at("dur").get<double>());

@@ -40,7 +40,7 @@ TEST(ToySettings, AreListedAndEmitted) {
       "tune collective --platform star:hosts=4,bandwidth=1GB/s,latency=5us --ranks 4 --op "
       "all-reduce --bytes 64KiB..256KiB --emit toy --settings " +
       file);
-  EXPECT_NE(text_of(file).find("4 ranks from 0 B: all-reduce/"), std::string::npos)
+  EXPECT_NE(text_of(file).find("4 ranks from 65536 B: all-reduce/"), std::string::npos)
       << text_of(file);
 }
 

@@ -6,7 +6,8 @@ reads and matches anew for every file. So files that compile alike are checked t
 one source: in it each file's unnamed namespace has a name of its own, of which the rest of that file
 sees what it uses. Files that would then say one name for two things are put apart. Where a group does
 not compile all the same, the files that the errors name are checked in a smaller one, at last alone
-and as they are: an error counts only there.
+and as they are: an error counts only there. All 422 files of the product take five minutes of a busy
+machine's processors; one by one they would take twenty-five.
 
 What this cannot see: an include that a file lacks and another of its group has (./test --asan compiles
 each alone, without precompiled headers). CUDA's kernels (.cu) are nvcc's, and sources that this build

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The style checkers: each passes a clean little tree and names each violation planted in it."""
+"""The style checkers: each passes a clean little tree and names each violation planted in it. And what
+./test says of skipped tests (tests/skips.py)."""
 
 import json
 import pathlib
@@ -165,6 +166,44 @@ class StyleCheckers(unittest.TestCase):
         plant(self.root, {"models/two.cpp": source(2, right)})
         result = run_checker("tidy", self.root)
         self.assertEqual(result.returncode, 0, result.stdout)
+
+
+# A ctest: one test skipped for a reason, then its closing lines.
+FAKE_CTEST = """
+import sys
+reason, status = sys.argv[1], int(sys.argv[2])
+open(sys.argv[sys.argv.index("--output-junit") + 1], "w").write(
+    '<testsuite><testcase name="a.B" status="run"/><testcase name="a.C" status="notrun"><skipped/>'
+    f"<system-out>a_test.cpp:3: Skipped\\n{reason}\\n\\n[  SKIPPED ] a.C</system-out></testcase>"
+    "</testsuite>")
+print("1/2 Test #1: a.B ... Passed")
+print("100% tests passed, 0 tests failed out of 2\\n\\nTotal Test time (real) = 1.00 sec")
+sys.exit(status)
+"""
+
+
+class Skips(unittest.TestCase):
+    def run_skips(self, reason, status):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = pathlib.Path(folder, "ctest.py")
+            fake.write_text(FAKE_CTEST)
+            return subprocess.run(
+                [sys.executable, str(HERE.parent / "skips.py"), str(pathlib.Path(folder, "r.xml")),
+                 sys.executable, str(fake), reason, str(status)], capture_output=True, text=True)
+
+    def test_a_listed_reason_passes_and_the_closing_lines_are_last(self):
+        result = self.run_skips("forescale: --gpu: no GPU was found", 0)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("skipped: 1 tests\n  a.C: needs a GPU: forescale: --gpu: no GPU", result.stdout)
+        self.assertTrue(result.stdout.endswith("out of 2\n\nTotal Test time (real) = 1.00 sec\n"))
+
+    def test_another_reason_fails(self):
+        result = self.run_skips("no sample", 0)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.C: NOT A REASON OF tests/skips.py: no sample", result.stdout)
+
+    def test_what_ctest_answers_stays(self):
+        self.assertEqual(self.run_skips("forescale: --gpu: no GPU was found", 8).returncode, 8)
 
 
 if __name__ == "__main__":
