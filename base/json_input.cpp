@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/what_if.hpp"
 
 namespace forescale {
@@ -68,7 +69,7 @@ JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) 
 JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                                Provenance* provenance) {
   try {
-    auto root = std::make_shared<const json>(json::parse(text));
+    auto root = std::make_shared<const json>(parse_json(text));
     const json* value = root.get();
     return JsonInput(std::move(root), value, file, "", provenance);
   } catch (const json::parse_error& error) {

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 
 namespace forescale {
 namespace {
@@ -106,7 +107,7 @@ void throw_if_failed(const Answer& answer) {
     case 'R':
       return;
     case 'I': {
-      const auto parts = nlohmann::json::parse(answer.text);
+      const auto parts = parse_json(answer.text);
       throw InputError(
           {.source = parts[0], .path = parts[1], .value = parts[2], .constraint = parts[3]});
     }

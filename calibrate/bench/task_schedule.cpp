@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/registry.hpp"
 #include "calibrate/bench/patterns/start_together.hpp"
 #include "calibrate/bench/polled.hpp"
@@ -149,7 +150,7 @@ void run_schedule(const JsonInput& request_text, TaskSettings& settings) {
   rank.finish();
   std::vector<json> reports;
   for (const std::string& text : gather(report_of(rank, finished_s).dump(), settings.patience))
-    reports.push_back(json::parse(text));
+    reports.push_back(parse_json(text));
   if (rank.rank() == 0) settings.answer.write(answer_of(request, reports));
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "calibrate/import/import_format.hpp"
 #include "calibrate/import/import_operator.hpp"
 
@@ -100,7 +101,7 @@ class KeyAveragesImporter : public LogImporter {
     }
     const double total_s = time_s(line, cells[self]);
     const std::int64_t count = target_.integer(line, cells[calls]);
-    const json dims = json::parse(cells[shapes], nullptr, false);
+    const json dims = parse_json_or_discard(cells[shapes]);
     const auto call =
         dims.is_discarded()
             ? std::nullopt

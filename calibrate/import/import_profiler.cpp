@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/median.hpp"
 #include "calibrate/import/import_operator.hpp"
 #include "traces/formats/trace_input.hpp"
@@ -150,7 +151,7 @@ Measurement import_profiler_trace(const std::string& file) {
   TraceInput input(file);
   json document;
   try {
-    document = json::parse(input.stream());
+    document = parse_json(input.stream());
   } catch (const json::exception& error) {
     refuse(file, "", fmt::format("is no JSON: {}", error.what()));
   }

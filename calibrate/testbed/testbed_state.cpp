@@ -16,6 +16,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.hpp"
+
 namespace forescale {
 namespace {
 
@@ -137,7 +139,7 @@ std::optional<TestbedState> load_testbed_state(const std::string& name) {
         {.source = path, .path = "", .value = "", .constraint = "cannot be read: not root"});
   }
   try {
-    return from_json(json::parse(file));
+    return from_json(parse_json(file));
   } catch (const std::exception& error) {
     throw InputError({.source = path,
                       .path = "",

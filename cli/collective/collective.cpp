@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "cli/collective/collective_inputs.hpp"
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
@@ -252,7 +253,7 @@ void run(const Options& options) {
     std::vector<json> answers;
     for (const std::string& text :
          run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); })) {
-      answers.push_back(json::parse(text));
+      answers.push_back(parse_json(text));
       if (answers.size() < scenarios.size()) continue;
       rows.push_back(with_interval(answers));
       answers.clear();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "cli/collective/collective_inputs.hpp"
 #include "cli/collective/crossover_answer.hpp"
 #include "cli/command.hpp"
@@ -135,7 +136,7 @@ json answers(const std::vector<Contest>& contests, Depth depth) {
   json points = json::array();
   for (const std::string& text :
        run_isolated(tasks, cores, [&](size_t done) { progress.done(done); }))
-    points.push_back(json::parse(text));
+    points.push_back(parse_json(text));
   return points;
 }
 

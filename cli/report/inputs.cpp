@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/json_input.hpp"
+#include "base/json_text.hpp"
 #include "cli/report/sha256.hpp"
 #include "cli/report/timeline.hpp"
 
@@ -54,7 +55,7 @@ json parse(const std::string& text, const std::string& file, TraceColumns& trace
     return false;
   };
   try {
-    return json::parse(text, on_event);
+    return parse_json(text, on_event);
   } catch (const json::parse_error&) {
     JsonInput::from_text(text, file);  // says where
     throw;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "base/units.hpp"
 #include "cli/catalogue/catalogue.hpp"
@@ -104,7 +105,7 @@ std::vector<TunedPoint> read_answered(const std::string& file, const json& expec
   if (!in) return answered;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    const json text = json::parse(line, nullptr, false);
+    const json text = parse_json_or_discard(line);
     if (number == 1 && (!text.is_object() || text != expected))
       throw InputError({.source = file,
                         .path = "line 1",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
 #include "sim/isolate.hpp"
@@ -164,7 +165,7 @@ SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int 
                                     parallel, [](size_t) {});
   SimulatedTimes times;
   for (const size_t i : {0U, 1U}) {
-    const json answer = json::parse(answers[i]);
+    const json answer = parse_json(answers[i]);
     (i == 0 ? times.first_s : times.second_s) = answer[0];
     times.busiest[i] = answer[1];
     times.busiest_share[i] = answer[2];

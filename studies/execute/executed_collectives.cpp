@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "sim/isolate.hpp"
@@ -227,7 +228,7 @@ std::vector<TimeRange> predict_collectives(const std::vector<CollectiveQuestion>
   for (size_t i = 0; i < texts.size(); i += machine.size()) {
     std::vector<double> times_s;
     for (size_t s = 0; s < machine.size(); ++s)
-      times_s.push_back(json::parse(texts[i + s]).get<double>());
+      times_s.push_back(parse_json(texts[i + s]).get<double>());
     const auto [low, high] = std::minmax_element(times_s.begin(), times_s.end());
     ranges.push_back({.time_s = times_s.front(), .low_s = *low, .high_s = *high});
   }

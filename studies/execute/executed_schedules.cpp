@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json_input.hpp"
+#include "base/json_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/steady_state.hpp"
@@ -65,7 +66,7 @@ std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experime
         row.failure = "no prediction: " + answer.failure;
         continue;
       }
-      const IterationTimes times = iteration_times(json::parse(answer.text).get<PredictionPoint>());
+      const IterationTimes times = iteration_times(parse_json(answer.text).get<PredictionPoint>());
       if (iteration_s.empty()) row.predicted = times;
       iteration_s.push_back(times.iteration_s);
       exposed_s.push_back(times.exposed_s);
@@ -173,7 +174,7 @@ MpiEngine launching_engine(std::function<std::vector<std::string>(int ranks)> co
   engine.run = [command = std::move(command), timeout_s](const json& request, int ranks) {
     const MpiOutcome outcome = run_mpi(command(ranks), request.dump(), {}, timeout_s);
     if (!outcome.failure.empty()) throw SimulationStuck(outcome.failure);
-    return json::parse(outcome.answer);
+    return parse_json(outcome.answer);
   };
   return engine;
 }

@@ -12,6 +12,7 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/what_if.hpp"
 #include "sim/isolate.hpp"
 #include "studies/predict/progress.hpp"
@@ -39,7 +40,7 @@ std::vector<double> iterations_s(const std::vector<std::function<double()>>& que
   std::vector<double> answers;
   for (const std::string& text :
        run_isolated(tasks, available_cores(), [&](size_t finished) { progress.done(finished); }))
-    answers.push_back(json::parse(text).get<double>());
+    answers.push_back(parse_json(text).get<double>());
   return answers;
 }
 

@@ -8,6 +8,7 @@
 
 #include "algorithms/system.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/compute/kernel_fit_json.hpp"
@@ -330,7 +331,7 @@ Prediction run_prediction(const PredictionText& text) {
   for (size_t i = 0; i < gpus.size(); ++i) {
     std::vector<PredictionPoint> points;
     for (size_t s = 0; s < scenarios.size(); ++s)
-      points.push_back(json::parse(answers[i * scenarios.size() + s]).get<PredictionPoint>());
+      points.push_back(parse_json(answers[i * scenarios.size() + s]).get<PredictionPoint>());
     Row row{.point = points.front()};
     row.iteration_fast_s = text.range ? points[1].iteration_s : row.point.iteration_s;
     row.iteration_slow_s = text.range ? points[2].iteration_s : row.point.iteration_s;

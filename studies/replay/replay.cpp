@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "sim/isolate.hpp"
 #include "sim/predict.hpp"
 #include "studies/predict/inputs.hpp"
@@ -224,7 +225,7 @@ Replay replay(const ReplayText& text) {
   std::vector<json> answers;
   for (const std::string& answer :
        run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); }))
-    answers.push_back(json::parse(answer));
+    answers.push_back(parse_json(answer));
   const json& nominal = answers.front();
   Replay result{.title = program.title,
                 .platform = places.front().platform.name,

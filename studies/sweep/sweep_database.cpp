@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "studies/sweep/sweep_view.hpp"
 
 namespace forescale {
@@ -120,7 +121,7 @@ void SweepDatabase::create() {
   sqlite_.execute(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kSchema));
   sqlite_.execute(kTables);
-  sqlite_.execute(result_view(facts_.command, nlohmann::json::parse(facts_.varied)));
+  sqlite_.execute(result_view(facts_.command, parse_json(facts_.varied)));
   sqlite_.execute(number_view());
   SqliteStatement insert(sqlite_, "INSERT INTO study VALUES (?, ?)");
   for (const NamedFact& fact : kFacts) {

@@ -18,6 +18,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/json_text.hpp"
+
 namespace forescale {
 namespace {
 
@@ -153,7 +155,7 @@ PointOutcome SweepProcesses::outcome_of(const Child& child, int status) const {
     return outcome;
   }
   row.exit_code = WEXITSTATUS(status);
-  const auto answer = nlohmann::json::parse(child.out.text, nullptr, false);
+  const auto answer = parse_json_or_discard(child.out.text);
   if (row.exit_code != 0)
     row.reason = said.empty() ? fmt::format("exit code {}", row.exit_code) : said;
   else if (answer.is_discarded())

@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 
 namespace forescale {
 namespace {
@@ -121,7 +122,7 @@ std::optional<json> LineSocket::receive() {
   }
   const std::size_t end = text_.find('\n');
   if (end == std::string::npos) return std::nullopt;
-  json message = json::parse(text_.substr(0, end), nullptr, false);
+  json message = parse_json_or_discard(text_.substr(0, end));
   text_.erase(0, end + 1);
   if (message.is_object()) return message;
   close();
@@ -162,7 +163,7 @@ void write_address(const MasterAddress& address, const std::string& file) {
 
 std::optional<MasterAddress> read_address(const std::string& file) {
   std::ifstream stream(file);
-  const json content = json::parse(stream, nullptr, false);
+  const json content = parse_json_or_discard(stream);
   if (!content.is_object()) return std::nullopt;
   return MasterAddress{.host = content.at("host"),
                        .addresses = content.at("addresses"),

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
 #include "sim/isolate.hpp"
@@ -130,7 +131,7 @@ double simulated_s(const TuneQuestion& question, const PlanChoice* plan,
                     .time_s)
         .dump();
   };
-  return json::parse(run_isolated({task}, 1, [](size_t) {}).front()).get<double>();
+  return parse_json(run_isolated({task}, 1, [](size_t) {}).front()).get<double>();
 }
 
 TunedPlan with_ends(const TuneQuestion& question, const PlanChoice* plan, double nominal_s,
@@ -340,7 +341,7 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
     });
   const std::vector<std::string> answers =
       run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); });
-  for (size_t i = 0; i < open.size(); ++i) points[open[i]] = tuned_point(json::parse(answers[i]));
+  for (size_t i = 0; i < open.size(); ++i) points[open[i]] = tuned_point(parse_json(answers[i]));
   return points;
 }
 

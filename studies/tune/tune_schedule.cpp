@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "sim/isolate.hpp"
 #include "studies/predict/progress.hpp"
@@ -196,7 +197,7 @@ class Search {
     for (size_t i = 0; i < open.size(); ++i)
       times_[open[i]] =
           answers[i].failure.empty()
-              ? Simulated{.iteration_s = json::parse(answers[i].text).get<double>(), .failure = {}}
+              ? Simulated{.iteration_s = parse_json(answers[i].text).get<double>(), .failure = {}}
               : Simulated{.iteration_s = 0, .failure = answers[i].failure};
   }
 
@@ -255,7 +256,7 @@ void add_ranges(TunedSchedule& row, const Search& search,
       });
   const std::vector<std::string> answers = run_isolated(tasks, available_cores(), [](size_t) {});
   for (size_t i = 0; i < answers.size(); ++i) {
-    const double time_s = json::parse(answers[i]).get<double>();
+    const double time_s = parse_json(answers[i]).get<double>();
     TimeRange& range = i % 2 == 0 ? row.before : row.after;
     if (i < 2) range = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
     range.low_s = std::min(range.low_s, time_s);

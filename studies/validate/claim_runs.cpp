@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
@@ -136,7 +137,7 @@ void ClaimRuns::calibrate() {
     for (size_t i = 0; i < open.size(); ++i) {
       open[i]->failure = answers[i].failure;
       if (answers[i].failure.empty())
-        improve(*open[i], json::parse(answers[i].text).get<PredictionPoint>());
+        improve(*open[i], parse_json(answers[i].text).get<PredictionPoint>());
     }
   }
 }
@@ -170,7 +171,7 @@ void ClaimRuns::run_all() {
     Answer& kept = answers_[*started[i]];
     kept.failure = texts[i].failure;
     if (!kept.failure.empty()) continue;
-    const json parsed = json::parse(texts[i].text);
+    const json parsed = parse_json(texts[i].text);
     if (runs_.at(*started[i]).request.training)
       kept.point = parsed.get<PredictionPoint>();
     else

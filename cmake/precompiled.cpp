@@ -1,1 +1,0 @@
-// Of the precompiled headers: CMake makes them beside a source.
