@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
 #include "tests/benchmarks/calls.hpp"
@@ -27,7 +28,7 @@ void simulator(benchmark::State& state, const Question& question) {
   };
   std::int64_t messages = 0;
   for ([[maybe_unused]] auto _ : state) {
-    const auto answer = nlohmann::json::parse(run_isolated({simulate}, 1, [](size_t) {}).front());
+    const auto answer = parse_json(run_isolated({simulate}, 1, [](size_t) {}).front());
     messages += answer[0].get<std::int64_t>();
     state.SetIterationTime(answer[1]);
   }

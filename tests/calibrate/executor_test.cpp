@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "calibrate/measure/mpi_failure.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "tests/algorithms/call_variants.hpp"
@@ -92,7 +93,7 @@ TEST_P(EveryPlan, GivesTheRightSumOverRealMpi) {
   const MpiOutcome outcome =
       run_mpi(command_of(setting.library, setting.ranks), request.dump(), {}, 120);
   ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
-  const nlohmann::json answer = nlohmann::json::parse(outcome.answer);
+  const nlohmann::json answer = parse_json(outcome.answer);
   EXPECT_EQ(answer.at("format"), "forescale-executed-1");
   EXPECT_THAT(answer.at("library").get<std::string>(),
               HasSubstr(mpi_library_title(setting.library)));
@@ -135,7 +136,7 @@ TEST_P(Launch, AnswersEveryCaseOfMixedSizes) {
   request["repetitions_max"] = 7;
   const MpiOutcome outcome = run_mpi(command_of(GetParam(), 4), request.dump(), {}, 60);
   ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
-  const nlohmann::json answer = nlohmann::json::parse(outcome.answer);
+  const nlohmann::json answer = parse_json(outcome.answer);
   ASSERT_EQ(answer.at("cases").size(), 5U);
   for (std::size_t i = 0; i < 4; ++i) {
     const nlohmann::json& one = answer["cases"][i];
@@ -226,7 +227,7 @@ TEST_P(Launch, SaysWhichRankWasKilledAndKeepsWhatWasAnswered) {
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_EQ(outcome.failure, "rank 2 was ended by signal 9 (Killed)") << outcome.err_tail;
   ASSERT_NE(outcome.answer, "");
-  const nlohmann::json answer = nlohmann::json::parse(outcome.answer);
+  const nlohmann::json answer = parse_json(outcome.answer);
   EXPECT_GE(answer.at("cases").size(), 1U);
   EXPECT_LT(answer.at("cases").size(), cases.size());
   EXPECT_TRUE(answer["cases"][0].value("is_correct", false));

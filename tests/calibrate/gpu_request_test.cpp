@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "calibrate/bench/gpu/gpu_obstacle.hpp"
 #include "calibrate/bench/gpu/gpu_request.hpp"
 #include "calibrate/bench/gpu/reduction_check.hpp"
@@ -17,7 +18,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 json request_json() {
-  return json::parse(R"({"format": "forescale-gpu-request-1", "device": 0, "budget_s": 100,
+  return parse_json(R"({"format": "forescale-gpu-request-1", "device": 0, "budget_s": 100,
       "relative_interval": 0.03, "samples_max": 20, "layout": "nchw", "machine": "made-up",
       "provenance": {"command": "forescale"},
       "series": [{"pattern": "launch", "bytes": [0]}, {"pattern": "fill", "bytes": [256, 1024]}],

@@ -1,5 +1,6 @@
 // What forescale-gpu is asked, and what comes back of it when it ends early.
 #include "calibrate/measure/measure_gpu.hpp"
+#include "base/json_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-json request_of(const GpuMeasureOptions& options) { return json::parse(gpu_request(options)); }
+json request_of(const GpuMeasureOptions& options) { return parse_json(gpu_request(options)); }
 
 GpuMeasureOptions kernels_only(const std::string& network) {
   return {.measures_patterns = false,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/collective.hpp"
+#include "base/json_text.hpp"
 #include "base/registry.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "calibrate/measure/schedule_request.hpp"
@@ -150,7 +151,7 @@ TEST_P(EverySchedule, TrainsOverRealMpi) {
   const ScheduleRequest request = small_request(schedule);
   const MpiOutcome outcome = run("openmpi", request);
   ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
-  expect_trained(json::parse(outcome.answer), schedule, request);
+  expect_trained(parse_json(outcome.answer), schedule, request);
 }
 
 std::string test_name(std::string name) {
@@ -170,7 +171,7 @@ TEST_P(UnderMpich, Trains) {
   const ScheduleRequest request = small_request(schedule);
   const MpiOutcome outcome = run("mpich", request);
   ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
-  expect_trained(json::parse(outcome.answer), schedule, request);
+  expect_trained(parse_json(outcome.answer), schedule, request);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedule, UnderMpich, ::testing::Values("sc-obr", "parameter-server"),
@@ -194,7 +195,7 @@ TEST_P(EveryKindOfCompute, Trains) {
   request.progress_thread = GetParam().progress_thread;
   const MpiOutcome outcome = run("openmpi", request);
   ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
-  expect_trained(json::parse(outcome.answer), schedule, request);
+  expect_trained(parse_json(outcome.answer), schedule, request);
 }
 
 INSTANTIATE_TEST_SUITE_P(Setting, EveryKindOfCompute,

@@ -1,5 +1,6 @@
 // Measurements of GPUs through the command line: import, fit, hold-out, and predictions from the
 // model.
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -26,7 +27,7 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   EXPECT_NE(text.find("from measured shapes"), std::string::npos);
   EXPECT_NE(text.find("the data sheet's roofline"), std::string::npos);
   // What was measured of launches counts too, and takes the assumed number's place.
-  nlohmann::json slow = nlohmann::json::parse(text_of(model));
+  nlohmann::json slow = parse_json(text_of(model));
   slow["launch_s"] = {{"value", 1e-3}, {"fast", 9e-4}, {"slow", 2e-3}, {"source", "made up"}};
   const nlohmann::json launched =
       expect_answer(predict + "--json --gpu-model " + workshop.file("slow.json", slow.dump()))
@@ -34,8 +35,7 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   EXPECT_GT(launched["points"][0]["iteration_s"], with["points"][0]["iteration_s"]);
   EXPECT_EQ(launched["numbers"].size(), with["numbers"].size());
   // The same where the platform's file names it, at both ends of the range too.
-  nlohmann::json platform =
-      nlohmann::json::parse(text_of(source_file("topologies/presets/kesch.json")));
+  nlohmann::json platform = parse_json(text_of(source_file("topologies/presets/kesch.json")));
   platform["node"]["gpu_model"] = model;
   const nlohmann::json named =
       expect_answer(
@@ -82,7 +82,7 @@ TEST(CalibrateFitGpu, ImportsATableOfSeveralDevices) {
   const std::string out = workshop.path("b.json");
   expect_answer("calibrate import " + table + " --device B -o " + out,
                 {"gemm forward fp32", "20 us", "1 kernels"});
-  EXPECT_EQ(nlohmann::json::parse(text_of(out))["machine"], "B");
+  EXPECT_EQ(parse_json(text_of(out))["machine"], "B");
   expect_refused("calibrate import " + table, {"A, B: say which with --device"});
 }
 

@@ -1,4 +1,5 @@
 // `forescale calibrate fit` on published measurements, end to end.
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -30,7 +31,7 @@ TEST(CalibrateFit, TakesMoreHostsAndMoreRanksThanWereMeasured) {
   const Workshop workshop;
   expect_answer(fit(workshop, "--hosts 64 --ranks-per-host 2"),
                 {"hosts 8 to 63 were not measured", "10 GB/s are assumed"});
-  const nlohmann::json platform = nlohmann::json::parse(text_of(workshop.path("p.json")));
+  const nlohmann::json platform = parse_json(text_of(workshop.path("p.json")));
   EXPECT_EQ(platform["node"]["count"], 64);
   EXPECT_EQ(platform["fabric"]["links"].size(), 64U);
   const std::string machine =

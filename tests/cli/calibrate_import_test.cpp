@@ -1,4 +1,5 @@
 // `forescale calibrate import` and `calibrate show`, end to end.
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -19,7 +20,7 @@ TEST(CalibrateImport, SeveralLogsBecomeOneMeasurement) {
   EXPECT_EQ(text_of(out), bytes);
 
   const nlohmann::json shown = expect_answer("calibrate show " + out + " --json").json();
-  EXPECT_EQ(shown, nlohmann::json::parse(bytes));
+  EXPECT_EQ(shown, parse_json(bytes));
   EXPECT_EQ(shown["machine"], "our cluster");
   const std::string csv = expect_answer("calibrate show " + out + " --csv").out;
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 20);

@@ -1,4 +1,5 @@
 // `forescale calibrate measure --gpu`.
+#include "base/json_text.hpp"
 #include "calibrate/measure/measure_gpu.hpp"
 
 #include "base/error.hpp"
@@ -77,7 +78,7 @@ TEST(CalibrateMeasureGpuCommand, WritesTheRequestAlone) {
       "bf16 --patterns launch --request " +
           file,
       {file + ": forescale-gpu " + file});
-  const nlohmann::json request = nlohmann::json::parse(text_of(file));
+  const nlohmann::json request = parse_json(text_of(file));
   EXPECT_EQ(request["device"], 1);
   EXPECT_EQ(request["series"].size(), 1U);
   EXPECT_EQ(request["kernels"].size(), 3U * 8 - 1);

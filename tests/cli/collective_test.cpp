@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -112,7 +113,7 @@ TEST(CollectiveCommand, TraceHasAProcessANodeAndSlicesThatNest) {
       "collective --platform cluster-b --stack ideal --op all-reduce --ranks 4 "
       "--bytes 1MiB --trace " +
       file);
-  const nlohmann::json trace = nlohmann::json::parse(text_of(file));
+  const nlohmann::json trace = parse_json(text_of(file));
   std::set<int> processes;
   std::map<std::pair<int, int>, std::vector<Slice>> threads;
   for (const nlohmann::json& event : trace["traceEvents"]) {

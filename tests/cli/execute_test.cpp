@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/json_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "calibrate/testbed/testbed.hpp"
 #include "tests/calibrate/mpi_here.hpp"
@@ -65,7 +66,7 @@ TEST_P(ExecuteOverLoopback, ComparesWithAPredictionAndExpects) {
   expect_answer(command + " -o " + file + " --chart " + chart,
                 {"predicted", "interval", "measured", "error", "reduce/chain:chunk_bytes=1KiB",
                  "choice of algorithm"});
-  const json document = json::parse(text_of(file));
+  const json document = parse_json(text_of(file));
   expect_complete(document, true);
   EXPECT_EQ(document["summary"]["all"]["rows"], 2);
   EXPECT_EQ(document["summary"]["picks"].size(), 1U);
@@ -85,7 +86,7 @@ TEST_P(ExecuteOverLoopback, UnderMpirunRankZeroAnswers) {
   const Outcome result = run_program(
       "execute collective --bytes 4KiB --budget 5s --plans all-reduce/ring -o " + file, launcher);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  const json document = json::parse(text_of(file));
+  const json document = parse_json(text_of(file));
   expect_complete(document, false);
   ASSERT_EQ(document["rows"].size(), 1U);
   EXPECT_EQ(document["rows"][0]["ranks"], 3);
@@ -136,7 +137,7 @@ TEST(ExecuteAlone, OnATestbedFromMeasurementToComparison) {
   EXPECT_THAT(Testbed::all(), Not(Contains(name)));
 
   // Predictions were there before anything was executed.
-  const json predicted = json::parse(text_of(folder + "/predicted.json"));
+  const json predicted = parse_json(text_of(folder + "/predicted.json"));
   EXPECT_LT(std::filesystem::last_write_time(folder + "/predicted.json"),
             std::filesystem::last_write_time(folder + "/executed.json"));
   ASSERT_EQ(predicted["rows"].size(), document["rows"].size());
@@ -145,7 +146,7 @@ TEST(ExecuteAlone, OnATestbedFromMeasurementToComparison) {
     EXPECT_TRUE(predicted["rows"][i]["measured_s"].is_null());
   }
   // No collective was timed for the fit, and what it wrote is what others take.
-  const json measurement = json::parse(text_of(folder + "/measurement.json"));
+  const json measurement = parse_json(text_of(folder + "/measurement.json"));
   for (const json& series : measurement["series"]) EXPECT_NE(series["pattern"], "collective");
   expect_answer(
       fmt::format("collective --platform {0}/platform.json --stack {0}/stack.json "

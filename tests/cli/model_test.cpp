@@ -1,3 +1,4 @@
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -77,7 +78,7 @@ TEST(ModelCommand, ImportsAPrototxtThatShowReadsBack) {
                 {file + ": 4 layers, 1,562 parameters"});
   const nlohmann::json imported =
       expect_answer("model import " + prototxt + " --input-shape 3x8x8").json();
-  EXPECT_EQ(imported, nlohmann::json::parse(text_of(file)));
+  EXPECT_EQ(imported, parse_json(text_of(file)));
   EXPECT_EQ(imported["inferred"]["parameters"], kConvParameters + kFullParameters);
   EXPECT_EQ(imported["inferred"]["forward_flops_per_image"], kConvFlops + kFullFlops);
   // Weights' gradients everywhere, the input's only above a layer that learns.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "calibrate/testbed/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
@@ -104,12 +105,12 @@ TEST(Demo, PrintsBothTablesAndLeavesJsonAndTraces) {
   std::map<std::string, double> iteration_s;
   for (const std::string system : {"s-caffe-b-hr", "s-caffe-obr-hr"}) {
     const std::string stem = workshop.path("out/googlenet-" + system);
-    const auto prediction = nlohmann::json::parse(text_of(stem + ".json"));
+    const auto prediction = parse_json(text_of(stem + ".json"));
     const auto& last = prediction.at("points").back();
     EXPECT_EQ(last.at("gpus"), 160);
     EXPECT_GE(last.at("iteration_s").get<double>(), last.at("bound_s").get<double>());
     iteration_s[system] = last.at("iteration_s");
-    const auto trace = nlohmann::json::parse(text_of(stem + "-trace.json"));
+    const auto trace = parse_json(text_of(stem + "-trace.json"));
     EXPECT_GT(trace.at("traceEvents").size(), 1000U);
   }
   EXPECT_LT(iteration_s["s-caffe-obr-hr"], iteration_s["s-caffe-b-hr"]);

@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {
@@ -37,7 +38,7 @@ json span(double begin_us, double length_us, const std::string& name = "forward"
 json document_of(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"document\">";
   const size_t begin = page.find(open) + open.size();
-  return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  return parse_json(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
 class Report : public ::testing::Test {

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.hpp"
+
 namespace forescale::testing {
 
 inline std::string text_of(const std::string& file) {
@@ -51,7 +53,7 @@ struct Outcome {
   std::string out;
   std::string err;
 
-  nlohmann::json json() const { return nlohmann::json::parse(out); }
+  nlohmann::json json() const { return parse_json(out); }
 };
 
 // `arguments` are shell text; `before` is put in front of the program: "NO_COLOR=1".

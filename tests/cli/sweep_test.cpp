@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "studies/sweep/sweep_database.hpp"
 #include "studies/sweep/sweep_processes.hpp"
 #include "tests/cli/run_program.hpp"
@@ -125,7 +126,7 @@ TEST_F(Sweep, AnswersAndFailuresAreKept) {
       << outcome.out;
   const std::vector<SweepRow> rows = SweepDatabase(folder_.path("study.sqlite")).rows();
   ASSERT_EQ(rows.size(), 100U);
-  const json answer = json::parse(rows[1].answer);  // bytes first, then ranks
+  const json answer = parse_json(rows[1].answer);  // bytes first, then ranks
   EXPECT_EQ(answer["ranks"], 4);
   EXPECT_EQ(answer["bytes"], 1024);
   const json alone = run("collective --platform star:hosts=8,bandwidth=1GB/s,latency=1us "
@@ -397,7 +398,7 @@ TEST_F(Sweep, FlagsAndRepeatedOptionsOfPredict) {
   for (const SweepRow& row : rows) ASSERT_EQ(row.reason, "");
   EXPECT_EQ(rows[0].answer, rows[1].answer);
   EXPECT_NE(rows[0].answer, rows[2].answer);
-  EXPECT_EQ(json::parse(rows[0].answer)["points"].size(), 2U);
+  EXPECT_EQ(parse_json(rows[0].answer)["points"].size(), 2U);
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1 + 3 * 2);
 }
 

@@ -1,11 +1,12 @@
 // `forescale system` and `forescale schedule`.
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
 namespace {
 
 nlohmann::json good() {
-  return nlohmann::json::parse(R"({
+  return parse_json(R"({
     "format": "forescale-system-1", "name": "mine", "description": "a system of mine",
     "paper": "Somebody 2026", "section": "4.2", "schedule": "sc-obr",
     "stack": "ideal:reduce_bandwidth=20GB/s", "note": "made up",

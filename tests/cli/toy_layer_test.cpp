@@ -2,6 +2,7 @@
 // gradients travel, and no other file knows of it.
 #include <gtest/gtest.h>
 
+#include "base/json_text.hpp"
 #include "models/workload/layer_rules.hpp"
 #include "tests/cli/in_process.hpp"
 
@@ -34,7 +35,7 @@ TEST(ToyLayer, CountsInANetworkAndInAPrediction) {
   EXPECT_TRUE(kRegistered);
   const Workshop workshop;
   const std::string file = workshop.file("net.json", kNetwork);
-  const auto shown = nlohmann::json::parse(answer_here("model show " + file + " --json"));
+  const auto shown = parse_json(answer_here("model show " + file + " --json"));
   const auto& layer = shown.at("inferred").at("layers").at(1);
   EXPECT_EQ(layer.at("type"), "Toy");
   EXPECT_EQ(layer.at("parameters"), 3 * 8 * 8 * 5);
@@ -43,7 +44,7 @@ TEST(ToyLayer, CountsInANetworkAndInAPrediction) {
       "predict --platform kesch --gpus 4 --batch 64 --no-range --json "
       "--system s-caffe-b-hr --model " +
       file;
-  const auto point = nlohmann::json::parse(answer_here(predict)).at("points").at(0);
+  const auto point = parse_json(answer_here(predict)).at("points").at(0);
   EXPECT_GT(point.at("iteration_s").get<double>(), 0);
   EXPECT_EQ(testing::run_here("model show " + workshop.file("bad.json", R"({"name": "n",
     "source": "this test", "input_shape": [3, 8, 8], "layers": [

@@ -8,6 +8,7 @@
 #include "algorithms/schedule.hpp"
 #include "algorithms/steps/all_reduce_steps.hpp"
 #include "algorithms/steps/training_steps.hpp"
+#include "base/json_text.hpp"
 #include "tests/cli/in_process.hpp"
 
 namespace forescale {
@@ -54,7 +55,7 @@ TEST(ToySchedule, IsListedAndShown) {
 
 TEST(ToySchedule, FinishesAboveItsBoundAndGivesTheSameAnswerTwice) {
   const std::string said = answer_here(std::string(kPredict) + "--gpus 1,4 --json");
-  const auto prediction = nlohmann::json::parse(said);
+  const auto prediction = parse_json(said);
   for (const auto& point : prediction.at("points")) {
     EXPECT_GT(point.at("bound_s").get<double>(), 0);
     EXPECT_GE(point.at("iteration_s").get<double>(), point.at("bound_s").get<double>());
@@ -67,7 +68,7 @@ TEST(ToySchedule, HasATraceWhoseSlicesNest) {
   const std::string file = workshop.path("trace.json");
   answer_here(std::string(kPredict) + "--gpus 4 --trace " + file);
   std::map<int, std::vector<std::pair<double, double>>> by_thread;  // microseconds
-  const auto trace = nlohmann::json::parse(text_of(file));
+  const auto trace = parse_json(text_of(file));
   for (const auto& event : trace.at("traceEvents"))
     if (event.at("ph") == "X")
       by_thread[event.at("tid")].emplace_back(

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/json_text.hpp"
 #include "calibrate/testbed/testbed.hpp"
 #include "tests/cli/run_program.hpp"
 
@@ -73,7 +74,7 @@ TEST(TraceDdpAlone, ARealRunIsReplayedWithItsOwnAndOtherBuckets) {
     const std::string said =
         hosts.train(training + "--bucket-mb " + (i == 0 ? "1" : "25"), traced[i]);
     ASSERT_TRUE(std::filesystem::exists(traced[i] + "/steps.json")) << said;
-    measured_s[i] = json::parse(text_of(traced[i] + "/steps.json"))["step_s"];
+    measured_s[i] = parse_json(text_of(traced[i] + "/steps.json"))["step_s"];
   }
   const auto replayed_s = [&](int i, const std::string& options) {
     return expect_answer(replay_of(traced[i], options)).json()["iteration_s"].get<double>();

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -93,7 +94,7 @@ TEST_F(MeasuredTrace, TimelinesStandBesideEachOther) {
                 " --utilisation " + use);
   std::set<std::string> threads;
   std::set<std::string> counters;
-  const nlohmann::json trace = nlohmann::json::parse(text_of(chrome));
+  const nlohmann::json trace = parse_json(text_of(chrome));
   for (const nlohmann::json& one : trace["traceEvents"]) {
     if (one["name"] == "thread_name") threads.insert(one["args"]["name"]);
     if (one["ph"] == "C") counters.insert(one["name"]);
@@ -114,7 +115,7 @@ TEST_F(MeasuredTrace, ImportGivesWhatCollectivesCost) {
   // Rank 1 comes last: 200 us each.
   expect_answer("import " + files_ + " --measurement " + file,
                 {"measured step: 2 ms", "all-reduce", "alpha us", "measurement: " + file});
-  const nlohmann::json measurement = nlohmann::json::parse(text_of(file));
+  const nlohmann::json measurement = parse_json(text_of(file));
   ASSERT_EQ(measurement["series"].size(), 1U);
   EXPECT_EQ(measurement["series"][0]["ranks"], 2);
   ASSERT_EQ(measurement["series"][0]["points"].size(), 3U);

@@ -1,6 +1,7 @@
 // calibrate/bench/gpu/train_step.py, on a CPU where there is PyTorch.
 #include <gtest/gtest.h>
 
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -39,7 +40,7 @@ TEST(TrainStep, TimesBothNetworks) {
       file);
   if (lacks_torch(outcome)) GTEST_SKIP() << outcome.out;
   ASSERT_EQ(outcome.exit_code, 0) << outcome.out;
-  const nlohmann::json result = nlohmann::json::parse(text_of(file));
+  const nlohmann::json result = parse_json(text_of(file));
   ASSERT_EQ(result["steps"].size(), 2U);
   EXPECT_EQ(result["steps"][0]["parameters"], 25'557'032);
   EXPECT_EQ(result["steps"][1]["parameters"], 2 * (12 * 1024 * 1024 + 13 * 1024));

@@ -1,4 +1,5 @@
 // `forescale validate`.
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -15,7 +16,7 @@ TEST(ValidateCommand, WritesTheSameJsonToAFile) {
   const Outcome printed =
       expect_answer("validate --id SCaffe-34,CaffeGPI-15 --json -o " + workshop.path("v.json"));
   const nlohmann::json document = printed.json();
-  EXPECT_EQ(nlohmann::json::parse(text_of(workshop.path("v.json"))), document);
+  EXPECT_EQ(parse_json(text_of(workshop.path("v.json"))), document);
   EXPECT_EQ(document["format"], "forescale-validation-1");
   ASSERT_EQ(document["rows"].size(), 2U);
   const nlohmann::json& row = document["rows"][0];

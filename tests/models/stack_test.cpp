@@ -1,5 +1,6 @@
 // Stack files: all of the catalogue, which rule applies, what a mistake is told.
 #include "models/stack.hpp"
+#include "base/json_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +56,7 @@ class StackFiles : public ::testing::Test {
   }
 
   static json good() {
-    return json::parse(R"({
+    return parse_json(R"({
       "format": "forescale-stack-1", "name": "mine", "description": "a test",
       "channels": 2, "eager_limit_bytes": "4KiB", "latency_holds_ports": false,
       "progress": "hardware",
@@ -91,7 +92,7 @@ json with_protocol(json stack) {
                                                      {"latency_s", "1us"},
                                                      {"wire_factor", 2}});
   stack["selection"]["all-reduce"] =
-      json::parse(R"([{"up_to_bytes": 1024, "algorithm": "ring", "protocol": "low-latency",
+      parse_json(R"([{"up_to_bytes": 1024, "algorithm": "ring", "protocol": "low-latency",
                        "orders": [[0, 1, 2], [2, 0, 1]]},
                       {"up_to_bytes": 4096, "algorithm": "chain-tree"},
                       {"algorithm": "ring"}])");

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "algorithms/steps/training_steps.hpp"
+#include "base/json_text.hpp"
 #include "sim/predict.hpp"
 #include "tests/sim/simulations.hpp"
 
@@ -174,7 +175,7 @@ std::string prediction_text(const PredictionInputs& inputs, int gpus) {
 }
 
 PredictionPoint prediction(const PredictionInputs& inputs, int gpus) {
-  return nlohmann::json::parse(prediction_text(inputs, gpus)).get<PredictionPoint>();
+  return parse_json(prediction_text(inputs, gpus)).get<PredictionPoint>();
 }
 
 TEST(BatchShares, StrongIsDividedAndWeakIsNot) {

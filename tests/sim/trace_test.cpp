@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "sim/predict.hpp"
 #include "tests/sim/simulations.hpp"
 
@@ -29,21 +30,21 @@ TrainingJob job_of(int iterations) {
 
 // The trace of two iterations on three GPUs of kesch.
 json trace_of(const std::string& schedule) {
-  return json::parse(run_isolated({[&] {
-                                    const Platform platform = load_platform("kesch");
-                                    const Stack stack = load_stack("mvapich2-gdr");
-                                    Timeline timeline;
-                                    SessionOptions options;
-                                    options.timeline = &timeline;
-                                    simulate_training(
-                                        platform, stack, Registry<Schedule>::find(schedule, "test"),
-                                        std::vector<TrainingJob>(3, job_of(2)), options);
-                                    std::ostringstream text;
-                                    write_chrome_trace(timeline, rank_places(platform, 3), text);
-                                    return text.str();
-                                  }},
-                                  1, [](size_t) {})
-                         .front())
+  return parse_json(run_isolated({[&] {
+                                   const Platform platform = load_platform("kesch");
+                                   const Stack stack = load_stack("mvapich2-gdr");
+                                   Timeline timeline;
+                                   SessionOptions options;
+                                   options.timeline = &timeline;
+                                   simulate_training(
+                                       platform, stack, Registry<Schedule>::find(schedule, "test"),
+                                       std::vector<TrainingJob>(3, job_of(2)), options);
+                                   std::ostringstream text;
+                                   write_chrome_trace(timeline, rank_places(platform, 3), text);
+                                   return text.str();
+                                 }},
+                                 1, [](size_t) {})
+                        .front())
       .at("traceEvents");
 }
 

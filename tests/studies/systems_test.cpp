@@ -8,6 +8,7 @@
 
 #include "algorithms/system.hpp"
 #include "base/data_files.hpp"
+#include "base/json_text.hpp"
 #include "sim/isolate.hpp"
 #include "studies/predict/prediction.hpp"
 #include "traces/timeline/timeline.hpp"
@@ -34,7 +35,7 @@ std::string predicted_text(const PredictionInputs& inputs, int gpus) {
 }
 
 PredictionPoint predicted(const PredictionInputs& inputs, int gpus) {
-  return nlohmann::json::parse(predicted_text(inputs, gpus)).get<PredictionPoint>();
+  return parse_json(predicted_text(inputs, gpus)).get<PredictionPoint>();
 }
 
 // Bytes that all ranks send in one collective, counted from its plan.
@@ -100,22 +101,21 @@ TEST_P(EverySystem, FinishesAboveItsBoundAndMovesTheBytesOfItsDefinition) {
 
 // The trace of the last iteration on four GPUs.
 nlohmann::json trace_events(const std::string& system) {
-  return nlohmann::json::parse(
-             run_isolated({[&] {
-                            constexpr int kGpus = 4;
-                            const PredictionInputs inputs =
-                                inputs_of(system, kGpus, "cifar10-quick");
-                            Timeline timeline;
-                            predict_point(inputs, kGpus, &timeline);
-                            const TrainingRun run = training_run(inputs, kGpus);
-                            std::ostringstream text;
-                            write_chrome_trace(
-                                timeline,
-                                rank_places(run.platform, static_cast<int>(run.jobs.size())), text);
-                            return text.str();
-                          }},
-                          1, [](size_t) {})
-                 .front())
+  return parse_json(run_isolated(
+                        {[&] {
+                          constexpr int kGpus = 4;
+                          const PredictionInputs inputs = inputs_of(system, kGpus, "cifar10-quick");
+                          Timeline timeline;
+                          predict_point(inputs, kGpus, &timeline);
+                          const TrainingRun run = training_run(inputs, kGpus);
+                          std::ostringstream text;
+                          write_chrome_trace(
+                              timeline,
+                              rank_places(run.platform, static_cast<int>(run.jobs.size())), text);
+                          return text.str();
+                        }},
+                        1, [](size_t) {})
+                        .front())
       .at("traceEvents");
 }
 

@@ -1,5 +1,6 @@
 // Claims files, what is simulated for them, errors and the summary.
 #include "studies/validate/validate.hpp"
+#include "base/json_text.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -60,7 +61,7 @@ class ClaimsFile : public ::testing::Test {
 
 // Two hosts with the papers' alpha-beta model: 1 us + bytes / 1 GB/s a message.
 json two_hosts() {
-  return json::parse(R"({
+  return parse_json(R"({
     "format": "forescale-claims-1", "paper": "mine", "title": "A paper of mine",
     "rules": {"size": {"input": "message size", "value": "1 kB", "rule": "the smallest"}},
     "requests": {
@@ -128,7 +129,7 @@ TEST_F(ClaimsFile, ChoosesByPaperIdAndRole) {
 
 TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   json document = two_hosts();
-  document["series"] = json::parse(R"([{"id": "tree-2", "claim": "two ranks", "request": "tree",
+  document["series"] = parse_json(R"([{"id": "tree-2", "claim": "two ranks", "request": "tree",
     "ranks": 2, "source": "somebody's table", "unit": "s",
     "measured": {"1000": 3e-6, "9000": 20e-6}}])");
   const Validation validation =
@@ -143,10 +144,10 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
 
 TEST_F(ClaimsFile, ComputeIsScaledToTheMeasuredThroughput) {
   json document = two_hosts();
-  document["requests"] = json::parse(R"({"train": {"predict": {"platform": "cluster-b",
+  document["requests"] = parse_json(R"({"train": {"predict": {"platform": "cluster-b",
     "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
   document["claims"] = json::array();
-  document["series"] = json::parse(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
+  document["series"] = parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
     "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
   const Validation validation = validate({load(document)}, {});
   EXPECT_NEAR(validation.rows[0].predicted.value(), 250, 0.3);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Text: #pragma once, no `using namespace`, no tabs, no path of one machine or out of
-the tree, links and names of files that resolve."""
+the tree, links and names of files that resolve; JSON is parsed in one file, for those who compile."""
 
 import fnmatch
 import pathlib
@@ -14,6 +14,7 @@ NO_TABS = project.CXX + (".py", ".cmake", "CMakeLists.txt", ".json", ".md", ".sh
 NO_TABS_NAMED = ("run", "test")
 USING_NAMESPACE = re.compile(r"^[ \t]*using\s+namespace\b", re.MULTILINE)
 PRAGMA_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+JSON_PARSE = re.compile(r"\bjson::parse\s*\(")
 # Somebody's home or workplace; a URL's or a relative path's folder of that name is none.
 MACHINE_PATH = re.compile(r"(?<![\w.~${}-])/(?:work|root|home/[\w.-]+|Users/[\w.-]+)/")
 # What is appended to a folder of the tree, or as many steps up as a file is deep and one more.
@@ -34,6 +35,11 @@ def check_cxx(report, path, text):
         report.add(path, 1, "a header without #pragma once")
     for match in USING_NAMESPACE.finditer(code):
         report.add(path, project.line_of(code, match.end()), "using namespace")
+    if path.as_posix() != "base/json_text.cpp":
+        for match in JSON_PARSE.finditer(code):
+            report.add(path, project.line_of(code, match.end()),
+                       "json::parse: each file with it takes two seconds more to compile; parse_json "
+                       "(base/json_text.hpp)")
 
 
 def check_links(report, root, path, text, known):

@@ -19,6 +19,7 @@ SETTINGS = [".clang-format", ".clang-tidy"]
 CLEAN = {
     "base/units.hpp": "// Not code: using namespace std; #include <mpi.h>\n"
                         "#pragma once\n\n#include <string>\n\nstd::string unit();\n",
+    "base/json_text.cpp": "json parse_json(T t) { return json::parse(t); }\n",
     "base/units.cpp": '#include "base/units.hpp"\n\n'
                         'std::string unit() { return "#include <simgrid/s4u.hpp>"; }\n',
     "models/dnn/import.cpp": '#include "base/units.hpp"\n#include "caffe.pb.h"\n'
@@ -76,6 +77,7 @@ VIOLATIONS = [
     ("plugins", "topologies/fabrics/generator_mute.cpp", "const bool kRegistered = true;\n", 1),
     ("text", "models/twice.hpp", "// #pragma once\nint x;\n", 1),
     ("text", "models/wide.cpp", "int x;\n  using namespace std;\n", 2),
+    ("text", "models/json.cpp", "\nauto x = json::parse(text);\n", 2),
     ("text", "models/tab.cpp", "int x;\n\tint y;\n", 2),
     ("text", "cmake/tab.sh", "\ttrue\n", 1),
     ("text", "models/place.json", '{\n"from": "/wo' + 'rk/main/x"}\n', 2),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/platform_schema.hpp"
 
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 
 // Two sockets, two GPUs and a NIC on each, so that NICs are shared out by socket.
 json two_nics() {
-  return json::parse(R"({
+  return parse_json(R"({
     "format": "forescale-platform-1",
     "name": "dgx",
     "link_classes": {"x": {"bandwidth_bytes_per_s": 1e10, "latency_s": "1us"}},
@@ -100,7 +101,7 @@ TEST(PlatformFile, NearestNicIsOnTheSameSocket) {
 TEST(PlatformFile, EqualNicsAreSharedOut) {
   json file = two_nics();
   file["node"]["nics"] =
-      json::parse(R"([{"socket": 0, "class": "x"}, {"socket": 0, "class": "x"}])");
+      parse_json(R"([{"socket": 0, "class": "x"}, {"socket": 0, "class": "x"}])");
   const Platform platform = load(file);
   EXPECT_NE(platform.nic_of(platform.endpoints[0]), platform.nic_of(platform.endpoints[1]));
   expect_all_pairs_sound(platform);
@@ -118,13 +119,13 @@ TEST(PlatformFile, EveryFabricLayout) {
                      "latency_s": {"value": 1e-6, "assumed": "guess", "fast": 0, "slow": "5us"},
                      "duplex": "half"}})"}) {
     json file = two_nics();
-    file["fabric"] = json::parse(fabric);
+    file["fabric"] = parse_json(fabric);
     expect_all_pairs_sound(load(file));
   }
 }
 
 json explicit_file() {
-  return json::parse(R"({
+  return parse_json(R"({
     "format": "forescale-platform-1", "name": "hand-made",
     "node": {"count": 2, "layout": "explicit", "gpu": "v100", "cpu": "xeon-e5-2680v4",
       "devices": [{"name": "c", "kind": "cpu"}, {"name": "g0", "kind": "gpu"},
@@ -158,7 +159,7 @@ TEST(PlatformFile, ExplicitNodeNeverRoutesThroughAGpu) {
 }
 
 TEST(PlatformFile, BareHostsWithACpu) {
-  const Platform platform = load(json::parse(R"({
+  const Platform platform = load(parse_json(R"({
     "format": "forescale-platform-1", "name": "hosts",
     "node": {"count": 3, "layout": "host", "cpu": "xeon-e5-2680v4"},
     "fabric": {"layout": "star", "link": "ethernet-10g"}})"));
@@ -168,7 +169,7 @@ TEST(PlatformFile, BareHostsWithACpu) {
 }
 
 TEST(PlatformFile, BareHostsMayEmulateAGpu) {
-  const Platform platform = load(json::parse(R"({
+  const Platform platform = load(parse_json(R"({
     "format": "forescale-platform-1", "name": "hosts",
     "node": {"count": 3, "layout": "host", "emulated_gpu": "k80"},
     "fabric": {"layout": "star", "link": "ethernet-10g"}})"));
@@ -183,7 +184,7 @@ TEST(PlatformFile, StoragePlacementAndCores) {
   json file = two_nics();
   file["placement"] = "random:seed=4,per_node=2";
   file["node"]["cores"] = 36;
-  file["storage"] = json::parse(R"({"description": "a disk", "bandwidth_bytes_per_s": "1GB/s",
+  file["storage"] = parse_json(R"({"description": "a disk", "bandwidth_bytes_per_s": "1GB/s",
     "client_bandwidth_bytes_per_s": "500MB/s", "opens_per_s": 100, "open_latency_s": "1ms",
     "network": "fabric"})");
   const Platform platform = load(file);
@@ -213,7 +214,7 @@ TEST(BadPlatformFile, NamesPathValueAndConstraint) {
               HasSubstr("dgx.json:/node/nics/0/socket = 2: must be <= 1"));
   EXPECT_THAT(message_with("/node/nics/1/switch", 1), HasSubstr("/node/nics/1/switch = 1"));
   EXPECT_THAT(message_with("/format", "v2"), HasSubstr("dgx.json:/format = \"v2\""));
-  EXPECT_THAT(message_with("/link_classes/x/latency_s", json::parse(R"({"value": 1})")),
+  EXPECT_THAT(message_with("/link_classes/x/latency_s", parse_json(R"({"value": 1})")),
               HasSubstr("must have either \"source\" or \"assumed\""));
   EXPECT_THAT(message_with("/node/gpu_link", "x"), HasSubstr("the tree has no such level"));
 }

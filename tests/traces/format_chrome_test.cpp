@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {
@@ -23,7 +24,7 @@ const std::vector<RankPlace> kPlaces = {
 json events_of(const Timeline& timeline, const std::vector<RankPlace>& places = kPlaces) {
   std::ostringstream text;
   write_chrome_trace(timeline, places, text);
-  return json::parse(text.str()).at("traceEvents");
+  return parse_json(text.str()).at("traceEvents");
 }
 
 std::vector<json> of_phase(const json& events, const std::string& phase) {

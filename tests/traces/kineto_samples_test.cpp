@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
 #include "traces/formats/trace_input.hpp"
@@ -21,7 +22,7 @@ json whole(const std::string& file) {
   TraceInput input(file);
   std::ostringstream text;
   text << input.stream().rdbuf();
-  return json::parse(text.str());
+  return parse_json(text.str());
 }
 
 struct Counted {
