@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
-#include "algorithms/pieces/call_pieces.hpp"
-#include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -32,7 +32,25 @@ void require(bool holds, const char* option, std::int64_t value, const std::stri
       {.source = option, .path = "", .value = std::to_string(value), .constraint = constraint});
 }
 
+void check_options(const Collective& collective, const OptionValues& options) {
+  for (const auto& [name, value] : options.given()) {
+    const Option* option = find_option(collective, name);
+    if (option == nullptr)
+      throw InputError({.source = option_flag(name),
+                        .path = "",
+                        .value = "",
+                        .constraint = "is not an option of " + collective.name});
+    check_value(*option, value, option_flag(name));
+  }
+}
+
 }  // namespace
+
+std::string option_flag(const std::string& name) {
+  std::string text = "--" + name;
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
 
 const char* name_of(CollectiveOp op) {
   for (const OpName& entry : kOpNames)
@@ -74,6 +92,7 @@ bool register_collective(Collective collective) {
   collective.name = std::string(name_of(collective.op)) + "/" + collective.algorithm;
   FORESCALE_CHECK(collective.plan != nullptr, collective.name + " has no plan");
   FORESCALE_CHECK(collective.closed_form != nullptr, collective.name + " has no closed form");
+  for (const Option& option : collective.options) add_plan_option(option);
   return Registry<Collective>::add(std::move(collective));
 }
 
@@ -97,25 +116,23 @@ std::vector<const Collective*> all_collectives() {
   return list;
 }
 
+const Option* find_option(const Collective& collective, const std::string& name) {
+  for (const Option& option : collective.options)
+    if (option.name == name) return &option;
+  return nullptr;
+}
+
 void check_call(const Collective& collective, const CollectiveCall& call) {
   require(call.rank_count >= 1, "--ranks", call.rank_count, "must be >= 1");
   require(call.bytes >= 0, "--bytes", call.bytes, "must be >= 0");
   require(call.root >= 0 && call.root < call.rank_count, "--root", call.root,
           fmt::format("must be >= 0 and below the {} ranks", call.rank_count));
   require(call.element_bytes >= 1, "--element-bytes", call.element_bytes, "must be >= 1");
-  require(call.options.chunk_bytes >= 0, "--chunk-bytes", call.options.chunk_bytes, "must be >= 1");
-  require(call.options.chain_size >= 1, "--chain-size", call.options.chain_size, "must be >= 1");
-  if (!call.options.levels.empty()) parse_levels(call.options.levels, "--levels");
+  check_options(collective, call.options);
   if (collective.refuse == nullptr) return;
   if (const std::string reason = collective.refuse(call); !reason.empty())
     throw InputError(
         {.source = "--algorithm", .path = "", .value = collective.algorithm, .constraint = reason});
-}
-
-std::int64_t chunk_count(const CollectiveCall& call) { return chunks_of_call(call).count(); }
-
-ByteRange chunk_range(const CollectiveCall& call, std::int64_t chunk) {
-  return chunks_of_call(call).at(chunk);
 }
 
 }  // namespace forescale

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithms/plan.hpp"
+#include "base/option.hpp"
 #include "base/units.hpp"
 
 namespace forescale {
@@ -40,18 +41,12 @@ CollectiveOp parse_collective_op(const std::string& text, const std::string& sou
 const std::vector<CollectiveOp>& all_collective_ops();
 bool has_root(CollectiveOp op);
 
-struct CollectiveOptions {
-  std::int64_t chunk_bytes = 0;  // pipelining unit; 0: the whole message in one chunk
-  int chain_size = 8;            // ranks in a lower chain (CC-k, CB-k)
-  std::string levels = {};       // hierarchical only, lowest first: "chain:8,chain:8,binomial"
-};
-
 struct CollectiveCall {
   int rank_count = 1;
   std::int64_t bytes = 0;
   int root = 0;
   std::int64_t element_bytes = 4;  // FP32
-  CollectiveOptions options = {};
+  OptionValues options = {};       // of those that the collective declares
 };
 
 // How far a rank's buffer reaches: `bytes`, and for all-to-all the slots behind.
@@ -77,14 +72,12 @@ struct StepCost {
   double step_s(std::int64_t bytes) const { return transfer_s(bytes) + reduce_s(bytes); }
 };
 
-enum class CollectiveOption { kChunkBytes, kChainSize, kLevels };
-
 struct Collective {
   CollectiveOp op = CollectiveOp::kReduce;
-  std::string algorithm;                       // what a user types: "chain"
-  std::string summary;                         // one line
-  std::string source;                          // paper and equation
-  std::vector<CollectiveOption> options = {};  // the ones it reads
+  std::string algorithm;             // what a user types: "chain"
+  std::string summary;               // one line
+  std::string source;                // paper and equation
+  std::vector<Option> options = {};  // that it reads: chunk_bytes, chain_size, its own
 
   // Operations of `rank`. Called for 0 <= rank < call.rank_count.
   OpStream (*plan)(CollectiveCall call, int rank) = nullptr;
@@ -95,6 +88,10 @@ struct Collective {
 
   // Why this call cannot be served ("needs a power of two"), empty if it can. May be null: always.
   std::string (*refuse)(const CollectiveCall& call) = nullptr;
+
+  // Its groups of neighbouring ranks are the GPUs of nodes: where the nodes of a call have fewer
+  // than the option chain_size says, they are as large as the nodes (option group_sizes).
+  bool groups_are_nodes = false;
 
   // For the Registry: "reduce/chain".
   std::string name = {};
@@ -107,15 +104,14 @@ bool register_collective(Collective collective);
 const Collective& find_collective(CollectiveOp op, const std::string& algorithm,
                                   const std::string& source);
 std::vector<const Collective*> all_collectives();
+// How the command line spells an option out: "chunk_bytes" is "--chunk-bytes".
+std::string option_flag(const std::string& name);
+// Null where it does not declare that.
+const Option* find_option(const Collective& collective, const std::string& name);
 
-// Refuses a rank count < 1, bytes < 0, a root outside, a chunk or a chain below 1, unknown levels
-// and whatever the collective itself refuses; InputError naming the command-line option.
+// Refuses a rank count < 1, bytes < 0, a root outside, options that the collective does not
+// declare or that are out of their range, and whatever the collective itself refuses; InputError
+// naming the command-line option.
 void check_call(const Collective& collective, const CollectiveCall& call);
-
-// Number of chunks and the k-th of them: chunks of options.chunk_bytes (rounded down to whole
-// elements, at least one element), the last one smaller; one chunk of `bytes` when chunk_bytes is
-// 0.
-std::int64_t chunk_count(const CollectiveCall& call);
-ByteRange chunk_range(const CollectiveCall& call, std::int64_t chunk);
 
 }  // namespace forescale

@@ -79,7 +79,7 @@ HostCosts host_from_json(const JsonInput& in) {
 ScheduleOptions options_from_json(const JsonInput& in, const Schedule& schedule) {
   std::map<std::string, double> values;
   std::vector<std::string> names;
-  for (const ScheduleOption& option : schedule.options) {
+  for (const Option& option : schedule.options) {
     names.push_back(option.name);
     const double value = in.at(option.name).number(option.min, option.max);
     const auto choices = static_cast<double>(option.choices.size());

@@ -76,7 +76,7 @@ struct Schedule {
   std::string name;
   std::string summary;
   std::string source;
-  std::vector<ScheduleOption> options = {};
+  std::vector<Option> options = {};
   // The main thread of a rank, worker or server, for all iterations.
   void (*run)(Worker& worker, const TrainingJob& job) = nullptr;
   // Null: none. Throws InputError.

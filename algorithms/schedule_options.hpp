@@ -8,23 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/option.hpp"
+
 namespace forescale {
-
-enum class OptionUnit { kCount, kBytes, kSeconds, kRatio, kFlag, kChoice };
-
-struct ScheduleOption {
-  std::string name;
-  std::string summary;
-  OptionUnit unit = OptionUnit::kCount;
-  double fallback = 0;  // kFlag: 0 or 1; kChoice: index
-  double min = 0;
-  double max = 1e18;
-  std::vector<std::string> choices;  // kChoice
-  std::string source;                // of the default; empty: assumed
-  // Values that `tune schedule` tries beside the default; empty: no setting, or none to choose for
-  // speed alone.
-  std::vector<double> tried = {};
-};
 
 // first, 2 first, ... up to last.
 std::vector<double> doublings(double first, double last);
@@ -38,7 +24,7 @@ class ScheduleOptions {
 
   // Fills in the defaults, then `given`. InputError naming `where` and the option: unknown names,
   // wrong units, values out of range.
-  static ScheduleOptions parse(const std::vector<ScheduleOption>& options,
+  static ScheduleOptions parse(const std::vector<Option>& options,
                                const std::map<std::string, std::string>& given,
                                const std::string& where);
 
@@ -54,8 +40,5 @@ class ScheduleOptions {
  private:
   std::map<std::string, double> values_;
 };
-
-// A value as people write it: "64 MiB", "5 ms", "true".
-std::string to_text(const ScheduleOption& option, double value);
 
 }  // namespace forescale

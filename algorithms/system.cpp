@@ -1,8 +1,5 @@
 #include "algorithms/system.hpp"
 
-#include <algorithm>
-
-#include "algorithms/pieces/levels.hpp"
 #include "algorithms/schedule.hpp"
 #include "base/data_files.hpp"
 #include "base/json_input.hpp"
@@ -31,34 +28,6 @@ CollectiveOp operation(const JsonInput& collectives, const std::string& name) {
                       .value = "",
                       .constraint = "key is " + error.parts().constraint});
   }
-}
-
-// The option if it is given; then the algorithm must read it.
-std::optional<JsonInput> option_of(const JsonInput& in, const Collective& collective,
-                                   CollectiveOption option, const char* key) {
-  auto found = in.find(key);
-  if (found && std::count(collective.options.begin(), collective.options.end(), option) == 0)
-    found->fail("is not an option of " + collective.name);
-  return found;
-}
-
-SystemChoice read_choice(const JsonInput& in, CollectiveOp op) {
-  in.allow_only({"algorithm", "chunk_bytes", "chain_size", "levels"});
-  SystemChoice choice;
-  const JsonInput algorithm = in.at("algorithm");
-  choice.algorithm = algorithm.string();
-  const Collective& collective =
-      *blaming(algorithm, [&] { return &find_collective(op, choice.algorithm, algorithm.file()); });
-  constexpr std::int64_t kChainMax = 1 << 20;
-  if (const auto chunk = option_of(in, collective, CollectiveOption::kChunkBytes, "chunk_bytes"))
-    choice.chunk_bytes = chunk->bytes(1).value;
-  if (const auto chain = option_of(in, collective, CollectiveOption::kChainSize, "chain_size"))
-    choice.chain_size = static_cast<int>(chain->integer(1, kChainMax));
-  if (const auto levels = option_of(in, collective, CollectiveOption::kLevels, "levels")) {
-    choice.levels = levels->string();
-    blaming(*levels, [&] { return parse_levels(choice.levels, levels->file()); });
-  }
-  return choice;
 }
 
 std::string read_stack_name(const JsonInput& in) {
@@ -98,7 +67,8 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   system.stack = read_stack_name(in.at("stack"));
   if (const auto collectives = in.find("collectives"))
     for (const std::string& op : collectives->keys())
-      system.collectives[op] = read_choice(collectives->at(op), operation(*collectives, op));
+      system.collectives[operation(*collectives, op)] =
+          read_plan(collectives->at(op), operation(*collectives, op));
   if (const auto framework = in.find("framework"))
     system.framework =
         blaming(*framework, [&] { return read_framework(framework->string(), framework->file()); });

@@ -3,28 +3,21 @@
 // Files in algorithms/systems/, and users write their own:
 //   {"format": "forescale-system-1", "name", "description", "paper", "section",
 //    "schedule": a registered schedule, "options": {its options, as text}, "stack": what --stack
-//    takes, "collectives": {"reduce": {"algorithm", "chunk_bytes", "chain_size", "levels"}, ...},
+//    takes, "collectives": {"reduce": {"algorithm", its options}, ...},
 //    "data": where training images come from, what --data takes (optional),
 //    "framework": whose compute times count (optional), "note": for people}
 // "collectives" overrides the stack's own choice for an operation; it and its options may be left
 // out, and options that an algorithm does not read are errors.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "algorithms/plan_choice.hpp"
 #include "models/compute/framework.hpp"
 
 namespace forescale {
-
-struct SystemChoice {
-  std::string algorithm;
-  std::int64_t chunk_bytes = 0;  // 0: the whole message in one chunk
-  int chain_size = 8;
-  std::string levels;
-};
 
 struct System {
   std::string name;
@@ -35,9 +28,9 @@ struct System {
   std::map<std::string, std::string> options;  // of the schedule; may be empty
   std::string stack;
   std::optional<Framework> framework;
-  std::string data;                                 // what --data takes; empty: synthetic
-  std::map<std::string, SystemChoice> collectives;  // key: operation's name
-  std::string note;                                 // may be empty
+  std::string data;  // what --data takes; empty: synthetic
+  std::map<CollectiveOp, PlanChoice> collectives;
+  std::string note;  // may be empty
 };
 
 // A name from algorithms/systems/ or a JSON file; `option` names where it was said. InputError

@@ -117,8 +117,11 @@ std::optional<JsonInput> JsonInput::find(const std::string& key) const {
 }
 
 void JsonInput::allow_only(std::initializer_list<const char*> keys) const {
+  allow_only(std::vector<std::string>(keys.begin(), keys.end()));
+}
+
+void JsonInput::allow_only(const std::vector<std::string>& known) const {
   if (!value_->is_object()) fail("must be an object");
-  const std::vector<std::string> known(keys.begin(), keys.end());
   for (const auto& [key, member] : value_->items()) {
     if (key == "note" || key == "source") continue;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -55,6 +55,7 @@ class JsonInput {
   // Fails on a key outside the list, naming the nearest known key. "note" and "source" are always
   // allowed: they are for people.
   void allow_only(std::initializer_list<const char*> keys) const;
+  void allow_only(const std::vector<std::string>& keys) const;
   std::vector<std::string> keys() const;
 
   // Arrays.

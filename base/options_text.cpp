@@ -74,7 +74,10 @@ bool OptionsText::boolean(const std::string& key, bool fallback) const {
 }
 
 void OptionsText::allow_only(std::initializer_list<const char*> keys) const {
-  const std::vector<std::string> known(keys.begin(), keys.end());
+  allow_only(std::vector<std::string>(keys.begin(), keys.end()));
+}
+
+void OptionsText::allow_only(const std::vector<std::string>& known) const {
   for (const auto& [key, value] : values_)
     if (std::find(known.begin(), known.end(), key) == known.end())
       throw InputError({.source = where(key),

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace forescale {
 
@@ -25,6 +26,7 @@ class OptionsText {
                        std::int64_t max = std::numeric_limits<std::int64_t>::max()) const;
   bool boolean(const std::string& key, bool fallback) const;
   void allow_only(std::initializer_list<const char*> keys) const;
+  void allow_only(const std::vector<std::string>& keys) const;
   // "--platform star:hosts", the source of an InputError about that key.
   std::string where(const std::string& key) const;
 

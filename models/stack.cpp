@@ -134,33 +134,23 @@ const PathRule& Stack::path(const std::string& locality, BufferPlace buffers,
                                               locality, name_of(buffers), bytes)});
 }
 
-const SelectionRule* Stack::find_rule(const std::string& op, int ranks, std::int64_t bytes) const {
-  const auto rules = selection.find(op);
-  if (rules != selection.end())
-    for (const SelectionRule& rule : rules->second)
-      if (ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes) return &rule;
+const SelectionRule* find_rule(const SelectionRules& rules, const std::string& op,
+                               const GroupShape& group, std::int64_t bytes) {
+  const auto of_op = rules.find(op);
+  if (of_op != rules.end())
+    for (const SelectionRule& rule : of_op->second)
+      if (rule.fits(group, bytes)) return &rule;
   return nullptr;
 }
 
-const SelectionRule* Stack::find_rule_with(const std::string& algorithm, const std::string& op,
-                                           int ranks, std::int64_t bytes) const {
-  const auto rules = selection.find(op);
-  if (rules != selection.end())
-    for (const SelectionRule& rule : rules->second)
-      if (rule.algorithm == algorithm && ranks <= rule.up_to_ranks && bytes <= rule.up_to_bytes)
-        return &rule;
+const SelectionRule* find_rule_with(const SelectionRules& rules, const std::string& algorithm,
+                                    const std::string& op, const GroupShape& group,
+                                    std::int64_t bytes) {
+  const auto of_op = rules.find(op);
+  if (of_op != rules.end())
+    for (const SelectionRule& rule : of_op->second)
+      if (rule.algorithm == algorithm && rule.fits(group, bytes)) return &rule;
   return nullptr;
-}
-
-const SelectionRule& Stack::select(const std::string& op, int ranks, std::int64_t bytes) const {
-  if (const SelectionRule* rule = find_rule(op, ranks, bytes)) return *rule;
-  throw InputError(
-      {.source = "stack " + name,
-       .path = "/selection/" + op,
-       .value = "",
-       .constraint = fmt::format("chooses no algorithm for {} ranks and {} bytes; name one with "
-                                 "--algorithm",
-                                 ranks, bytes)});
 }
 
 Stack load_stack(const std::string& text, Scenario scenario) {

@@ -25,7 +25,9 @@
 #include <vector>
 
 #include "base/json_input.hpp"
+#include "base/option.hpp"
 #include "base/units.hpp"
+#include "models/group_shape.hpp"
 
 namespace forescale {
 
@@ -90,15 +92,15 @@ enum class Progress {
   kInsideCalls  // only calls do: forwarding and matching wait for the next one
 };
 
-// What a call costs and the algorithm it takes when nobody names one, by operation, rank count and
-// size; the first rule that fits is taken.
+// What a call costs and the algorithm it takes when nobody names one, by operation, shape of the
+// group and size; the first rule that fits is taken.
 struct SelectionRule {
   int up_to_ranks = std::numeric_limits<int>::max();
+  int up_to_nodes = std::numeric_limits<int>::max();
+  int ranks_per_node = 0;  // exactly so many on each; 0: any, also uneven ones
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   std::string algorithm;
-  std::int64_t chunk_bytes = 0;
-  int chain_size = 8;
-  std::string levels;
+  OptionValues options;  // of the algorithm
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
   bool through_host = false;
   BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
@@ -110,7 +112,23 @@ struct SelectionRule {
   // NCCL's rings and trees. In part i the ranks of every group of as many as an order is long take
   // each other's roles: role p is played by the group's rank orders[i][p]. None: one part, as is.
   std::vector<std::vector<int>> orders;
+
+  bool fits(const GroupShape& group, std::int64_t bytes) const {
+    return group.ranks <= up_to_ranks && group.nodes <= up_to_nodes && bytes <= up_to_bytes &&
+           (ranks_per_node == 0 || ranks_per_node == group.ranks_per_node);
+  }
 };
+
+using SelectionRules = std::map<std::string, std::vector<SelectionRule>>;  // by operation's name
+// The first that fits; null when there is none. What it says of a call, its copies through the host
+// and its overhead, holds for every algorithm: a library told to use another one works in the same
+// place.
+const SelectionRule* find_rule(const SelectionRules& rules, const std::string& op,
+                               const GroupShape& group, std::int64_t bytes);
+// The first that fits and has that algorithm; null when there is none.
+const SelectionRule* find_rule_with(const SelectionRules& rules, const std::string& algorithm,
+                                    const std::string& op, const GroupShape& group,
+                                    std::int64_t bytes);
 
 // Remote procedure calls and parameter servers on this stack; zero costs nothing.
 struct ServiceCosts {
@@ -143,21 +161,12 @@ struct Stack {
   ReductionRule host_reduction;  // of buffers in host memory
   std::vector<PathRule> paths;
   std::vector<std::string> protocols = {""};  // by index; the first stands for none
-  std::map<std::string, std::vector<SelectionRule>> selection;  // key: operation's name
+  SelectionRules selection;
   ServiceCosts service;
   Provenance provenance;
 
   // InputError when no rule fits.
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
-  // InputError when the stack has no rule for that operation.
-  const SelectionRule& select(const std::string& op, int ranks, std::int64_t bytes) const;
-  // Null when it has none. What the rule says of a call, its copies through the host and its
-  // overhead, holds for every algorithm: a library told to use another one works in the same place.
-  const SelectionRule* find_rule(const std::string& op, int ranks, std::int64_t bytes) const;
-  // The first that fits and has that algorithm: its protocol and its orders belong to the
-  // algorithm, whoever chose it. Null when there is none.
-  const SelectionRule* find_rule_with(const std::string& algorithm, const std::string& op,
-                                      int ranks, std::int64_t bytes) const;
 };
 
 // What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:

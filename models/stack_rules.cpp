@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -137,18 +138,19 @@ ReductionRule read_reduction(const JsonInput& in) {
 }
 
 SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>& protocols) {
-  in.allow_only({"protocol", "orders", "up_to_ranks", "up_to_bytes", "algorithm", "chunk_bytes",
-                 "chain_size", "levels", "through_host", "through_host_bytes_per_s",
-                 "call_overhead_s"});
+  in.allow_only(with_plan_options({"protocol", "orders", "up_to_ranks", "up_to_nodes",
+                                   "ranks_per_node", "up_to_bytes", "algorithm", "through_host",
+                                   "through_host_bytes_per_s", "call_overhead_s"}));
   SelectionRule rule;
   if (const auto ranks = in.find("up_to_ranks"))
     rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
+  if (const auto nodes = in.find("up_to_nodes"))
+    rule.up_to_nodes = static_cast<int>(nodes->integer(1, 1 << 30));
+  if (const auto ranks = in.find("ranks_per_node"))
+    rule.ranks_per_node = static_cast<int>(ranks->integer(1, 1 << 30));
   rule.up_to_bytes = limit_bytes(in);
   rule.algorithm = in.at("algorithm").string();
-  if (const auto chunk = in.find("chunk_bytes")) rule.chunk_bytes = chunk->bytes(1).value;
-  if (const auto chain = in.find("chain_size"))
-    rule.chain_size = static_cast<int>(chain->integer(1, 1 << 20));
-  if (const auto levels = in.find("levels")) rule.levels = levels->string();
+  rule.options = read_plan_options(in);
   if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
   rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
   if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();

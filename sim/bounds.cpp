@@ -6,15 +6,18 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <vector>
 
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
 
-// A group of ranks: how many, whether the root is among them, and the bytes of their blocks.
-struct Group {
+// Some of the ranks: how many, whether the root is among them, and the bytes of their blocks.
+struct Side {
   double ranks = 0;
   bool has_root = false;
   double block_bytes = 0;
@@ -26,7 +29,7 @@ struct Traffic {
   double in = 0;
 };
 
-Traffic traffic(const CollectiveOp op, const CollectiveCall& call, const Group& group) {
+Traffic traffic(const CollectiveOp op, const CollectiveCall& call, const Side& group) {
   const auto bytes = static_cast<double>(call.bytes);
   const double other_blocks = bytes - group.block_bytes;
   const double other_ranks = call.rank_count - group.ranks;
@@ -95,7 +98,7 @@ Width& operator+=(Width& sum, const Width& other) {
 }
 
 struct Cuts {
-  std::vector<Width> ranks_out;  // by slot
+  std::vector<Width> ranks_out;  // by rank of the call
   std::vector<Width> node_out;   // a node's links to the fabric
   std::vector<int> ranks_of_node;
   int root_node = 0;
@@ -108,7 +111,7 @@ double least_wire_factor(const Stack& stack) {
   return least;
 }
 
-Cuts find_cuts(const Lanes& lanes, int rank_count, int root) {
+Cuts find_cuts(const Lanes& lanes, std::span<const int> slots, int root) {
   const Platform& platform = lanes.platform();
   const double wire_factor = least_wire_factor(lanes.stack());
   Cuts cuts;
@@ -128,13 +131,12 @@ Cuts find_cuts(const Lanes& lanes, int rank_count, int root) {
       if (node >= 0) cuts.node_out[static_cast<size_t>(node)] += width;
   }
   cuts.ranks_of_node.resize(static_cast<size_t>(platform.node_count));
-  for (int rank = 0; rank < rank_count; ++rank) {
-    const int device = platform.endpoints[static_cast<size_t>(rank)];
+  for (const int slot : slots) {
+    const int device = platform.endpoints[static_cast<size_t>(slot)];
     cuts.ranks_out.push_back(by_device[device]);
     ++cuts.ranks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)];
   }
-  cuts.root_node =
-      platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(root)])].node;
+  cuts.root_node = node_of_slot(platform, slots[static_cast<size_t>(root)]);
   return cuts;
 }
 
@@ -158,14 +160,16 @@ std::vector<std::int64_t> rule_sizes(const Stack& stack, std::int64_t bytes) {
 // one port and its latency are all that there is, as many as knowledge needs to double, each but
 // the last of which costs its sender no more than the hold.
 void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
-                   BufferPlace place) {
+                   BufferPlace place, std::span<const int> slots) {
   const Stack& stack = lanes.stack();
+  const int root_slot = slots[static_cast<size_t>(call.root)];
   double hold_s = std::numeric_limits<double>::infinity();
   double alpha_s = hold_s;
   for (int rank = 0; rank < call.rank_count; ++rank) {
     if (rank == call.root) continue;
+    const int slot = slots[static_cast<size_t>(rank)];
     for (const std::int64_t size : rule_sizes(stack, call.bytes))
-      for (const auto& [from, to] : {std::pair(rank, call.root), std::pair(call.root, rank)})
+      for (const auto& [from, to] : {std::pair(slot, root_slot), std::pair(root_slot, slot)})
         for (size_t protocol = 0; protocol < stack.protocols.size(); ++protocol) {
           const MessageKind kind(place, static_cast<int>(protocol));
           const LaneCost cost = lanes.cost(lanes.lane(from, to, kind, size), 1);
@@ -187,21 +191,22 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
 // The smallest message that a plan for this call cuts its data into.
 std::int64_t least_piece(const CollectiveCall& call) {
   std::int64_t least = std::max<std::int64_t>(1, call.bytes / call.rank_count);
-  if (call.options.chunk_bytes > 0) least = std::min(least, call.options.chunk_bytes);
+  if (const std::int64_t chunk = call.options.number(kChunkBytes); chunk > 0)
+    least = std::min(least, chunk);
   return least;
 }
 
 }  // namespace
 
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
-                       BufferPlace place) {
+                       BufferPlace place, std::span<const int> slots) {
   Bound bound;
   const int ranks = call.rank_count;
   if (ranks < 2 || call.bytes == 0) return bound;
   const Platform& platform = lanes.platform();
-  raise_latency(bound, op, call, lanes, place);
+  raise_latency(bound, op, call, lanes, place, slots);
   if (least_piece(call) <= lanes.stack().packet_limit.value) return bound;  // they load no link
-  const Cuts cuts = find_cuts(lanes, ranks, call.root);
+  const Cuts cuts = find_cuts(lanes, slots, call.root);
   Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
   for (int rank = 0; rank < ranks; ++rank) {
@@ -209,12 +214,11 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
     const double block = block_bytes(call, rank);
     const Traffic t =
         traffic(op, call, {.ranks = 1, .has_root = rank == call.root, .block_bytes = block});
-    raise(bound, t.out, width, fmt::format("out of rank {}", rank));
-    raise(bound, t.in, width, fmt::format("into rank {}", rank));
+    raise(bound, t.out, width, fmt::format("out of rank {}", slots[static_cast<size_t>(rank)]));
+    raise(bound, t.in, width, fmt::format("into rank {}", slots[static_cast<size_t>(rank)]));
     sum += width;
-    const int device = platform.endpoints[static_cast<size_t>(rank)];
-    blocks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)] +=
-        block;
+    const int node = node_of_slot(platform, slots[static_cast<size_t>(rank)]);
+    blocks_of_node[static_cast<size_t>(node)] += block;
   }
   raise(bound, total_traffic(op, call, ranks), sum, "between all ranks together");
   int nodes = 0;
@@ -237,12 +241,19 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   return bound;
 }
 
+Bound collective_bound(const ResolvedCall& call) {
+  return collective_bound(call.collective->op, call.call, *call.lanes, call.place,
+                          call.group->slots);
+}
+
 Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const Lanes& lanes) {
   Bound bound;
   // Small messages load no link on some stacks, and sizes are not known here.
   if (bytes.empty() || lanes.stack().packet_limit.value > 0) return bound;
   const Platform& platform = lanes.platform();
-  const Cuts cuts = find_cuts(lanes, platform.slot_count(), 0);
+  std::vector<int> slots(platform.endpoints.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  const Cuts cuts = find_cuts(lanes, slots, 0);
   const auto device = [&](int rank) { return platform.endpoints[static_cast<size_t>(rank)]; };
   const auto node = [&](int rank) {
     return platform.devices[static_cast<size_t>(device(rank))].node;

@@ -11,11 +11,13 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "algorithms/collective.hpp"
 #include "sim/engine/lanes.hpp"
+#include "sim/resolved_call.hpp"
 
 namespace forescale {
 
@@ -24,9 +26,10 @@ struct Bound {
   std::string reason;  // "10.5 MB into node0 over 12 GB/s"
 };
 
-// Of one collective on the first `call.rank_count` slots.
+// Of one collective, rank i of the call on slots[i].
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
-                       BufferPlace place);
+                       BufferPlace place, std::span<const int> slots);
+Bound collective_bound(const ResolvedCall& call);
 
 // Of messages, bytes by (from, to) rank, all in flight together.
 Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const Lanes& lanes);

@@ -348,12 +348,19 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
 }
 
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
-                         const Lanes& lanes, MessageKind kind) {
-  if (const auto step = uniform_step(lanes, call.rank_count, kind))
+                         const Lanes& lanes, MessageKind kind, std::span<const int> slots) {
+  if (const auto step = uniform_step(lanes, slots, kind))
     return evaluate_cost(collective, call, *step);
-  const auto rank_count = static_cast<size_t>(call.rank_count);
   return evaluate(collective, call,
-                  LaneTimes{lanes, kind, std::vector<LaneTimes::Last>(rank_count)});
+                  LaneTimes{lanes, kind, slots, std::vector<LaneTimes::Last>(slots.size())});
+}
+
+CostResult evaluate_cost(const ResolvedCall& call) {
+  FORESCALE_CHECK(call.why_not_priced().empty(), "a call that the simulator alone can time");
+  CostResult result =
+      evaluate_cost(*call.collective, call.call, *call.lanes, call.kind(), call.group->slots);
+  result.time_s += call.call_s;
+  return result;
 }
 
 }  // namespace forescale

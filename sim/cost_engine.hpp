@@ -2,13 +2,15 @@
 //
 // Same cost contract as the simulator (models/stack.hpp), but each message has its lane to itself.
 // Streaming: a few hundred bytes a rank, whatever the number of operations. One send and one
-// receive at a time (stacks with more channels, and rules with orders, are the simulator's).
+// receive at a time; ResolvedCall::why_not_priced() says what is the simulator's.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "algorithms/collective.hpp"
 #include "sim/pair_times.hpp"
+#include "sim/resolved_call.hpp"
 
 namespace forescale {
 
@@ -23,8 +25,11 @@ struct CostResult {
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
                          const StepCost& step);
 
-// Lanes of a platform and stack; member i sits on slot i.
+// Lanes of a platform and stack; rank i of the call sits on slots[i].
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
-                         const Lanes& lanes, MessageKind kind);
+                         const Lanes& lanes, MessageKind kind, std::span<const int> slots);
+
+// The overhead of the call and what follows. Only where call.why_not_priced() is empty.
+CostResult evaluate_cost(const ResolvedCall& call);
 
 }  // namespace forescale

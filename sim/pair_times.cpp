@@ -2,13 +2,14 @@
 
 namespace forescale {
 
-std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, MessageKind kind) {
+std::optional<StepCost> uniform_step(const Lanes& lanes, std::span<const int> slots,
+                                     MessageKind kind) {
   const Stack& stack = lanes.stack();
   const Platform& platform = lanes.platform();
   const bool papers_alpha = stack.latency_holds_ports && stack.eager_limit.value == 0 &&
                             stack.paths.size() <= 2 && stack.channels == 1;
-  if (!papers_alpha || !platform.uniform_pairs || rank_count < 2) return std::nullopt;
-  const Lane& lane = lanes.lane(0, 1, kind, 1);
+  if (!papers_alpha || !platform.uniform_pairs || slots.size() < 2) return std::nullopt;
+  const Lane& lane = lanes.lane(slots[0], slots[1], kind, 1);
   const LaneCost cost = lanes.cost(lane, 1);
   if (!lane.stages.empty() || cost.o_recv_s > 0 || cost.deliver_s > 0) return std::nullopt;
   const ReductionRule& reduction = lanes.reduction(kind.place);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "algorithms/collective.hpp"
@@ -36,6 +37,7 @@ struct UniformTimes {
 struct LaneTimes {
   const Lanes& lanes;
   MessageKind kind;
+  std::span<const int> slots;  // by rank
   // What a rank sends is often like what it sent before.
   struct Last {
     std::int64_t bytes = -1;
@@ -47,7 +49,9 @@ struct LaneTimes {
   const PairTimes& pair(int from, int to, std::int64_t bytes) const {
     Last& last = last_of_sender[static_cast<size_t>(from)];
     if (last.to == to && last.bytes == bytes) return last.times;
-    const LaneCost cost = lanes.cost(lanes.lane(from, to, kind, bytes), bytes);
+    const LaneCost cost = lanes.cost(
+        lanes.lane(slots[static_cast<size_t>(from)], slots[static_cast<size_t>(to)], kind, bytes),
+        bytes);
     last = {.bytes = bytes,
             .to = to,
             .times = {.hold_s = cost.hold_s,
@@ -65,7 +69,8 @@ struct LaneTimes {
   double eager_copy_s(std::int64_t bytes) const { return lanes.eager_copy_s(bytes); }
 };
 
-// The step cost that is common to all pairs of the first `rank_count` slots, if there is one.
-std::optional<StepCost> uniform_step(const Lanes& lanes, int rank_count, MessageKind kind);
+// The step cost that is common to all pairs of these slots, if there is one.
+std::optional<StepCost> uniform_step(const Lanes& lanes, std::span<const int> slots,
+                                     MessageKind kind);
 
 }  // namespace forescale

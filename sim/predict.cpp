@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "models/workload/training_memory.hpp"
@@ -58,14 +60,20 @@ Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
     bound = compute_bound(run, inputs.noise, inputs.schedule->is_asynchronous);
   const Lanes lanes(run.platform, inputs.stack);
   const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);
-  std::map<CollectiveOp, CollectiveCall> calls;
+  // By operation, ranks (none: all workers) and root.
+  std::map<std::tuple<CollectiveOp, std::vector<int>, int>, CollectiveCall> calls;
+  std::vector<int> workers(static_cast<size_t>(run.workers));
+  std::iota(workers.begin(), workers.end(), 0);
   for (const CollectiveStep& step : traffic.collectives) {
-    if (step.group) continue;  // of some ranks only: no floor is claimed
-    calls[step.op].rank_count = run.workers;
-    calls[step.op].bytes += step.bytes;
+    CollectiveCall& call =
+        calls[{step.op, step.group ? *step.group : workers, step.group ? step.root : 0}];
+    call.bytes += step.bytes;
   }
-  for (const auto& [op, call] : calls) {
-    const Bound floor = collective_bound(op, call, lanes, lanes.default_place());
+  for (auto& [key, call] : calls) {
+    const auto& [op, ranks, root] = key;
+    call.rank_count = static_cast<int>(ranks.size());
+    call.root = root;
+    const Bound floor = collective_bound(op, call, lanes, lanes.default_place(), ranks);
     if (floor.time_s > bound.time_s)
       bound = {floor.time_s, std::string(name_of(op)) + ": " + floor.reason};
   }

@@ -34,7 +34,7 @@ struct PredictionInputs {
   ScheduleOptions options;  // of the schedule
   ComputeNoise noise;
   DataSource data;  // of training images; synthetic unless set
-  std::map<CollectiveOp, AlgorithmChoice> choices;
+  std::map<CollectiveOp, PlanChoice> choices;
   Provenance provenance;  // of the workload's numbers
 };
 

@@ -1,22 +1,23 @@
 // Two-dimensional ring all-reduce: ranks form rows of C = chain_size; each row reduce-scatters,
 // each column all-reduces the block that its ranks share, each row allgathers. R rows, P = R C. T =
 // (C-1)(2x + r)(b/C) + (R-1)(2x + r)(b/P) for equal blocks; no closed form for unequal ones.
+#include "algorithms/pieces/call_pieces.hpp"
 #include "algorithms/pieces/ring_pieces.hpp"
 
 namespace forescale {
 namespace {
 
 Blocks row_blocks(const CollectiveCall& call) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, call.options.chain_size, call.element_bytes);
+  return Blocks({.offset = 0, .bytes = call.bytes}, chain_size(call), call.element_bytes);
 }
 
 std::string refuse(const CollectiveCall& call) {
-  if (call.rank_count % call.options.chain_size == 0) return "";
+  if (call.rank_count % chain_size(call) == 0) return "";
   return "needs a number of ranks that --chain-size divides";
 }
 
 OpStream plan(CollectiveCall call, int rank) {
-  const int columns = call.options.chain_size;
+  const int columns = chain_size(call);
   const int rows = call.rank_count / columns;
   const int column = rank % columns;
   const Blocks blocks = row_blocks(call);
@@ -35,7 +36,7 @@ OpStream plan(CollectiveCall call, int rank) {
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = row_blocks(call);
-  const Blocks shared(blocks.at(0), call.rank_count / call.options.chain_size, call.element_bytes);
+  const Blocks shared(blocks.at(0), call.rank_count / chain_size(call), call.element_bytes);
   if (!blocks.even() || !shared.even()) return std::nullopt;
   return ring_reduce_scatter_s(blocks, cost) + ring_reduce_scatter_s(shared, cost) +
          ring_allgather_s(shared, cost) + ring_allgather_s(blocks, cost);
@@ -46,7 +47,7 @@ const bool kRegistered =
                          .algorithm = "2d-ring",
                          .summary = "rings along rows, columns and rows again",
                          .source = "Jouppi et al. 2020, Ying et al. 2018 (2D tori)",
-                         .options = {CollectiveOption::kChainSize},
+                         .options = {kChainSize},
                          .plan = plan,
                          .closed_form = closed_form,
                          .refuse = refuse});

@@ -10,7 +10,7 @@ namespace forescale {
 namespace {
 
 OpStream plan(CollectiveCall call, int rank) {
-  return grouped_tree_all_reduce(GroupShape::kChain, call, rank);
+  return grouped_tree_all_reduce(GroupKind::kChain, call, rank);
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost&) {
@@ -23,9 +23,11 @@ const bool kRegistered = register_collective(
      .algorithm = "chain-tree",
      .summary = "chains inside groups, two binary trees between them, pipelined",
      .source = "NCCL 2.4, src/graph/trees.cc and connect.cc",
-     .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+     .options = {kChunkBytes, kGroupLength, kGroupSizes},
      .plan = plan,
-     .closed_form = closed_form});
+     .closed_form = closed_form,
+     .refuse = refuse_groups,
+     .groups_are_nodes = true});
 
 }  // namespace
 }  // namespace forescale

@@ -10,6 +10,7 @@
 
 #include "algorithms/collective.hpp"
 #include "algorithms/pieces/binary_trees.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 #include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
@@ -161,8 +162,8 @@ OpStream plan_lanes(Lanes lanes, std::array<Chunks, 2> halves) {
 OpStream plan(CollectiveCall call, int rank) {
   if (call.rank_count == 1 || call.bytes == 0) return {};
   const auto half = [&call](int tree) {
-    return Chunks(block_range(call.bytes, 2, tree, call.element_bytes), call.options.chunk_bytes,
-                  call.element_bytes);
+    return Chunks(block_range(call.bytes, 2, tree, call.element_bytes),
+                  call.options.number(kChunkBytes), call.element_bytes);
   };
   return plan_lanes(lanes_of(call.rank_count, rank), {half(0), half(1)});
 }
@@ -177,7 +178,7 @@ const bool kRegistered =
                          .algorithm = "double-binary-tree",
                          .summary = "two complementary trees, pipelined up and down",
                          .source = "Sanders, Speck & Traeff 2009; NCCL 2.4",
-                         .options = {CollectiveOption::kChunkBytes},
+                         .options = {kChunkBytes},
                          .plan = plan,
                          .closed_form = closed_form});
 

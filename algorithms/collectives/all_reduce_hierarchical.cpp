@@ -15,7 +15,7 @@ struct Layout {
 };
 
 Layout layout_of(const CollectiveCall& call) {
-  const int size = std::min(call.options.chain_size, call.rank_count);
+  const int size = std::min(chain_size(call), call.rank_count);
   return {.group_size = size, .leaders = (call.rank_count + size - 1) / size};
 }
 
@@ -62,7 +62,7 @@ const bool kRegistered = register_collective(
      .algorithm = "hierarchical",
      .summary = "chains inside groups, a ring among their leaders",
      .source = "Horovod (2018), hierarchical all-reduce; S-Caffe section 5 chains",
-     .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+     .options = {kChunkBytes, kChainSize},
      .plan = plan,
      .closed_form = closed_form});
 

@@ -1,7 +1,7 @@
 // Reduce to rank 0, then broadcast from it. Without chunks both are binomial trees:
-// T = ceil(log2 P)(2x + r); with options.chunk_bytes both are chunked chains, one after the other:
-// T = (n+P-2)(2x + r), not overlapped. The chunks of the two halves are not overlapped with each
-// other: that is what a library does that calls the two collectives.
+// T = ceil(log2 P)(2x + r); with the option chunk_bytes both are chunked chains, one after the
+// other: T = (n+P-2)(2x + r), not overlapped. The chunks of the two halves are not overlapped with
+// each other: that is what a library does that calls the two collectives.
 #include "algorithms/pieces/call_pieces.hpp"
 #include "algorithms/pieces/tree_pieces.hpp"
 
@@ -9,7 +9,7 @@ namespace forescale {
 namespace {
 
 TreeKind kind_of(const CollectiveCall& call) {
-  return call.options.chunk_bytes > 0 ? TreeKind::kChain : TreeKind::kBinomial;
+  return call.options.number(kChunkBytes) > 0 ? TreeKind::kChain : TreeKind::kBinomial;
 }
 
 OpStream plan(CollectiveCall call, int rank) {
@@ -30,7 +30,7 @@ const bool kRegistered =
                          .algorithm = "reduce-broadcast",
                          .summary = "reduce to rank 0, broadcast from it",
                          .source = "Thakur, Rabenseifner & Gropp 2005; S-Caffe equations 1 and 2",
-                         .options = {CollectiveOption::kChunkBytes},
+                         .options = {kChunkBytes},
                          .plan = plan,
                          .closed_form = closed_form});
 

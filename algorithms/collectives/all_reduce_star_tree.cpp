@@ -11,7 +11,7 @@ namespace forescale {
 namespace {
 
 OpStream plan(CollectiveCall call, int rank) {
-  return grouped_tree_all_reduce(GroupShape::kStar, call, rank);
+  return grouped_tree_all_reduce(GroupKind::kStar, call, rank);
 }
 
 std::optional<double> closed_form(const CollectiveCall& call, const StepCost&) {
@@ -24,9 +24,11 @@ const bool kRegistered =
                          .algorithm = "star-tree",
                          .summary = "stars inside groups, two binary trees between them, pipelined",
                          .source = "NCCL 2.18, NVLS and NVLSTree",
-                         .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+                         .options = {kChunkBytes, kGroupLength, kGroupSizes},
                          .plan = plan,
-                         .closed_form = closed_form});
+                         .closed_form = closed_form,
+                         .refuse = refuse_groups,
+                         .groups_are_nodes = true});
 
 }  // namespace
 }  // namespace forescale

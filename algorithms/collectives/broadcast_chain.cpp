@@ -20,7 +20,7 @@ const bool kRegistered =
                          .algorithm = "chain",
                          .summary = "pipelined chain of chunks, root to last rank",
                          .source = "S-Caffe (PPoPP 2017) section 5, equation 2, reversed",
-                         .options = {CollectiveOption::kChunkBytes},
+                         .options = {kChunkBytes},
                          .plan = plan,
                          .closed_form = closed_form});
 

@@ -1,5 +1,5 @@
 // Hierarchical broadcast: any number of levels of chains, binomial and flat trees, such as
-// "chain:8,chain:8,binomial"; without options.levels, "chain:K,binomial" with the chain size K.
+// "chain:8,chain:8,binomial"; without the option levels, "chain:K,binomial" with the chain size K.
 // Highest level first. T = sum of the levels' times (levels.hpp says why it is exact).
 #include "algorithms/pieces/levels.hpp"
 
@@ -14,15 +14,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return hierarchical_broadcast_s(levels_of_call(call), call, cost);
 }
 
-const bool kRegistered =
-    register_collective({.op = CollectiveOp::kBroadcast,
-                         .algorithm = "hierarchical",
-                         .summary = "levels of chains and trees among leaders",
-                         .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                         .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize,
-                                     CollectiveOption::kLevels},
-                         .plan = plan,
-                         .closed_form = closed_form});
+const bool kRegistered = register_collective({.op = CollectiveOp::kBroadcast,
+                                              .algorithm = "hierarchical",
+                                              .summary = "levels of chains and trees among leaders",
+                                              .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
+                                              .options = {kChunkBytes, kChainSize, kLevels},
+                                              .plan = plan,
+                                              .closed_form = closed_form});
 
 }  // namespace
 }  // namespace forescale

@@ -8,7 +8,7 @@ namespace forescale {
 namespace {
 
 std::vector<Level> levels_of(const CollectiveCall& call) {
-  return {{.kind = TreeKind::kChain, .member_count = call.options.chain_size},
+  return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kBinomial, .member_count = 0}};
 }
 
@@ -25,7 +25,7 @@ const bool kRegistered =
                          .algorithm = "cb",
                          .summary = "chains of k ranks, then a binomial tree of their leaders",
                          .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                         .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+                         .options = {kChunkBytes, kChainSize},
                          .plan = plan,
                          .closed_form = closed_form});
 

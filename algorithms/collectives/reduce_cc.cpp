@@ -7,7 +7,7 @@ namespace forescale {
 namespace {
 
 std::vector<Level> levels_of(const CollectiveCall& call) {
-  return {{.kind = TreeKind::kChain, .member_count = call.options.chain_size},
+  return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kChain, .member_count = 0}};
 }
 
@@ -24,7 +24,7 @@ const bool kRegistered =
                          .algorithm = "cc",
                          .summary = "chains of k ranks, then one chain of their leaders",
                          .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                         .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+                         .options = {kChunkBytes, kChainSize},
                          .plan = plan,
                          .closed_form = closed_form});
 

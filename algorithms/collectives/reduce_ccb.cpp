@@ -8,8 +8,8 @@ namespace forescale {
 namespace {
 
 std::vector<Level> levels_of(const CollectiveCall& call) {
-  return {{.kind = TreeKind::kChain, .member_count = call.options.chain_size},
-          {.kind = TreeKind::kChain, .member_count = call.options.chain_size},
+  return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
+          {.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kBinomial, .member_count = 0}};
 }
 
@@ -26,7 +26,7 @@ const bool kRegistered =
                          .algorithm = "ccb",
                          .summary = "chains of k ranks, chains of k leaders, then a binomial tree",
                          .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                         .options = {CollectiveOption::kChunkBytes, CollectiveOption::kChainSize},
+                         .options = {kChunkBytes, kChainSize},
                          .plan = plan,
                          .closed_form = closed_form});
 

@@ -22,7 +22,7 @@ const bool kRegistered =
                          .algorithm = "chain",
                          .summary = "pipelined chain of chunks, last rank to root",
                          .source = "S-Caffe (PPoPP 2017) section 5, equation 2",
-                         .options = {CollectiveOption::kChunkBytes},
+                         .options = {kChunkBytes},
                          .plan = plan,
                          .closed_form = closed_form});
 

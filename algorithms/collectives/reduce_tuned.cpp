@@ -34,7 +34,7 @@ const bool kRegistered =
                          .algorithm = "tuned",
                          .summary = "binomial, chain, CC-8 or CB-8 by bytes and ranks",
                          .source = "S-Caffe (PPoPP 2017) section 5, HR (Tuned)",
-                         .options = {CollectiveOption::kChunkBytes},
+                         .options = {kChunkBytes},
                          .plan = plan,
                          .closed_form = closed_form});
 

@@ -43,7 +43,7 @@ CollectiveStep step_of(const TrainingJob& job, const Tensor& key, CollectiveOp o
 
 }  // namespace
 
-ScheduleOption gpus_per_process_option() {
+Option gpus_per_process_option() {
   return {.name = kGpusPerProcess,
           .summary = "GPUs of one MPI process; their gradients are summed on the GPUs first",
           .unit = OptionUnit::kCount,

@@ -16,7 +16,7 @@
 namespace forescale {
 
 // The workers of one process are consecutive and share a node; the first one communicates.
-ScheduleOption gpus_per_process_option();
+Option gpus_per_process_option();
 Traffic keyed_traffic(const TrainingJob& job, int workers, const std::vector<int>& nodes);
 
 // One rank's training by keys. The main thread calls the public functions; a helper thread pulls.

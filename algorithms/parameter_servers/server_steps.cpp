@@ -80,7 +80,7 @@ Traffic shard_traffic(const std::vector<Shard>& shards, int workers) {
   return traffic;
 }
 
-ScheduleOption servers_option(int fallback, const std::string& source) {
+Option servers_option(int fallback, const std::string& source) {
   constexpr double kServersMax = 65536;
   return {.name = "servers",
           .summary = "parameter servers; 0: one a worker",
@@ -93,7 +93,7 @@ ScheduleOption servers_option(int fallback, const std::string& source) {
           .tried = doublings(1, 64)};
 }
 
-ScheduleOption own_hosts_option() {
+Option own_hosts_option() {
   return {.name = "own_hosts",
           .summary = "servers on nodes without workers; else spread over the workers' nodes",
           .unit = OptionUnit::kFlag,

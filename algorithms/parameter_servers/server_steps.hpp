@@ -37,8 +37,8 @@ void append_stripes(std::vector<Shard>& shards, size_t tensor, std::int64_t byte
 Traffic shard_traffic(const std::vector<Shard>& shards, int workers);
 
 // The option "servers": 0 is one a worker.
-ScheduleOption servers_option(int fallback, const std::string& source);
-ScheduleOption own_hosts_option();
+Option servers_option(int fallback, const std::string& source);
+Option own_hosts_option();
 Servers chosen_servers(const TrainingJob& job, int workers);
 
 // ---- processor time; memory traffic counts what is read and what is written ----

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "algorithms/collective.hpp"
+#include "algorithms/common_options.hpp"
 #include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
@@ -15,9 +16,14 @@ inline Blocks blocks_of_call(const CollectiveCall& call) {
   return Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes);
 }
 
-// Chunks of options.chunk_bytes.
+// Chunks of the option chunk_bytes.
 inline Chunks chunks_of_call(const CollectiveCall& call) {
-  return Chunks({.offset = 0, .bytes = call.bytes}, call.options.chunk_bytes, call.element_bytes);
+  return Chunks({.offset = 0, .bytes = call.bytes}, call.options.number(kChunkBytes),
+                call.element_bytes);
+}
+
+inline int chain_size(const CollectiveCall& call) {
+  return static_cast<int>(call.options.number(kChainSize));
 }
 
 inline std::string refuse_unless_power_of_two(const CollectiveCall& call) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
 #include "algorithms/pieces/binary_trees.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 #include "algorithms/pieces/plan_pieces.hpp"
 
 namespace forescale {
@@ -15,48 +17,76 @@ namespace {
 // message's latency to come down again.
 constexpr int kRoundsPerEdge = 2;
 
-// The ranks of a call as two trees.
+// The ranks of a call as two trees. Groups are of one size, a shorter last one allowed, or of
+// those that are listed.
 class GroupedTree {
  public:
-  GroupedTree(GroupShape shape, int rank_count, int group_size)
+  GroupedTree(GroupKind shape, int rank_count, int group_size)
       : shape_(shape), rank_count_(rank_count), group_size_(std::min(group_size, rank_count)) {}
+  GroupedTree(GroupKind shape, const std::vector<int>& group_sizes)
+      : shape_(shape), group_size_(*std::max_element(group_sizes.begin(), group_sizes.end())) {
+    for (const int size : group_sizes) {
+      firsts_.push_back(rank_count_);
+      rank_count_ += size;
+    }
+  }
 
-  int groups() const { return (rank_count_ + group_size_ - 1) / group_size_; }
+  int groups() const {
+    return firsts_.empty() ? (rank_count_ + group_size_ - 1) / group_size_
+                           : static_cast<int>(firsts_.size());
+  }
   int height() const {
-    return 2 * ceil_log2(groups()) + (shape_ == GroupShape::kChain ? group_size_ : 1);
+    return 2 * ceil_log2(groups()) + (shape_ == GroupKind::kChain ? group_size_ : 1);
   }
 
   int parent(int tree, int rank) const {
-    if (place(rank) > 0) return shape_ == GroupShape::kChain ? rank - 1 : rank - place(rank);
-    const int group = binary_tree_node(groups(), tree, rank / group_size_).parent;
-    return group < 0 ? -1 : group * group_size_;
+    if (place(rank) > 0) return shape_ == GroupKind::kChain ? rank - 1 : rank - place(rank);
+    const int group = binary_tree_node(groups(), tree, group_of(rank)).parent;
+    return group < 0 ? -1 : first_of(group);
   }
 
   std::vector<int> children(int tree, int rank) const {
     std::vector<int> found;
-    const int end = std::min(rank_count_, rank - place(rank) + group_size_);
+    const int end = first_of(group_of(rank) + 1);
     const bool is_first = place(rank) == 0;
-    if (shape_ == GroupShape::kChain ? rank + 1 < end : is_first)
-      for (int child = rank + 1; child < (shape_ == GroupShape::kChain ? rank + 2 : end); ++child)
+    if (shape_ == GroupKind::kChain ? rank + 1 < end : is_first)
+      for (int child = rank + 1; child < (shape_ == GroupKind::kChain ? rank + 2 : end); ++child)
         found.push_back(child);
     if (is_first)
-      for (const int group : binary_tree_node(groups(), tree, rank / group_size_).children)
-        if (group >= 0) found.push_back(group * group_size_);
+      for (const int group : binary_tree_node(groups(), tree, group_of(rank)).children)
+        if (group >= 0) found.push_back(first_of(group));
     return found;
   }
 
   int depth(int tree, int rank) const {
-    const int inside = shape_ == GroupShape::kChain ? place(rank) : std::min(place(rank), 1);
-    return binary_tree_depth(groups(), tree, rank / group_size_) + inside;
+    const int inside = shape_ == GroupKind::kChain ? place(rank) : std::min(place(rank), 1);
+    return binary_tree_depth(groups(), tree, group_of(rank)) + inside;
   }
 
  private:
-  int place(int rank) const { return rank % group_size_; }
+  int group_of(int rank) const {
+    if (firsts_.empty()) return rank / group_size_;
+    const auto behind = std::upper_bound(firsts_.begin(), firsts_.end(), rank);
+    return static_cast<int>(behind - firsts_.begin()) - 1;
+  }
+  // Of the group behind the last one: the number of ranks.
+  int first_of(int group) const {
+    if (firsts_.empty()) return std::min(rank_count_, group * group_size_);
+    return group < groups() ? firsts_[static_cast<std::size_t>(group)] : rank_count_;
+  }
+  int place(int rank) const { return rank - first_of(group_of(rank)); }
 
-  GroupShape shape_;
-  int rank_count_;
+  GroupKind shape_;
+  int rank_count_ = 0;
   int group_size_;
+  std::vector<int> firsts_;  // of groups of different sizes; empty: all are group_size_ long
 };
+
+GroupedTree tree_of(GroupKind shape, const CollectiveCall& call) {
+  const std::string sizes = call.options.text(kGroupSizes);
+  if (sizes.empty()) return {shape, call.rank_count, chain_size(call)};
+  return {shape, parse_group_sizes(sizes, "--group-sizes")};
+}
 
 // What a rank does on one edge in one direction: an operation a chunk.
 struct Lane {
@@ -168,14 +198,22 @@ OpStream plan_lanes(std::vector<Lane> lanes, std::array<Chunks, 2> halves) {
 
 }  // namespace
 
-OpStream grouped_tree_all_reduce(GroupShape shape, const CollectiveCall& call, int rank) {
+std::string refuse_groups(const CollectiveCall& call) {
+  const std::string sizes = call.options.text(kGroupSizes);
+  if (sizes.empty()) return "";
+  const std::vector<int> groups = parse_group_sizes(sizes, "--group-sizes");
+  if (std::accumulate(groups.begin(), groups.end(), 0) == call.rank_count) return "";
+  return "needs --group-sizes that add up to the ranks";
+}
+
+OpStream grouped_tree_all_reduce(GroupKind shape, const CollectiveCall& call, int rank) {
   if (call.rank_count == 1 || call.bytes == 0) return {};
-  const GroupedTree ranks(shape, call.rank_count, call.options.chain_size);
+  const GroupedTree ranks = tree_of(shape, call);
   const int trees = ranks.groups() > 1 ? 2 : 1;
   const auto chunks = [&](int tree) {
     const ByteRange part = tree < trees ? block_range(call.bytes, trees, tree, call.element_bytes)
                                         : ByteRange{call.bytes, 0};
-    return Chunks(part, call.options.chunk_bytes, call.element_bytes);
+    return Chunks(part, call.options.number(kChunkBytes), call.element_bytes);
   };
   return plan_lanes(lanes_of(ranks, rank), {chunks(0), chunks(1)});
 }

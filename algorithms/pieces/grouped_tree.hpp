@@ -8,16 +8,29 @@
 // that is the same at both ends of every message: nothing can deadlock.
 #pragma once
 
+#include <string>
+
 #include "algorithms/collective.hpp"
+#include "algorithms/common_options.hpp"
 
 namespace forescale {
 
-enum class GroupShape {
+enum class GroupKind {
   kChain,  // each rank passes on what the next one sent: NCCL's tree
   kStar    // each rank sends to the group's first: what NVSwitches do in one step
 };
 
-// Operations of `rank`; groups are call.options.chain_size long.
-OpStream grouped_tree_all_reduce(GroupShape shape, const CollectiveCall& call, int rank);
+// kChainSize of these: group_sizes stand for it.
+inline const Option kGroupLength = [] {
+  Option option = kChainSize;
+  option.replaced_by = kGroupSizes.name;
+  return option;
+}();
+
+// Operations of `rank`; groups are as long as the option chain_size says, or as group_sizes lists.
+OpStream grouped_tree_all_reduce(GroupKind shape, const CollectiveCall& call, int rank);
+
+// Sizes of groups that do not add up to the ranks.
+std::string refuse_groups(const CollectiveCall& call);
 
 }  // namespace forescale

@@ -3,7 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "algorithms/pieces/call_pieces.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 
@@ -97,8 +96,9 @@ std::vector<Level> parse_levels(const std::string& text, const std::string& sour
 }
 
 std::vector<Level> levels_of_call(const CollectiveCall& call) {
-  if (!call.options.levels.empty()) return parse_levels(call.options.levels, "--levels");
-  return {{.kind = TreeKind::kChain, .member_count = call.options.chain_size},
+  if (const std::string levels = call.options.text(kLevels); !levels.empty())
+    return parse_levels(levels, "--levels");
+  return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kBinomial, .member_count = 0}};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "algorithms/collective.hpp"
+#include "algorithms/pieces/call_pieces.hpp"
 #include "algorithms/pieces/tree_pieces.hpp"
 
 namespace forescale {
@@ -26,7 +27,17 @@ struct Level {
 // or none below it.
 std::vector<Level> parse_levels(const std::string& text, const std::string& source);
 
-// What options.levels says, or "chain:K,binomial" with K = options.chain_size when it is empty.
+inline const Option kLevels{
+    .name = "levels",
+    .summary = "Levels of a hierarchy, lowest first: chain:8,chain:8,binomial",
+    .unit = OptionUnit::kText,
+    .checked = {"", "", "chain:3+flat:2+binomial", "chain:3+flat:2+binomial",
+                "chain:3+flat:2+binomial"},
+    .check_text = [](const std::string& text, const std::string& source) {
+      parse_levels(text, source);
+    }};
+
+// What the option levels says, or "chain:K,binomial" with the chain size K when it says nothing.
 std::vector<Level> levels_of_call(const CollectiveCall& call);
 
 // Lowest level first; the root ends with the sum.

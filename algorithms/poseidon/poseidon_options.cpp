@@ -2,7 +2,7 @@
 
 namespace forescale {
 
-std::vector<ScheduleOption> poseidon_options() {
+std::vector<Option> poseidon_options() {
   return {
       {.name = "backpropagation",
        .summary = "when a layer is sent: after all of the backward pass, or as soon as it is done",

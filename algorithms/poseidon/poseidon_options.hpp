@@ -7,7 +7,7 @@
 
 namespace forescale {
 
-std::vector<ScheduleOption> poseidon_options();
+std::vector<Option> poseidon_options();
 // The settings that these options say.
 PoseidonSettings poseidon_settings(const TrainingJob& job);
 // Placement of the servers by these options.

@@ -44,7 +44,7 @@ Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*n
   return shard_traffic(plan_of(job, chosen_servers(job, workers).count, false).shards, workers);
 }
 
-const std::vector<ScheduleOption> kOptions = {
+const std::vector<Option> kOptions = {
     servers_option(1, "S-Caffe, PPoPP 2017, section 3.2: a server"),
     own_hosts_option(),
     {.name = "sharding",

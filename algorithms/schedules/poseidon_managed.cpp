@@ -10,8 +10,8 @@
 namespace forescale {
 namespace {
 
-std::vector<ScheduleOption> options() {
-  std::vector<ScheduleOption> options = poseidon_options();
+std::vector<Option> options() {
+  std::vector<Option> options = poseidon_options();
   options.push_back({.name = "budget",
                      .summary = "bytes a second that each worker, and each server, may send",
                      .unit = OptionUnit::kBytes,

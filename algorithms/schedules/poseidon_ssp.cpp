@@ -9,8 +9,8 @@
 namespace forescale {
 namespace {
 
-std::vector<ScheduleOption> options() {
-  std::vector<ScheduleOption> options = poseidon_options();
+std::vector<Option> options() {
+  std::vector<Option> options = poseidon_options();
   options.push_back({.name = "staleness",
                      .summary = "clocks that a worker may be ahead of the slowest",
                      .unit = OptionUnit::kCount,

@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "calibrate/bench/worker/mpi_rank.hpp"
+#include "models/group_shape.hpp"
 
 namespace forescale {
 
 struct MpiRank::Group {
   std::vector<int> ranks;  // by member
-  int member = 0;          // this rank
-  std::int64_t next = 0;   // number of its next operation
+  GroupShape shape;
+  int member = 0;         // this rank
+  std::int64_t next = 0;  // number of its next operation
 };
 
 }  // namespace forescale

@@ -17,23 +17,16 @@ int small_integer(const JsonInput& value, int min, int max = std::numeric_limits
 std::string place_of(const JsonInput& value) { return value.file() + value.path(); }
 
 CollectiveCase read_case(const JsonInput& input, int ranks_max) {
-  input.allow_only(
-      {"op", "algorithm", "ranks", "bytes", "root", "chunk_bytes", "chain_size", "levels"});
-  const JsonInput op = input.at("op");
-  const JsonInput algorithm = input.at("algorithm");
-  CollectiveCase one;
-  one.collective = &find_collective(parse_collective_op(op.string(), place_of(op)),
-                                    algorithm.string(), place_of(algorithm));
+  input.allow_only({"plan", "ranks", "bytes", "root"});
+  const JsonInput plan = input.at("plan");
+  CollectiveCase one{.plan = parse_plan(plan.string(), place_of(plan)), .call = {}};
   one.call.rank_count = small_integer(input.at("ranks"), 1, ranks_max);
   const JsonInput bytes = input.at("bytes");
   one.call.bytes = bytes.integer(0);
   if (one.call.bytes % one.call.element_bytes != 0)
     bytes.fail(fmt::format("must be whole FP32 elements of {} bytes", one.call.element_bytes));
   if (const auto root = input.find("root")) one.call.root = small_integer(*root, 0);
-  CollectiveOptions& options = one.call.options;
-  if (const auto chunk = input.find("chunk_bytes")) options.chunk_bytes = chunk->integer(0);
-  if (const auto chain = input.find("chain_size")) options.chain_size = small_integer(*chain, 1);
-  if (const auto levels = input.find("levels")) options.levels = levels->string();
+  one.call.options = one.plan.options;
   return one;
 }
 
@@ -68,14 +61,10 @@ CollectivesRequest read_collectives(const JsonInput& request, int ranks_max) {
 }
 
 nlohmann::json to_json(const CollectiveCase& one) {
-  return {{"op", name_of(one.collective->op)},
-          {"algorithm", one.collective->algorithm},
+  return {{"plan", plan_text(one.plan)},
           {"ranks", one.call.rank_count},
           {"bytes", one.call.bytes},
-          {"root", one.call.root},
-          {"chunk_bytes", one.call.options.chunk_bytes},
-          {"chain_size", one.call.options.chain_size},
-          {"levels", one.call.options.levels}};
+          {"root", one.call.root}};
 }
 
 }  // namespace forescale

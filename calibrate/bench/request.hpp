@@ -12,8 +12,7 @@
 //   [sizes]}]}
 //   -> "forescale-measurement-1" without machine (calibrate/measure/measurement.hpp).
 // collectives: {"budget_s", "repetitions_min", "repetitions_max", "relative_interval",
-//   "cases": [{"op", "algorithm", "ranks", "bytes", "root", "chunk_bytes", "chain_size",
-//   "levels"}]}
+//   "cases": [{"plan": "reduce/cb:chain_size=8", "ranks", "bytes", "root"}]}
 //   -> {"format": "forescale-executed-1", "library", "cases": [the case with "time_s", "low_s",
 //   "high_s", "p10_s", "p90_s", "samples", "is_correct", "error"}]}
 // counts: {"cases": [{"op", "bytes"}]} of the library's own collectives, on all ranks
@@ -23,7 +22,7 @@
 // schedule: calibrate/measure/schedule_request.hpp: {"schedule", "workers", "jobs": [TrainingJob by
 // rank],
 //   "nodes": [by rank], "choices" and "control_choices": {op: rule or [rules by size] with
-//   "algorithm", "chunk_bytes", "chain_size", "levels", "up_to_ranks", "up_to_bytes"},
+//   "algorithm", its options, "up_to_ranks", "up_to_nodes", "ranks_per_node", "up_to_bytes"},
 //   "compute": "sleep" | "spin" | "gemm", "progress": "inside-calls" | "thread",
 //   "host_copy_bytes_per_s", "stuck_s": without progress, then exit code 3}
 //   -> {"format": "forescale-executed-1", "library", "schedule", "workers", "compute",
@@ -40,7 +39,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/collective.hpp"
+#include "algorithms/plan_choice.hpp"
 #include "base/json_input.hpp"
 
 namespace forescale {
@@ -54,8 +53,8 @@ struct CommonRequest {
 CommonRequest read_common(const JsonInput& request);
 
 struct CollectiveCase {
-  const Collective* collective = nullptr;
-  CollectiveCall call;
+  PlanChoice plan;
+  CollectiveCall call;  // with the options of the plan
 };
 
 struct CollectivesRequest {

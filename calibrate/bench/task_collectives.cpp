@@ -26,7 +26,7 @@ constexpr double kPoliteNap_s = 1e-3;  // of ranks that have no part in what is 
 
 std::string refusal_of(const CollectiveCase& one) {
   try {
-    check_call(*one.collective, one.call);
+    check_call(*one.plan.collective, one.call);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -41,7 +41,7 @@ class CaseRun {
         channels_(channels),
         together_(together),
         rank_(rank_in(together.communicator())),
-        input_(collective_input(one.collective->op, one.call, rank_)),
+        input_(collective_input(one.plan.collective->op, one.call, rank_)),
         buffer_(input_.size()) {}
 
   // Time of the slowest rank.
@@ -49,7 +49,8 @@ class CaseRun {
     ++repetitions_;
     if (!input_.empty()) std::memcpy(buffer_.data(), input_.data(), input_.size() * sizeof(float));
     PlanRun run(
-        case_.collective->plan(case_.call, rank_), reinterpret_cast<std::byte*>(buffer_.data()),
+        case_.plan.collective->plan(case_.call, rank_),
+        reinterpret_cast<std::byte*>(buffer_.data()),
         {.communicator = together_.communicator(), .tag = kCollectiveTag, .channels = channels_});
     together_.agree_start();
     together_.patience().wait([&run] {
@@ -64,7 +65,7 @@ class CaseRun {
 
   // What the last repetition left. Collective; the complaint is rank 0's.
   void check() {
-    WrongElement wrong = first_wrong(case_.collective->op, case_.call, rank_, buffer_);
+    WrongElement wrong = first_wrong(case_.plan.collective->op, case_.call, rank_, buffer_);
     const int rank_count = case_.call.rank_count;
     std::vector<WrongElement> all(rank_ == 0 ? static_cast<std::size_t>(rank_count) : 0);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -190,7 +191,7 @@ class CollectivesTask {
   void say(std::size_t index) {
     const CollectiveCase& one = request_.cases[index];
     progress_.say(fmt::format("case {} of {}: {}, {} ranks, {} bytes", index + 1,
-                              request_.cases.size(), one.collective->name, one.call.rank_count,
+                              request_.cases.size(), one.plan.collective->name, one.call.rank_count,
                               one.call.bytes));
   }
 

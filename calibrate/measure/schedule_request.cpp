@@ -7,6 +7,7 @@
 #include "algorithms/collective.hpp"
 #include "algorithms/job_json.hpp"
 #include "base/registry.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -19,14 +20,16 @@ json rule_to_json(const SelectionRule& rule) {
   json text = {{"algorithm", rule.algorithm}};
   if (rule.up_to_ranks != kUnlimited.up_to_ranks) text["up_to_ranks"] = rule.up_to_ranks;
   if (rule.up_to_bytes != kUnlimited.up_to_bytes) text["up_to_bytes"] = rule.up_to_bytes;
-  if (rule.chunk_bytes != 0) text["chunk_bytes"] = rule.chunk_bytes;
-  if (rule.chain_size != kUnlimited.chain_size) text["chain_size"] = rule.chain_size;
-  if (!rule.levels.empty()) text["levels"] = rule.levels;
+  if (rule.up_to_nodes != kUnlimited.up_to_nodes) text["up_to_nodes"] = rule.up_to_nodes;
+  if (rule.ranks_per_node != 0) text["ranks_per_node"] = rule.ranks_per_node;
+  for (const auto& [name, value] : rule.options.given())
+    std::visit([&, key = name](const auto& given) { text[key] = given; }, value);
   return text;
 }
 
 SelectionRule rule_from_json(const JsonInput& in, CollectiveOp op) {
-  in.allow_only({"up_to_ranks", "up_to_bytes", "algorithm", "chunk_bytes", "chain_size", "levels"});
+  in.allow_only(with_plan_options(
+      {"up_to_ranks", "up_to_nodes", "ranks_per_node", "up_to_bytes", "algorithm"}));
   constexpr int kRanksMax = 1 << 30;
   SelectionRule rule;
   rule.algorithm = in.at("algorithm").string();
@@ -34,14 +37,15 @@ SelectionRule rule_from_json(const JsonInput& in, CollectiveOp op) {
   if (const auto ranks = in.find("up_to_ranks"))
     rule.up_to_ranks = static_cast<int>(ranks->integer(1, kRanksMax));
   if (const auto bytes = in.find("up_to_bytes")) rule.up_to_bytes = bytes->integer(0);
-  if (const auto chunk = in.find("chunk_bytes")) rule.chunk_bytes = chunk->integer(0);
-  if (const auto chain = in.find("chain_size"))
-    rule.chain_size = static_cast<int>(chain->integer(1, kRanksMax));
-  if (const auto levels = in.find("levels")) rule.levels = levels->string();
+  if (const auto nodes = in.find("up_to_nodes"))
+    rule.up_to_nodes = static_cast<int>(nodes->integer(1, kRanksMax));
+  if (const auto ranks = in.find("ranks_per_node"))
+    rule.ranks_per_node = static_cast<int>(ranks->integer(1, kRanksMax));
+  rule.options = read_plan_options(in);
   return rule;
 }
 
-json rules_to_json(const AlgorithmRules& choices) {
+json rules_to_json(const SelectionRules& choices) {
   json text = json::object();
   for (const auto& [op, rules] : choices) {
     text[op] = json::array();
@@ -51,8 +55,8 @@ json rules_to_json(const AlgorithmRules& choices) {
 }
 
 // One entry, or a list of them, for each operation.
-AlgorithmRules rules_from_json(const JsonInput& in) {
-  AlgorithmRules choices;
+SelectionRules rules_from_json(const JsonInput& in) {
+  SelectionRules choices;
   for (const std::string& name : in.keys()) {
     const CollectiveOp op = parse_collective_op(name, in.file() + in.path());
     const JsonInput entry = in.at(name);

@@ -21,18 +21,15 @@ enum class Compute {
 };
 const char* name_of(Compute compute);
 
-// By name of the operation; the first rule that fits is taken.
-using AlgorithmRules = std::map<std::string, std::vector<SelectionRule>>;
-
 struct ScheduleRequest {
   std::string schedule;
   int workers = 0;                // the ranks behind them are servers
   std::vector<TrainingJob> jobs;  // by rank
   std::vector<int> nodes;         // by rank
-  // Of the rules: limits, algorithm, chunk, chain and levels; nothing is copied through a host, and
-  // calls cost what they cost.
-  AlgorithmRules choices;
-  AlgorithmRules control_choices;  // negotiation; operations that it leaves out: as `choices`
+  // Of the rules: limits, algorithm and its options; nothing is copied through a host, and calls
+  // cost what they cost.
+  SelectionRules choices;
+  SelectionRules control_choices;  // negotiation; operations that it leaves out: as `choices`
   Compute compute = Compute::kSleep;
   bool progress_thread = false;      // else messages move on only while the rank is inside a call
   double host_copy_bytes_per_s = 0;  // each direction; 0: copies take no time

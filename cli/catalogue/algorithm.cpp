@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "algorithms/common_options.hpp"
 #include "cli/catalogue/algorithm_check.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/collective/collective_inputs.hpp"
@@ -18,7 +19,7 @@ constexpr std::int64_t kRanksMax = 1 << 20;  // of an example
 
 struct Options {
   std::string op;
-  AlgorithmText algorithm;
+  SpelledPlan plan;
   std::string ranks;
   std::string bytes;
   std::int64_t rank = 0;
@@ -28,22 +29,17 @@ struct Options {
   OutputOptions output;
 };
 
-const char* name_of(CollectiveOption option) {
-  return option == CollectiveOption::kChunkBytes  ? "chunk-bytes"
-         : option == CollectiveOption::kChainSize ? "chain-size"
-                                                  : "levels";
-}
-
 std::string options_text(const Collective& collective) {
   std::string text;
-  for (const CollectiveOption option : collective.options)
-    text += (text.empty() ? "--" : " --") + std::string(name_of(option));
+  for (const Option& option : collective.options)
+    text += (text.empty() ? "" : " ") + option_flag(option.name);
   return text;
 }
 
 json to_json(const Collective& collective) {
   json options = json::array();
-  for (const CollectiveOption option : collective.options) options.push_back(name_of(option));
+  for (const Option& option : collective.options)
+    options.push_back(option_flag(option.name).substr(2));
   return {{"op", name_of(collective.op)},
           {"algorithm", collective.algorithm},
           {"options", options},
@@ -82,8 +78,7 @@ CollectiveCall example_call(const Collective& collective, const Options& options
     call.rank_count = static_cast<int>(ranks);
   }
   if (!options.bytes.empty()) call.bytes = parse_bytes(options.bytes, "--bytes").value;
-  if (const auto choice = parse_choice(collective.op, options.algorithm))
-    call.options = choice->options;
+  if (const auto plan = spelled_plan(collective.op, options.plan)) call.options = plan->options;
   check_call(collective, call);
   if (options.rank < 0 || options.rank >= call.rank_count)
     throw InputError(
@@ -129,8 +124,8 @@ PlanStart plan_start(const Collective& collective, const CollectiveCall& call, i
 
 void show(const Options& options) {
   const Collective& collective =
-      find_collective(parse_collective_op(options.op, "algorithm show"),
-                      options.algorithm.algorithm, "algorithm show " + options.op);
+      find_collective(parse_collective_op(options.op, "algorithm show"), options.plan.algorithm,
+                      "algorithm show " + options.op);
   const CollectiveCall call = example_call(collective, options);
   const auto closed_form_s = collective.closed_form(call, example_cost(options));
   const PlanStart start = plan_start(collective, call, static_cast<int>(options.rank));
@@ -138,7 +133,7 @@ void show(const Options& options) {
     json document = to_json(collective);
     document.update({{"ranks", call.rank_count},
                      {"bytes", call.bytes},
-                     {"chunk_bytes", call.options.chunk_bytes},
+                     {"chunk_bytes", call.options.number(kChunkBytes)},
                      {"closed_form_s", closed_form_s ? json(*closed_form_s) : json()},
                      {"rank", options.rank},
                      {"operations", start.operations},
@@ -147,13 +142,14 @@ void show(const Options& options) {
     return;
   }
   const std::string read = options_text(collective);
+  const std::int64_t chunk_bytes = call.options.number(kChunkBytes);
   fmt::print("{}: {}\nsource:      {}\noptions:     {}\n", collective.name, collective.summary,
              collective.source, read.empty() ? "none" : read);
   fmt::print("closed form: {} ({} ranks, {}, chunks {}; alpha {}, {}, reductions free)\n",
              closed_form_s ? to_text(Seconds{*closed_form_s}) : "none for this call",
              call.rank_count, to_text(Bytes{call.bytes}),
-             call.options.chunk_bytes > 0 ? to_text(Bytes{call.options.chunk_bytes}) : "none",
-             options.alpha, options.bandwidth);
+             chunk_bytes > 0 ? to_text(Bytes{chunk_bytes}) : "none", options.alpha,
+             options.bandwidth);
   fmt::print("\nplan of rank {}{}\n{}", options.rank,
              start.has_more ? fmt::format(", first {} operations", kShownOperations) : "",
              table_text(start.operations, {{.key = "position", .heading = "#"},
@@ -174,14 +170,12 @@ void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
        .examples = {"algorithm show reduce chain --ranks 8 --bytes 1MiB --chunk-bytes 256KiB",
                     "algorithm show all-reduce ring --ranks 4 --rank 3 --json"}});
   verb.add_option("OP", options->op, "Operation, such as all-reduce").required();
-  verb.add_option("ALGORITHM", options->algorithm.algorithm, "Algorithm, such as ring").required();
+  verb.add_option("ALGORITHM", options->plan.algorithm, "Algorithm, such as ring").required();
   verb.add_option("--ranks", options->ranks, "Ranks of the example (default 8)");
   verb.add_option("--bytes", options->bytes, "Size of the example (default 1MiB)");
   verb.add_option("--rank", options->rank, "Whose operations (default 0)");
   verb.add_option("--root", options->root, "Root rank (default 0)");
-  verb.add_option("--chunk-bytes", options->algorithm.chunk_bytes, "Pipelining unit");
-  verb.add_option("--chain-size", options->algorithm.chain_size, "Ranks in a lower chain");
-  verb.add_option("--levels", options->algorithm.levels, "Levels, lowest first: chain:8,binomial");
+  add_spelled_options(verb, options->plan);
   verb.add_option("--alpha", options->alpha, "Of a message, for the closed form (default 1us)");
   verb.add_option("--bandwidth", options->bandwidth, "The same (default 12.5GB/s)");
   verb.add_flag("--json", options->output.json, "Print JSON for machines");
@@ -209,12 +203,12 @@ void add(Subcommand app) {
                               "Exit code 4 if one does not",
                    .examples = {"algorithm check", "algorithm check reduce chain --ranks 1..64"}});
   verb.add_option("OP", options->op, "Of this operation only");
-  verb.add_option("ALGORITHM", options->algorithm.algorithm, "Of this algorithm only");
+  verb.add_option("ALGORITHM", options->plan.algorithm, "Of this algorithm only");
   verb.add_option("--ranks", options->ranks,
                   "Rank counts, every one of a range (default 1..33): 5 or 2,4 or 1..17");
   verb.callback([options] {
     check_algorithms(
-        {.op = options->op, .algorithm = options->algorithm.algorithm, .ranks = options->ranks});
+        {.op = options->op, .algorithm = options->plan.algorithm, .ranks = options->ranks});
   });
 }
 

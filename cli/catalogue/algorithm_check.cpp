@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithms/check/plan_check.hpp"
+#include "algorithms/plan_choice.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -46,36 +47,26 @@ std::vector<int> every_count(const std::string& text) {
 // What is worth checking for one rank count: no bytes, fewer elements than ranks, an odd size in
 // chunks, no whole number of elements; roots at both ends.
 std::vector<CollectiveCall> calls_of(const Collective& collective, int rank_count) {
-  struct Shape {
-    std::int64_t bytes;
-    std::int64_t chunk_bytes;
-    int chain_size;
-  };
   std::vector<CollectiveCall> calls;
-  const auto reads = [&](CollectiveOption option) {
-    return std::count(collective.options.begin(), collective.options.end(), option) > 0;
-  };
   const std::set<int> roots =
       has_root(collective.op) ? std::set<int>{0, rank_count - 1} : std::set<int>{0};
   constexpr std::int64_t kElement = 4;
-  for (const Shape& shape :
-       {Shape{0, 0, 8}, Shape{kElement, 0, 2}, Shape{61, 8, 3},
-        Shape{kElement * 257, kElement * 13, 8}, Shape{kElement * 97, kElement, 4}})
+  size_t shape = 0;
+  for (const std::int64_t bytes :
+       {std::int64_t{0}, kElement, std::int64_t{61}, kElement * 257, kElement * 97}) {
     for (const int root : roots) {
-      CollectiveCall call{.rank_count = rank_count, .bytes = shape.bytes, .root = root};
-      if (reads(CollectiveOption::kChunkBytes)) call.options.chunk_bytes = shape.chunk_bytes;
-      if (reads(CollectiveOption::kChainSize)) call.options.chain_size = shape.chain_size;
-      if (reads(CollectiveOption::kLevels) && shape.chunk_bytes > 0)
-        call.options.levels = "chain:3,flat:2,binomial";
+      CollectiveCall call{.rank_count = rank_count, .bytes = bytes, .root = root};
+      call.options = checked_options(collective, shape);
       if (collective.refuse == nullptr || collective.refuse(call).empty()) calls.push_back(call);
     }
+    ++shape;
+  }
   return calls;
 }
 
-std::string to_text(const CollectiveCall& call) {
-  return fmt::format("{} ranks, {} bytes, root {}, chunks of {}, chains of {}, levels \"{}\"",
-                     call.rank_count, call.bytes, call.root, call.options.chunk_bytes,
-                     call.options.chain_size, call.options.levels);
+std::string to_text(const Collective& collective, const CollectiveCall& call) {
+  return fmt::format("{} ranks, {} bytes, root {}, as {}", call.rank_count, call.bytes, call.root,
+                     plan_text({.collective = &collective, .options = call.options}));
 }
 
 // How many problems were printed.
@@ -86,7 +77,7 @@ size_t check_one(const Collective& collective, const std::vector<int>& rank_coun
       ++call_count;
       const std::vector<std::string> problems = check_plan(collective, call);
       if (problems.empty()) continue;
-      fmt::print("{}: wrong for {}\n", collective.name, to_text(call));
+      fmt::print("{}: wrong for {}\n", collective.name, to_text(collective, call));
       for (const std::string& problem : problems) fmt::print("  {}\n", problem);
       return problems.size();
     }

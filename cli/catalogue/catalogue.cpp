@@ -8,9 +8,10 @@
 #include <filesystem>
 #include <set>
 
-#include "algorithms/collective.hpp"
+#include "algorithms/plan_choice.hpp"
 #include "base/units.hpp"
 #include "cli/text.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -173,13 +174,36 @@ std::string sources_text(const Provenance& provenance) {
   return table.text();
 }
 
-json read_chain_size(const std::string& op, const std::string& algorithm, int chain_size) {
+json options_row(const std::string& op, const std::string& algorithm, const OptionValues& options) {
   const auto& known = Registry<Collective>::all();
   const auto collective = known.find(op + "/" + algorithm);
-  if (collective == known.end()) return json();
-  const auto& options = collective->second.options;
-  const bool reads = std::count(options.begin(), options.end(), CollectiveOption::kChainSize) > 0;
-  return reads ? json(chain_size) : json();
+  json row = json::object();
+  for (const auto& [name, option] : plan_options()) {
+    const bool is_read =
+        collective != known.end() && find_option(collective->second, name) != nullptr;
+    if (option.unit == OptionUnit::kText)
+      row[name] = options.text(option);
+    else
+      row[name] = is_read && options.number(option) > 0 ? json(options.number(option)) : json();
+  }
+  return row;
+}
+
+std::vector<Column> option_columns(const json& rows) {
+  std::vector<Column> columns;
+  for (const auto& [name, option] : plan_options()) {
+    if (std::none_of(rows.begin(), rows.end(), [&, key = name](const json& row) {
+          return !row[key].is_null() && row[key] != "";
+        }))
+      continue;
+    std::string heading = name == "chunk_bytes" ? "chunk" : name;
+    std::replace(heading.begin(), heading.end(), '_', ' ');
+    const bool is_bytes = option.unit == OptionUnit::kBytes;
+    columns.push_back(
+        {.key = name, .heading = (option.unit == OptionUnit::kText ? "<" : "") + heading});
+    if (is_bytes) columns.back().text = bytes_cell;
+  }
+  return columns;
 }
 
 void check_selection(const Stack& stack, const std::string& source) {
@@ -187,11 +211,11 @@ void check_selection(const Stack& stack, const std::string& source) {
     for (size_t i = 0; i < rules.size(); ++i) {
       const std::string path = fmt::format("/selection/{}/{}", op, i);
       const SelectionRule& rule = rules[i];
-      CollectiveCall call{.rank_count = 2, .bytes = 1 << 20};
-      call.options = {
-          .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
+      CollectiveCall call{.rank_count = 2, .bytes = 1 << 20, .options = rule.options};
       try {
-        check_call(find_collective(parse_collective_op(op, source), rule.algorithm, source), call);
+        const PlanChoice plan =
+            make_plan(parse_collective_op(op, source), rule.algorithm, rule.options, source);
+        check_call(*plan.collective, call);
       } catch (const InputError& error) {
         throw InputError({.source = source,
                           .path = path,

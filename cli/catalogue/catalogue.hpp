@@ -70,8 +70,12 @@ nlohmann::json sources_json(const Provenance& provenance);
 // A line a number: where it stands, its value, who says so; assumed ones with both ends.
 std::string sources_text(const Provenance& provenance);
 
-// The chain size of a choice, null where the algorithm ("reduce", "ring") does not read one.
-nlohmann::json read_chain_size(const std::string& op, const std::string& algorithm, int chain_size);
+// The options of a choice by name: null for a number that the algorithm ("reduce", "ring") does not
+// read or that is off, "" for a text that is not given.
+nlohmann::json options_row(const std::string& op, const std::string& algorithm,
+                           const OptionValues& options);
+// Columns of those options that any of the rows has.
+std::vector<Column> option_columns(const nlohmann::json& rows);
 
 // InputError for a selection rule of the stack whose operation or algorithm does not exist or that
 // cannot be served; `source` is what errors call the stack.

@@ -16,7 +16,7 @@ struct Options {
 
 json options_json(const Schedule& schedule) {
   json rows = json::array();
-  for (const ScheduleOption& option : schedule.options)
+  for (const Option& option : schedule.options)
     rows.push_back({{"name", option.name},
                     {"default", to_text(option, option.fallback)},
                     {"choices", option.choices},

@@ -57,17 +57,18 @@ json to_json(const ReductionRule& rule) {
 }
 
 json to_json(const Stack& stack, const std::string& op, const SelectionRule& rule) {
-  return {{"op", op},
-          {"up_to_ranks", limit(rule.up_to_ranks)},
-          {"up_to_bytes", limit(rule.up_to_bytes)},
-          {"algorithm", rule.algorithm},
-          {"chunk_bytes", rule.chunk_bytes > 0 ? json(rule.chunk_bytes) : json()},
-          {"chain_size", read_chain_size(op, rule.algorithm, rule.chain_size)},
-          {"levels", rule.levels},
-          {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
-          {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
-          {"through_host", rule.through_host},
-          {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};
+  json row = {{"op", op},
+              {"up_to_ranks", limit(rule.up_to_ranks)},
+              {"up_to_nodes", limit(rule.up_to_nodes)},
+              {"ranks_per_node", rule.ranks_per_node > 0 ? json(rule.ranks_per_node) : json()},
+              {"up_to_bytes", limit(rule.up_to_bytes)},
+              {"algorithm", rule.algorithm},
+              {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
+              {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
+              {"through_host", rule.through_host},
+              {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};
+  row.update(options_row(op, rule.algorithm, rule.options));
+  return row;
 }
 
 json to_json(const Stack& stack) {
@@ -136,18 +137,16 @@ void print_text(const Stack& stack, const json& document) {
                   {.key = "write_cap_bytes_per_s", .heading = "write cap", .text = bandwidth_cell},
                   {.key = "segment_bytes", .heading = "segment", .text = bytes_cell},
                   {.key = "segment_overhead_s", .heading = "overhead", .text = seconds_cell}}));
-  fmt::print("\nalgorithms, the first that fits\n{}",
-             table_text(document["selection"],
-                        {{.key = "op", .heading = "<operation"},
-                         {.key = "up_to_ranks", .heading = "up to ranks"},
-                         {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
-                         {.key = "algorithm", .heading = "<algorithm"},
-                         {.key = "protocol", .heading = "<protocol"},
-                         {.key = "parts", .heading = "parts"},
-                         {.key = "chunk_bytes", .heading = "chunk", .text = bytes_cell},
-                         {.key = "chain_size", .heading = "chain size"},
-                         {.key = "levels", .heading = "<levels"},
-                         {.key = "through_host", .heading = "<through host"}}));
+  std::vector<Column> columns{{.key = "op", .heading = "<operation"},
+                              {.key = "up_to_ranks", .heading = "up to ranks"},
+                              {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
+                              {.key = "algorithm", .heading = "<algorithm"},
+                              {.key = "protocol", .heading = "<protocol"},
+                              {.key = "parts", .heading = "parts"}};
+  const std::vector<Column> of_options = option_columns(document["selection"]);
+  columns.insert(columns.end(), of_options.begin(), of_options.end());
+  columns.push_back({.key = "through_host", .heading = "<through host"});
+  fmt::print("\nalgorithms, the first that fits\n{}", table_text(document["selection"], columns));
   fmt::print("\n{} (--sources lists them)\n", count_text(stack.provenance));
 }
 

@@ -22,13 +22,11 @@ struct Options {
 
 json to_json(const System& system) {
   json collectives = json::array();
-  for (const auto& [op, choice] : system.collectives)
-    collectives.push_back(
-        {{"op", op},
-         {"algorithm", choice.algorithm},
-         {"chunk_bytes", choice.chunk_bytes > 0 ? json(choice.chunk_bytes) : json()},
-         {"chain_size", read_chain_size(op, choice.algorithm, choice.chain_size)},
-         {"levels", choice.levels}});
+  for (const auto& [op, plan] : system.collectives) {
+    json row = {{"op", name_of(op)}, {"algorithm", plan.collective->algorithm}};
+    row.update(options_row(name_of(op), plan.collective->algorithm, plan.options));
+    collectives.push_back(std::move(row));
+  }
   return {{"name", system.name},
           {"description", system.description},
           {"paper", system.paper},
@@ -76,13 +74,12 @@ void show(const Options& options) {
     fmt::print("collectives: the stack's own choice\n");
     return;
   }
+  std::vector<Column> columns{{.key = "op", .heading = "<operation"},
+                              {.key = "algorithm", .heading = "<algorithm"}};
+  const std::vector<Column> of_options = option_columns(document["collectives"]);
+  columns.insert(columns.end(), of_options.begin(), of_options.end());
   fmt::print("collectives (others: the stack's own choice)\n{}",
-             table_text(document["collectives"],
-                        {{.key = "op", .heading = "<operation"},
-                         {.key = "algorithm", .heading = "<algorithm"},
-                         {.key = "chunk_bytes", .heading = "chunk", .text = bytes_cell},
-                         {.key = "chain_size", .heading = "chain size"},
-                         {.key = "levels", .heading = "<levels"}}));
+             table_text(document["collectives"], columns));
 }
 
 void check(const Options& options) {

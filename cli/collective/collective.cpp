@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
+#include "algorithms/common_options.hpp"
 #include "base/json_text.hpp"
 #include "cli/collective/collective_inputs.hpp"
 #include "cli/command.hpp"
@@ -26,9 +28,10 @@ using nlohmann::json;
 struct Options {
   std::string platform;
   std::string stack;
-  std::string op = "all-reduce";
-  AlgorithmText algorithm;
+  std::string op;
+  PlanText plan;
   std::string ranks;
+  std::string slots;
   std::string bytes;
   std::int64_t root = 0;
   std::string engine = "both";
@@ -39,7 +42,7 @@ struct Options {
 };
 
 struct Question {
-  int ranks = 0;
+  std::vector<int> slots;  // by rank
   std::int64_t bytes = 0;
 };
 
@@ -48,65 +51,65 @@ struct Inputs {
   Platform platform;
   Stack stack;
   CollectiveOp op = CollectiveOp::kAllReduce;
-  std::optional<AlgorithmChoice> choice;
+  std::optional<PlanChoice> plan;
   int root = 0;
 };
 
-json cost_engine_row(const Inputs& inputs, const ResolvedChoice& resolved, const Lanes& lanes) {
+json cost_engine_row(const ResolvedCall& resolved) {
   json row = json::object();
-  if (resolved.through_host || resolved.is_in_parts || inputs.stack.channels > 1 ||
-      inputs.platform.has_bursts())
-    return row;
-  const MessageKind kind(lanes.default_place(), resolved.protocol);
-  const CostResult cost = evaluate_cost(*resolved.collective, resolved.call, lanes, kind);
-  row = {{"cost_engine_s", resolved.call_overhead_s + cost.time_s},
-         {"messages", cost.messages},
-         {"bytes_sent", cost.bytes_sent}};
-  if (const auto step = uniform_step(lanes, resolved.call.rank_count, kind))
+  if (!resolved.why_not_priced().empty()) return row;
+  const CostResult cost = evaluate_cost(resolved);
+  row = {
+      {"cost_engine_s", cost.time_s}, {"messages", cost.messages}, {"bytes_sent", cost.bytes_sent}};
+  if (const auto step = uniform_step(*resolved.lanes, resolved.group->slots, resolved.kind()))
     if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
-      row["closed_form_s"] = resolved.call_overhead_s + *closed;
+      row["closed_form_s"] = resolved.call_s + *closed;
   return row;
 }
 
 json answer(const Inputs& inputs, const Question& question, const Options& options) {
-  const ResolvedChoice resolved =
-      resolve(inputs.choice, inputs.stack, inputs.op, question.ranks, question.bytes, inputs.root);
   const Lanes lanes(inputs.platform, inputs.stack);
+  const ResolvedCall resolved = resolve(lanes, shared_group(inputs.platform, question.slots),
+                                        {.op = inputs.op,
+                                         .bytes = question.bytes,
+                                         .root = inputs.root,
+                                         .plan = inputs.plan ? &*inputs.plan : nullptr});
   json row = {{"op", name_of(inputs.op)},
               {"algorithm", resolved.collective->algorithm},
-              {"ranks", question.ranks},
+              {"ranks", question.slots.size()},
               {"bytes", question.bytes},
-              {"chunk_bytes", resolved.call.options.chunk_bytes},
+              {"chunk_bytes", resolved.call.options.number(kChunkBytes)},
               {"time_s", nullptr},
               {"simulated_s", nullptr},
               {"cost_engine_s", nullptr},
               {"closed_form_s", nullptr}};
-  const BufferPlace place = resolved.through_host ? BufferPlace::kHost : lanes.default_place();
-  const Bound bound = collective_bound(inputs.op, resolved.call, lanes, place);
+  const Bound bound = collective_bound(resolved);
   row["bound_s"] = bound.time_s;
   row["bound_reason"] = bound.reason;
-  if (options.engine != "sim") row.update(cost_engine_row(inputs, resolved, lanes));
+  if (options.engine != "sim") row.update(cost_engine_row(resolved));
   if (options.engine == "cost") {
     if (row["cost_engine_s"].is_null())
-      throw InputError({.source = "--engine",
-                        .path = "",
-                        .value = "cost",
-                        .constraint = "cannot price a stack with several channels, calls in parts "
-                                      "with orders of their own, whole-buffer copies through the "
-                                      "host or shaped links; use sim"});
+      throw InputError(
+          {.source = "--engine",
+           .path = "",
+           .value = "cost",
+           .constraint = fmt::format("cannot price {}; use sim", resolved.why_not_priced())});
     row["time_s"] = row["cost_engine_s"];
   } else {
     Timeline timeline;
     SessionOptions session;
-    if (inputs.choice) session.choices[inputs.op] = *inputs.choice;
+    if (inputs.plan) session.choices[inputs.op] = *inputs.plan;
     session.explicit_staging = options.explicit_staging;
     if (!options.trace.empty()) session.timeline = &timeline;
+    const int last = *std::max_element(question.slots.begin(), question.slots.end());
+    const auto group = std::make_shared<const std::vector<int>>(question.slots);
     const CollectiveOutcome outcome = simulate_collective(inputs.platform, inputs.stack,
                                                           {.op = inputs.op,
                                                            .bytes = question.bytes,
                                                            .root = inputs.root,
-                                                           .label = name_of(inputs.op)},
-                                                          question.ranks, session);
+                                                           .label = name_of(inputs.op),
+                                                           .group = group},
+                                                          last + 1, session);
     row["simulated_s"] = row["time_s"] = outcome.time_s;
     row["messages"] = outcome.messages;
     row["bytes_sent"] = outcome.bytes_sent;
@@ -115,12 +118,12 @@ json answer(const Inputs& inputs, const Question& question, const Options& optio
     row["busiest_share"] = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
     if (!options.trace.empty()) {
       std::ostringstream trace;
-      write_chrome_trace(timeline, rank_places(inputs.platform, question.ranks), trace);
+      write_chrome_trace(timeline, rank_places(inputs.platform, last + 1), trace);
       write_file(options.trace, trace.str(), "--trace");
     }
   }
   enforce(bound, row["time_s"].get<double>(),
-          fmt::format("{} on {} ranks", resolved.collective->name, question.ranks));
+          fmt::format("{} on {} ranks", resolved.collective->name, question.slots.size()));
   return row;
 }
 
@@ -192,7 +195,7 @@ Inputs load(const Options& options, Scenario scenario) {
   Inputs inputs;
   inputs.platform = load_platform(options.platform, scenario);
   inputs.stack = stack_for(inputs.platform, options.stack, scenario);
-  inputs.op = parse_collective_op(options.op, "--op");
+  inputs.op = op_of(options.op, options.plan);
   inputs.root = static_cast<int>(options.root);
   return inputs;
 }
@@ -210,23 +213,54 @@ json with_interval(const std::vector<json>& answers) {
   return row;
 }
 
+// By question, the slots of the ranks: the first so many, or those that were named.
+std::vector<std::vector<int>> groups_of(const Platform& platform, const Options& options) {
+  if (!options.slots.empty()) {
+    if (!options.ranks.empty())
+      throw InputError({.source = "--slots",
+                        .path = "",
+                        .value = options.slots,
+                        .constraint = "is given beside --ranks"});
+    std::vector<int> slots;
+    for (const std::int64_t slot : parse_integers(options.slots, "--slots")) {
+      if (slot < 0 || slot >= platform.slot_count() ||
+          std::find(slots.begin(), slots.end(), slot) != slots.end())
+        throw InputError({.source = "--slots",
+                          .path = "",
+                          .value = std::to_string(slot),
+                          .constraint = fmt::format("must be from 0 to {}, each once",
+                                                    platform.slot_count() - 1)});
+      slots.push_back(static_cast<int>(slot));
+    }
+    return {slots};
+  }
+  std::vector<std::int64_t> ranks{platform.slot_count()};
+  if (!options.ranks.empty()) ranks = parse_integers(options.ranks, "--ranks");
+  check_ranks(platform, ranks, "--ranks");
+  std::vector<std::vector<int>> groups;
+  for (const std::int64_t count : ranks) {
+    std::vector<int>& slots = groups.emplace_back(static_cast<size_t>(count));
+    std::iota(slots.begin(), slots.end(), 0);
+  }
+  return groups;
+}
+
 void run(const Options& options) {
   Inputs inputs = load(options, Scenario::kNominal);
-  inputs.choice = parse_choice(inputs.op, options.algorithm);
-  std::vector<std::int64_t> ranks{inputs.platform.slot_count()};
-  if (!options.ranks.empty()) ranks = parse_integers(options.ranks, "--ranks");
-  check_ranks(inputs.platform, ranks, "--ranks");
-  const std::int64_t fewest = *std::min_element(ranks.begin(), ranks.end());
-  if (options.root < 0 || options.root >= fewest)
+  inputs.plan = parse_choice(inputs.op, options.plan);
+  const std::vector<std::vector<int>> groups = groups_of(inputs.platform, options);
+  size_t fewest = groups.front().size();
+  for (const std::vector<int>& slots : groups) fewest = std::min(fewest, slots.size());
+  if (options.root < 0 || options.root >= static_cast<std::int64_t>(fewest))
     throw InputError(
         {.source = "--root",
          .path = "",
          .value = std::to_string(options.root),
          .constraint = fmt::format("must be a rank: 0 to {} of {} ranks", fewest - 1, fewest)});
   std::vector<Question> questions;
-  for (const std::int64_t count : ranks)
+  for (const std::vector<int>& slots : groups)
     for (const Bytes bytes : parse_byte_list(options.bytes, "--bytes"))
-      questions.push_back({.ranks = static_cast<int>(count), .bytes = bytes.value});
+      questions.push_back({.slots = slots, .bytes = bytes.value});
   if (!options.trace.empty() &&
       (questions.size() != 1 || options.engine == "cost" || options.interval))
     throw InputError(
@@ -238,7 +272,7 @@ void run(const Options& options) {
   if (options.interval)
     for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow}) {
       scenarios.push_back(load(options, scenario));
-      scenarios.back().choice = inputs.choice;
+      scenarios.back().plan = inputs.plan;
     }
   json rows = json::array();
   if (questions.size() == 1 && scenarios.size() == 1) {
@@ -281,16 +315,19 @@ void add(Subcommand app) {
       "  forescale collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us \\\n"
       "    --op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB\n"
       "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce \\\n"
-      "    --ranks 16..160 --bytes 1MiB..256MiB --csv");
+      "    --ranks 16..160 --bytes 1MiB..256MiB --csv\n"
+      "  forescale collective --platform dgx-h100 --slots 0,8,16,24 --bytes 32MiB");
   command.add_option("--platform", options->platform, "Preset, JSON file or generator").required();
   command.add_option("--stack", options->stack,
                      "Stack or JSON file (default on generated platforms: ideal)");
   command.add_option("--op", options->op,
                      "reduce, broadcast, all-reduce, reduce-scatter, allgather, gather, scatter, "
                      "all-to-all (default: all-reduce)");
-  add_algorithm_options(command, options->algorithm);
+  add_plan_options(command, options->plan);
   command.add_option("--ranks", options->ranks,
                      "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)");
+  command.add_option("--slots", options->slots,
+                     "The ranks are these slots of the platform: 0,8,16,24 (instead of --ranks)");
   command.add_option("--bytes", options->bytes, "Sizes: 256MiB or 64KiB..256MiB (doubling)")
       .required();
   command.add_option("--root", options->root, "Root rank (default 0)");

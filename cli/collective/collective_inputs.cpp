@@ -2,94 +2,43 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
-namespace {
 
-void refuse_unread(const Collective& collective, CollectiveOption option, const std::string& name,
-                   const std::string& value) {
-  if (value.empty() || std::find(collective.options.begin(), collective.options.end(), option) !=
-                           collective.options.end())
-    return;
-  throw InputError({.source = name,
-                    .path = "",
-                    .value = value,
-                    .constraint = fmt::format("is not an option of {}", collective.name)});
+void add_spelled_options(Subcommand command, SpelledPlan& spelled) {
+  for (const auto& [name, option] : plan_options())
+    command.add_option(option_flag(name), spelled.options[name], option.summary);
 }
 
-}  // namespace
-
-void add_algorithm_options(Subcommand command, AlgorithmText& text) {
-  command.add_option("--algorithm", text.algorithm,
+void add_plan_options(Subcommand command, PlanText& text) {
+  command.add_option("--plan", text.plan,
+                     "Operation, algorithm and options: reduce/cb:chain_size=8,chunk_bytes=4MiB; "
+                     "or spelled out:");
+  command.add_option("--algorithm", text.spelled.algorithm,
                      "Algorithm, see `forescale algorithm list` (default: the stack's choice)");
-  command.add_option("--chunk-bytes", text.chunk_bytes, "Pipelining unit, such as 4MiB");
-  command.add_option("--chain-size", text.chain_size, "Ranks in a lower chain (CC-k, CB-k)");
-  command.add_option("--levels", text.levels,
-                     "Levels of a hierarchy, lowest first: chain:8,chain:8,binomial");
+  add_spelled_options(command, text.spelled);
 }
 
-std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text) {
-  if (text.algorithm.empty()) {
-    for (const auto& [name, value] :
-         {std::pair{"--chunk-bytes", text.chunk_bytes}, std::pair{"--chain-size", text.chain_size},
-          std::pair{"--levels", text.levels}})
-      if (!value.empty())
-        throw InputError({.source = name,
-                          .path = "",
-                          .value = value,
-                          .constraint = "needs --algorithm: without it the stack chooses"});
-    return std::nullopt;
-  }
-  const Collective& collective = find_collective(op, text.algorithm, "--algorithm");
-  refuse_unread(collective, CollectiveOption::kChunkBytes, "--chunk-bytes", text.chunk_bytes);
-  refuse_unread(collective, CollectiveOption::kChainSize, "--chain-size", text.chain_size);
-  refuse_unread(collective, CollectiveOption::kLevels, "--levels", text.levels);
-  AlgorithmChoice choice{.algorithm = text.algorithm, .options = {}};
-  if (!text.chunk_bytes.empty()) {
-    choice.options.chunk_bytes = parse_bytes(text.chunk_bytes, "--chunk-bytes").value;
-    if (choice.options.chunk_bytes < 1)
-      throw InputError({.source = "--chunk-bytes",
-                        .path = "",
-                        .value = text.chunk_bytes,
-                        .constraint = "must be >= 1 byte"});
-  }
-  if (!text.chain_size.empty())
-    choice.options.chain_size = static_cast<int>(
-        std::clamp<std::int64_t>(parse_integer(text.chain_size, "--chain-size"), -1, 1 << 30));
-  choice.options.levels = text.levels;
-  return choice;
+CollectiveOp op_of(const std::string& op, const PlanText& text) {
+  if (!op.empty()) return parse_collective_op(op, "--op");
+  if (!text.plan.empty()) return parse_plan(text.plan, "--plan").collective->op;
+  return CollectiveOp::kAllReduce;
 }
 
-ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,
-                       CollectiveOp op, int ranks, std::int64_t bytes, int root) {
-  ResolvedChoice resolved;
-  resolved.call.rank_count = ranks;
-  resolved.call.bytes = bytes;
-  resolved.call.root = root;
-  if (choice) {
-    resolved.collective = &find_collective(op, choice->algorithm, "--algorithm");
-    resolved.call.options = choice->options;
-  } else {
-    const SelectionRule& rule = stack.select(name_of(op), ranks, bytes);
-    resolved.collective = &find_collective(op, rule.algorithm, "stack " + stack.name);
-    resolved.call.options = {
-        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-  }
-  if (const SelectionRule* rule = stack.find_rule(name_of(op), ranks, bytes)) {
-    resolved.through_host = rule->through_host;
-    resolved.call_overhead_s = rule->call_overhead.value;
-  }
-  const SelectionRule* of_algorithm =
-      stack.find_rule_with(resolved.collective->algorithm, name_of(op), ranks, bytes);
-  if (of_algorithm != nullptr && !resolved.through_host) {
-    resolved.protocol = of_algorithm->protocol;
-    resolved.is_in_parts = !of_algorithm->orders.empty();
-  }
-  check_call(*resolved.collective, resolved.call);
-  return resolved;
+std::optional<PlanChoice> parse_choice(CollectiveOp op, const PlanText& text) {
+  if (text.plan.empty()) return spelled_plan(op, text.spelled);
+  const auto refuse = [&](const std::string& constraint) {
+    throw InputError(
+        {.source = "--plan", .path = "", .value = text.plan, .constraint = constraint});
+  };
+  if (!text.spelled.algorithm.empty()) refuse("is given beside --algorithm");
+  for (const auto& [name, value] : text.spelled.options)
+    if (!value.empty()) refuse("is given beside " + option_flag(name));
+  PlanChoice plan = parse_plan(text.plan, "--plan");
+  if (plan.collective->op != op) refuse(fmt::format("is no plan for {}", name_of(op)));
+  return plan;
 }
 
 }  // namespace forescale

@@ -1,39 +1,28 @@
-// Options that name a collective on a platform, shared by `collective` and `crossover`.
+// Options that name a plan, shared by `collective`, `crossover` and `algorithm show`.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "algorithms/collective.hpp"
+#include "algorithms/plan_choice.hpp"
 #include "cli/command_line.hpp"
-#include "models/stack.hpp"
-#include "sim/run/session.hpp"
-#include "topologies/platform.hpp"
 
 namespace forescale {
 
-struct AlgorithmText {
-  std::string algorithm;  // empty: the stack's choice
-  std::string chunk_bytes;
-  std::string chain_size;
-  std::string levels;
+// As typed: --plan, or spelled out --algorithm and one flag for each option of any collective
+// (--chunk-bytes, --chain-size, ...).
+struct PlanText {
+  std::string plan;
+  SpelledPlan spelled;
 };
-void add_algorithm_options(Subcommand command, AlgorithmText& text);
-// Nothing when the stack shall choose; InputError when options are given without an algorithm, or
-// one that the algorithm does not read.
-std::optional<AlgorithmChoice> parse_choice(CollectiveOp op, const AlgorithmText& text);
+void add_plan_options(Subcommand command, PlanText& text);
+// The flags of options alone.
+void add_spelled_options(Subcommand command, SpelledPlan& spelled);
 
-// The algorithm named, or the one of the stack's rule, and what that rule says of a call.
-struct ResolvedChoice {
-  const Collective* collective = nullptr;
-  CollectiveCall call;
-  bool through_host = false;
-  int protocol = 0;            // of its messages, by the algorithm's rule
-  bool is_in_parts = false;    // side by side: the simulator's
-  double call_overhead_s = 0;  // of the stack, before any rank's part begins
-};
-ResolvedChoice resolve(const std::optional<AlgorithmChoice>& choice, const Stack& stack,
-                       CollectiveOp op, int ranks, std::int64_t bytes, int root);
+// Nothing where the stack shall choose. InputError when both forms are given, when --plan is of
+// another operation than --op, and what parse_plan() and spelled_plan() refuse.
+std::optional<PlanChoice> parse_choice(CollectiveOp op, const PlanText& text);
+// What --op says, or --plan where that is empty, or all-reduce.
+CollectiveOp op_of(const std::string& op, const PlanText& text);
 
 }  // namespace forescale

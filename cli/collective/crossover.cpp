@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "cli/collective/collective_inputs.hpp"
@@ -22,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 struct Options {
+  std::vector<std::string> plans;
   std::string op = "reduce";
   std::string algorithms = "chain,binomial";
   std::string platform;
@@ -29,7 +31,7 @@ struct Options {
   std::string ranks;
   std::string chunk_bytes = "256KiB..4MiB";
   std::string bytes = "64KiB..1GiB";
-  std::int64_t chain_size = 8;
+  std::string chain_size = "8";
   std::string engine = "sim";
   OutputOptions output;
 };
@@ -39,21 +41,39 @@ struct Options {
   throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
 }
 
-std::vector<AlgorithmChoice> parse_algorithms(CollectiveOp op, const Options& options) {
+// The two plans as they were named; those that pipeline take the chunk sizes that are asked for
+// unless they name their own.
+std::vector<PlanChoice> parse_plans(const Options& options) {
+  std::vector<PlanChoice> plans;
+  if (!options.plans.empty()) {
+    for (const std::string& text : options.plans) plans.push_back(parse_plan(text, "--plans"));
+    const std::string all = fmt::format("{}", fmt::join(options.plans, " "));
+    if (plans.size() != 2 || plans[0].collective->op != plans[1].collective->op)
+      refuse("--plans", all, "must be two plans of one operation");
+    if (plans[0] == plans[1]) refuse("--plans", all, "must be two different ones");
+    return plans;
+  }
+  const CollectiveOp op = parse_collective_op(options.op, "--op");
   const std::string& text = options.algorithms;
   const size_t comma = text.find(',');
   if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
     refuse("--algorithms", text, "must be two algorithms, such as chain,binomial");
-  std::vector<AlgorithmChoice> choices;
   for (const std::string& name : {text.substr(0, comma), text.substr(comma + 1)}) {
-    find_collective(op, name, "--algorithms");
-    choices.push_back({.algorithm = name, .options = {}});
-    choices.back().options.chain_size =
-        static_cast<int>(std::clamp<std::int64_t>(options.chain_size, -1, 1 << 30));
+    plans.push_back({.collective = &find_collective(op, name, "--algorithms")});
+    if (find_option(*plans.back().collective, kChainSize.name) != nullptr)
+      plans.back().options.set(
+          kChainSize.name, parse_value(kChainSize, options.chain_size, option_flag("chain_size")));
   }
-  if (choices[0].algorithm == choices[1].algorithm)
+  if (plans[0].collective == plans[1].collective)
     refuse("--algorithms", text, "must be two different ones");
-  return choices;
+  return plans;
+}
+
+PlanChoice with_chunks(PlanChoice plan, std::int64_t chunk_bytes) {
+  if (find_option(*plan.collective, kChunkBytes.name) != nullptr &&
+      !plan.options.gives(kChunkBytes.name))
+    plan.options.set(kChunkBytes.name, chunk_bytes);
+  return plan;
 }
 
 std::vector<std::int64_t> parse_ranks(const Platform& platform, const std::string& text) {
@@ -140,34 +160,39 @@ json answers(const std::vector<Contest>& contests, Depth depth) {
   return points;
 }
 
+// The algorithm's name, or the whole plan where both have the same.
+std::string name_in_contest(const std::vector<PlanChoice>& plans, size_t which) {
+  return plans[0].collective == plans[1].collective ? plan_text(plans[which])
+                                                    : plans[which].collective->algorithm;
+}
+
 void run(const Options& options) {
   const Platform platform = load_platform(options.platform);
   const Stack stack = stack_for(platform, options.stack, Scenario::kNominal);
-  const CollectiveOp op = parse_collective_op(options.op, "--op");
-  std::vector<AlgorithmChoice> choices = parse_algorithms(op, options);
+  const std::vector<PlanChoice> plans = parse_plans(options);
+  const CollectiveOp op = plans.front().collective->op;
   std::vector<Contest> contests;
   for (const std::int64_t ranks : parse_ranks(platform, options.ranks))
     for (const Bytes chunk : parse_byte_list(options.chunk_bytes, "--chunk-bytes")) {
-      for (AlgorithmChoice& choice : choices) choice.options.chunk_bytes = chunk.value;
       contests.push_back({.platform = &platform,
                           .stack = &stack,
                           .op = op,
-                          .first = choices[0],
-                          .second = choices[1],
+                          .first = with_chunks(plans[0], chunk.value),
+                          .second = with_chunks(plans[1], chunk.value),
                           .ranks = static_cast<int>(ranks),
                           .chunk_bytes = chunk.value,
                           .range = chunk_range(options.bytes, chunk.value)});
-      for (const AlgorithmChoice& choice : choices)
-        check_call(find_collective(op, choice.algorithm, "--algorithms"),
-                   contests.back().call(choice, contests.back().range.last));
+      const Contest& contest = contests.back();
+      for (const PlanChoice& plan : {contest.first, contest.second})
+        check_call(*plan.collective, contest.call(plan, contest.range.last));
     }
   const json points = answers(contests, options.engine == "equations" ? Depth::kEquations
                                         : options.engine == "cost"    ? Depth::kCostEngine
                                                                       : Depth::kSimulator);
   if (options.output.json) {
     fmt::print("{}\n", json{{"op", name_of(op)},
-                            {"first", choices[0].algorithm},
-                            {"second", choices[1].algorithm},
+                            {"first", name_in_contest(plans, 0)},
+                            {"second", name_in_contest(plans, 1)},
                             {"platform", platform.name},
                             {"stack", stack.name},
                             {"points", points}}
@@ -176,8 +201,8 @@ void run(const Options& options) {
     print_csv(points);
   } else {
     fmt::print("{} on {} with {}: from which size (whole chunks) {} beats {}, within {}\n",
-               name_of(op), platform.name, stack.name, choices[0].algorithm, choices[1].algorithm,
-               options.bytes);
+               name_of(op), platform.name, stack.name, name_in_contest(plans, 0),
+               name_in_contest(plans, 1), options.bytes);
     print_table(points);
   }
 }
@@ -196,6 +221,9 @@ void add(Subcommand app) {
   command.add_option("--platform", options->platform, "Preset, JSON file or generator").required();
   command.add_option("--stack", options->stack,
                      "Stack or JSON file (default on generated platforms: ideal)");
+  command.add_option("--plans", options->plans,
+                     "Two plans, the first against the second: reduce/chain "
+                     "reduce/cb:chain_size=4; or spelled out:");
   command.add_option("--op", options->op, "Operation of both algorithms (default: reduce)");
   command.add_option("--algorithms", options->algorithms,
                      "Two algorithms, the first against the second (default: chain,binomial)");

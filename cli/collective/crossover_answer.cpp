@@ -44,7 +44,8 @@ json equations(const Contest& contest, const Lanes& lanes, StepTerm last, Crossi
 // The equations' step: common to all pairs, or built from the narrowest lane term by term, with
 // the crossing after each.
 json step_json(const Contest& contest, const Lanes& lanes) {
-  if (const auto step = uniform_step(lanes, contest.ranks, lanes.default_place()))
+  if (const auto step = uniform_step(lanes, first_slots(*contest.platform, contest.ranks).slots,
+                                     lanes.default_place()))
     return {{"common", true},
             {"alpha_s", step->alpha_s},
             {"beta_s_per_byte", step->beta_s_per_byte},
@@ -82,12 +83,15 @@ json lane_rules_json(const PlanUse& use) {
 json contention_json(const Contest& contest, const Lanes& lanes, std::int64_t chunks,
                      const SimulatedTimes& simulated) {
   const auto cost = cost_engine_times(contest, lanes, chunks);
-  const auto one = [&](const AlgorithmChoice& choice, size_t i) {
+  const auto one = [&](const PlanChoice& plan, size_t i) {
     const double simulated_s = i == 0 ? simulated.first_s : simulated.second_s;
     const json cost_s = cost ? json(i == 0 ? cost->first_s : cost->second_s) : json();
-    return json{{"algorithm", choice.algorithm},   {"bytes", chunks * contest.chunk_bytes},
-                {"cost_engine_s", cost_s},         {"simulated_s", simulated_s},
-                {"busiest", simulated.busiest[i]}, {"busiest_share", simulated.busiest_share[i]}};
+    return json{{"algorithm", plan.collective->algorithm},
+                {"bytes", chunks * contest.chunk_bytes},
+                {"cost_engine_s", cost_s},
+                {"simulated_s", simulated_s},
+                {"busiest", simulated.busiest[i]},
+                {"busiest_share", simulated.busiest_share[i]}};
   };
   return json::array({one(contest.first, 0), one(contest.second, 1)});
 }

@@ -341,7 +341,7 @@ void add(Subcommand tune) {
   command.add_option("-o,--out", options->out, "Write points and regions as JSON");
   CommandOption among =
       command
-          .add_option("--among", options->among,
+          .add_option("--among,--plans", options->among,
                       "Also the best of these alone, and what that loses: chain,cb:chain_size=8")
           .delimiter(',');
   command

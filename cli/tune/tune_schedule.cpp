@@ -59,7 +59,7 @@ void check_format(const SettingsFormat& format, const ScheduleTuneText& text,
                   const Options& options) {
   const Schedule& schedule = *load_inputs(text.prediction, Scenario::kNominal).schedule;
   ScheduleTuning tuning{.title = {}, .schedule = schedule.name, .rows = {{}}, .notes = {}};
-  for (const ScheduleOption& option : schedule.options)
+  for (const Option& option : schedule.options)
     if (text.only.empty() ||
         std::find(text.only.begin(), text.only.end(), option.name) != text.only.end())
       tuning.rows.front().numbers[option.name] = option.fallback;

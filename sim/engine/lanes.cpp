@@ -26,11 +26,6 @@ BufferPlace Lanes::default_place() const {
   return platform_.has_gpus() ? BufferPlace::kGpu : BufferPlace::kHost;
 }
 
-BufferPlace Lanes::place_of_call(const std::string& op, int ranks, std::int64_t bytes) const {
-  const SelectionRule* rule = stack_.find_rule(op, ranks, bytes);
-  return rule != nullptr && rule->through_host ? BufferPlace::kHost : default_place();
-}
-
 const Lane& Lanes::lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const {
   const int from = platform_.endpoints[static_cast<size_t>(from_slot)];
   const int to = platform_.endpoints[static_cast<size_t>(to_slot)];

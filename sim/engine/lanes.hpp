@@ -71,8 +71,6 @@ class Lanes {
 
   // Where a rank's buffers live when nothing else is said: on its GPU if it has one.
   BufferPlace default_place() const;
-  // Where a collective works on them: in host memory if the stack's rule copies them there first.
-  BufferPlace place_of_call(const std::string& op, int ranks, std::int64_t bytes) const;
 
   const Lane& lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const;
   LaneCost cost(const Lane& lane, std::int64_t bytes) const;

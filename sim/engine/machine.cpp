@@ -111,6 +111,7 @@ double Machine::enter(const Path& path, double bytes) {
     bucket->tokens -= spared;
     ++bucket->flows;
   }
+  for (double* total : path.at_once) *total += spared;
   return spared;
 }
 
@@ -123,6 +124,7 @@ SimLink Machine::link(const Resource& resource) const { return resources_.at(res
 
 Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
   Path path;
+  std::vector<double*> at_once;
   for (Resource& resource : resources) {
     if (resource.kind == ResourceKind::kConnection) resource.channel = channel;
     const auto entry = resources_.find(resource);
@@ -130,7 +132,9 @@ Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
     path.links.push_back(entry->second.link);
     path.carried.push_back(&entry->second.bytes);
     if (entry->second.bucket) path.buckets.push_back(entry->second.bucket.get());
+    at_once.push_back(&entry->second.at_once);
   }
+  if (!path.buckets.empty()) path.at_once = std::move(at_once);
   return path;
 }
 
@@ -188,7 +192,7 @@ void Machine::watch(LinkUse& use) {
 Machine::Busiest Machine::busiest() const {
   Busiest busiest;
   for (const auto& [resource, carried] : resources_) {
-    const double busy_s = carried.bytes / lanes_.bandwidth(resource);
+    const double busy_s = (carried.bytes - carried.at_once) / lanes_.bandwidth(resource);
     if (busy_s > busiest.busy_s)
       busiest = {.name = lanes_.name(resource), .busy_s = busy_s, .bytes = carried.bytes};
   }

@@ -36,6 +36,7 @@ class Machine {
     std::vector<SimLink> links;
     std::vector<double*> carried;  // bytes so far, by link
     std::vector<Bucket*> buckets;  // of those that have one
+    std::vector<double*> at_once;  // by link, what shapers let pass; none without buckets
     void account(double bytes) const {
       for (double* total : carried) *total += bytes;
     }
@@ -62,7 +63,8 @@ class Machine {
   // Writes down the use of all links, from now on; both live as long as the simulation.
   void watch(LinkUse& use);
 
-  // The busiest resource so far, by bytes over bandwidth.
+  // The busiest resource so far, by bytes over bandwidth; bytes that shapers let pass at once took
+  // no time of it.
   struct Busiest {
     std::string name;
     double busy_s = 0;
@@ -74,6 +76,7 @@ class Machine {
   struct Carried {
     SimLink link = nullptr;
     double bytes = 0;
+    double at_once = 0;  // of those
     std::unique_ptr<Bucket> bucket = nullptr;
   };
   void add(const Resource& resource);

@@ -12,24 +12,17 @@
 
 #include "algorithms/collective.hpp"
 #include "sim/engine/transport.hpp"
+#include "sim/resolved_call.hpp"
 
 namespace forescale {
 
 class CollectiveRun {
  public:
-  struct Settings {
+  struct Settings : ResolvedCall {
     std::uint64_t channel = 0;  // distinct for every collective in flight
-    std::vector<int> ranks;     // world rank of each member
-    const Collective* collective = nullptr;
-    CollectiveCall call;
-    BufferPlace place = BufferPlace::kGpu;
-    int protocol = 0;           // of its messages
-    bool through_host = false;  // copy the buffer to the host, run there, copy back
-    double through_host_bandwidth = 0;
-    double call_s = 0;  // of the caller's time before its plan begins
+    std::vector<int> ranks;     // world rank of each role: a run is one part of the call
     std::string label;
     bool control = false;
-    std::vector<std::vector<int>> orders = {};  // for CollectiveParts: a run is one part
   };
 
   CollectiveRun(Settings settings, Machine& machine, Transport& transport, ProgressGate& gate,

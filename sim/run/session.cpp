@@ -104,62 +104,41 @@ void Session::begin_kernel(int rank, int stream_number) {
 }
 
 CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
-                                              const std::vector<int>& ranks) const {
-  const int rank_count = static_cast<int>(ranks.size());
-  const BufferPlace place = step.on_host ? BufferPlace::kHost : machine_.lanes().default_place();
-  CollectiveRun::Settings settings;
-  settings.place = place;
-  if (const SelectionRule* rule = stack_.find_rule(name_of(step.op), rank_count, step.bytes)) {
-    settings.through_host = rule->through_host && place == BufferPlace::kGpu;
-    settings.through_host_bandwidth = rule->through_host_bandwidth.value;
-    if (settings.through_host) settings.place = BufferPlace::kHost;
-    // Of a rule that copies GPU buffers, the overhead is theirs too.
-    if (settings.through_host || !rule->through_host) settings.call_s = rule->call_overhead.value;
-  }
-  std::string algorithm;
+                                              const SharedGroup& group) const {
   const auto choice = options_.choices.find(step.op);
-  if (choice != options_.choices.end() && !step.control) {
-    algorithm = choice->second.algorithm;
-    settings.call.options = choice->second.options;
-  } else {
-    const SelectionRule& rule = stack_.select(name_of(step.op), rank_count, step.bytes);
-    algorithm = rule.algorithm;
-    settings.call.options = {
-        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-  }
-  if (const SelectionRule* rule =
-          stack_.find_rule_with(algorithm, name_of(step.op), rank_count, step.bytes);
-      rule != nullptr && !settings.through_host) {
-    settings.protocol = rule->protocol;
-    settings.orders = place == BufferPlace::kGpu
-                          ? orders_for(*rule, ranks, machine_.lanes().platform(), stack_.name)
-                          : rule->orders;
-  }
-  settings.collective = &find_collective(step.op, algorithm, "stack " + stack_.name);
-  settings.call.rank_count = rank_count;
-  settings.call.bytes = step.bytes;
-  settings.call.root = step.root;
+  const bool is_named = choice != options_.choices.end() && !step.control;
+  CollectiveRun::Settings settings;
+  static_cast<ResolvedCall&>(settings) =
+      resolve(machine_.lanes(), group,
+              {.op = step.op,
+               .bytes = step.bytes,
+               .root = step.root,
+               .plan = is_named ? &choice->second : nullptr,
+               .place = step.on_host ? std::optional(BufferPlace::kHost) : std::nullopt});
   settings.label = step.label;
   settings.control = step.control;
-  settings.ranks = ranks;
-  check_call(*settings.collective, settings.call);
   return settings;
 }
 
+// By the handle that the step carries; what is new is looked up by its members once, since every
+// rank may have made a handle of its own.
 Session::Communicator& Session::communicator(const CollectiveStep& step) {
+  auto& known = communicators_[{step.group.get(), step.communicator}];
+  if (known) return *known;
   static const std::vector<int> kWorkers;  // key of the group of all workers
-  auto& slot = communicators_[{step.group ? *step.group : kWorkers, step.communicator}];
-  if (slot) return *slot;
-  slot = std::make_unique<Communicator>();
-  if (step.group) {
-    slot->ranks = *step.group;
-  } else {
-    for (int rank = 0; rank < worker_count_; ++rank) slot->ranks.push_back(rank);
+  auto& slot = communicators_by_ranks_[{step.group ? *step.group : kWorkers, step.communicator}];
+  if (!slot) {
+    slot = std::make_shared<Communicator>();
+    const Platform& platform = machine_.lanes().platform();
+    slot->group = step.group ? shared_group(platform, *step.group)
+                             : shared_first_slots(platform, worker_count_);
+    const std::vector<int>& ranks = slot->group->slots;
+    for (size_t i = 0; i < ranks.size(); ++i) slot->member_of[ranks[i]] = static_cast<int>(i);
+    slot->next.resize(ranks.size());
   }
-  for (size_t i = 0; i < slot->ranks.size(); ++i)
-    slot->member_of[slot->ranks[i]] = static_cast<int>(i);
-  slot->next.resize(slot->ranks.size());
-  return *slot;
+  slot->handles.push_back(step.group);
+  known = slot;
+  return *known;
 }
 
 // Finds or opens the operation that this call belongs to; SimulationStuck on a mismatch.
@@ -173,11 +152,11 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
   auto entry = communicator.open.find(number);
   if (entry == communicator.open.end()) {
     auto fresh = std::make_shared<Operation>();
-    CollectiveRun::Settings settings = settings_for(step, communicator.ranks);  // may throw
+    CollectiveRun::Settings settings = settings_for(step, communicator.group);  // may throw
     fresh->step = step;
     fresh->number = number;
     fresh->first_rank = rank;
-    fresh->members = static_cast<int>(communicator.ranks.size());
+    fresh->members = communicator.group->shape.ranks;
     fresh->least_value = step.value;
     settings.channel = next_channel_;
     fresh->parts = std::make_unique<CollectiveParts>(

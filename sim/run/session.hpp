@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "algorithms/plan_choice.hpp"
 #include "algorithms/worker.hpp"
 #include "sim/engine/machine.hpp"
 #include "sim/engine/transport.hpp"
@@ -25,15 +26,9 @@
 
 namespace forescale {
 
-// What overrides the stack's own choice for an operation.
-struct AlgorithmChoice {
-  std::string algorithm;
-  CollectiveOptions options;
-};
-
 struct SessionOptions {
-  int workers = 0;  // ranks that train; 0: all. The others are servers
-  std::map<CollectiveOp, AlgorithmChoice> choices;
+  int workers = 0;                             // ranks that train; 0: all. The others are servers
+  std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
   SharingSolver solver = SharingSolver::kLazy;
   // What is written down; null: nothing. Of causes and links the last two iterations stay.
   Timeline* timeline = nullptr;
@@ -113,8 +108,7 @@ class Session : private ProgressGate {
   std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step,
                                           CauseLog::Moment moment);
   void stop_waiting(Operation& operation);
-  CollectiveRun::Settings settings_for(const CollectiveStep& step,
-                                       const std::vector<int>& ranks) const;
+  CollectiveRun::Settings settings_for(const CollectiveStep& step, const SharedGroup& group) const;
   void check_peer(int rank, const MessageStep& step) const;
   MessagePost post_of(int source, const MessageStep& sent, std::uint64_t channel);
   std::shared_ptr<MessageRequest> new_message(int rank, const MessageStep& step,
@@ -137,8 +131,9 @@ class Session : private ProgressGate {
   Machine machine_;
   Transport transport_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  // Key: the group's ranks (none: all workers) and the duplicate's number.
-  std::map<std::pair<std::vector<int>, int>, std::unique_ptr<Communicator>> communicators_;
+  // Key: the group's handle, and its ranks (none: all workers), and the duplicate's number.
+  std::map<std::pair<const void*, int>, std::shared_ptr<Communicator>> communicators_;
+  std::map<std::pair<std::vector<int>, int>, std::shared_ptr<Communicator>> communicators_by_ranks_;
   std::map<std::tuple<int, int, int>, Mailbox> mailboxes_;  // key: source, destination, tag
   std::unique_ptr<DataReading> reading_;
   std::uint64_t next_channel_ = 1;

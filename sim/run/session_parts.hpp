@@ -128,7 +128,8 @@ struct Session::Operation {
 };
 
 struct Session::Communicator {
-  std::vector<int> ranks;          // by member
+  SharedGroup group;
+  std::vector<RankGroup> handles;  // kept, so that no other group takes their place in memory
   std::map<int, int> member_of;    // rank -> member
   std::vector<std::int64_t> next;  // per member: number of its next operation
   std::map<std::int64_t, std::shared_ptr<Operation>> open;

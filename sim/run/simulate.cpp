@@ -1,6 +1,7 @@
 #include "sim/run/simulate.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "sim/run/recording_worker.hpp"
@@ -12,18 +13,22 @@ namespace forescale {
 CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
                                       const CollectiveStep& step, int rank_count,
                                       SessionOptions options) {
-  Timeline root(step.root);
+  std::vector<int> ranks(static_cast<size_t>(rank_count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (step.group) ranks = *step.group;
+  const int root_rank = ranks[static_cast<size_t>(step.root)];
+  Timeline root(root_rank);
   if (options.timeline == nullptr) options.timeline = &root;
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
-  for (int rank = 0; rank < rank_count; ++rank)
+  for (const int rank : ranks)
     session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
   session.run();
   return {.time_s = session.finished_s(),
           .messages = session.transport().message_count(),
           .bytes_sent = session.transport().bytes_sent(),
           .busiest = session.machine().busiest(),
-          .root_s = breakdown(timeline, step.root, session.finished_s())};
+          .root_s = breakdown(timeline, root_rank, session.finished_s())};
 }
 
 namespace {

@@ -22,8 +22,8 @@ struct CollectiveOutcome {
   std::map<std::string, double> root_s;  // what the root (rank 0 without one) did: breakdown()
 };
 
-// All ranks start at 0 with their buffers in their default place, or through the host as the stack
-// says for `choice` absent.
+// All ranks, or those of step.group, start at 0 with their buffers in their default place, or
+// through the host as the stack says for `choice` absent.
 CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
                                       const CollectiveStep& step, int rank_count,
                                       SessionOptions options);

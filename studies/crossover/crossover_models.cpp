@@ -53,17 +53,16 @@ StepCost step_cost(const Contest& contest, const Lanes& lanes, std::int64_t chun
   return step;
 }
 
-std::string simulated(const Contest& contest, const AlgorithmChoice& choice, std::int64_t chunks) {
+std::string simulated(const Contest& contest, const PlanChoice& plan, std::int64_t chunks) {
   SessionOptions options;
-  options.choices[contest.op] = choice;
-  const CollectiveCall call = contest.call(choice, chunks);
+  options.choices[contest.op] = plan;
+  const CollectiveCall call = contest.call(plan, chunks);
   const CollectiveOutcome outcome = simulate_collective(
       *contest.platform, *contest.stack,
       {.op = contest.op, .bytes = call.bytes, .label = "crossover"}, contest.ranks, options);
   const Lanes lanes(*contest.platform, *contest.stack);
-  enforce(collective_bound(contest.op, call, lanes,
-                           lanes.place_of_call(name_of(contest.op), contest.ranks, call.bytes)),
-          outcome.time_s, choice.algorithm);
+  enforce(collective_bound(contest.resolved(plan, lanes, chunks)), outcome.time_s,
+          plan.collective->algorithm);
   return json{outcome.time_s, outcome.busiest.name,
               outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0}
       .dump();
@@ -71,12 +70,18 @@ std::string simulated(const Contest& contest, const AlgorithmChoice& choice, std
 
 }  // namespace
 
-CollectiveCall Contest::call(const AlgorithmChoice& choice, std::int64_t chunks) const {
+CollectiveCall Contest::call(const PlanChoice& plan, std::int64_t chunks) const {
   CollectiveCall made;
   made.rank_count = ranks;
   made.bytes = chunks * chunk_bytes;
-  made.options = choice.options;
+  made.options = plan.options;
   return made;
+}
+
+ResolvedCall Contest::resolved(const PlanChoice& plan, const Lanes& lanes,
+                               std::int64_t chunks) const {
+  return resolve(lanes, shared_first_slots(*platform, ranks),
+                 {.op = op, .bytes = chunks * chunk_bytes, .root = 0, .plan = &plan});
 }
 
 const char* name_of(StepTerm term) {
@@ -124,11 +129,11 @@ StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_
 
 std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& lanes,
                                            std::int64_t chunks, StepTerm last) {
-  const auto common = uniform_step(lanes, contest.ranks, lanes.default_place());
+  const auto common = uniform_step(lanes, first_slots(*contest.platform, contest.ranks).slots,
+                                   lanes.default_place());
   const StepCost step = common ? *common : step_cost(contest, lanes, chunks, last);
-  const auto time_s = [&](const AlgorithmChoice& choice) {
-    return find_collective(contest.op, choice.algorithm, "--algorithms")
-        .closed_form(contest.call(choice, chunks), step);
+  const auto time_s = [&](const PlanChoice& plan) {
+    return plan.collective->closed_form(contest.call(plan, chunks), step);
   };
   const auto first_s = time_s(contest.first);
   const auto second_s = time_s(contest.second);
@@ -138,25 +143,11 @@ std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& 
 
 std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lanes& lanes,
                                               std::int64_t chunks) {
-  const std::int64_t bytes = contest.call(contest.first, chunks).bytes;
-  const SelectionRule* rule = lanes.stack().find_rule(name_of(contest.op), contest.ranks, bytes);
-  if (contest.stack->channels > 1 || (rule != nullptr && rule->through_host)) return std::nullopt;
-  const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
-  const auto rule_of = [&](const AlgorithmChoice& choice) {
-    return lanes.stack().find_rule_with(choice.algorithm, name_of(contest.op), contest.ranks,
-                                        bytes);
-  };
-  for (const AlgorithmChoice& choice : {contest.first, contest.second})
-    if (const SelectionRule* of_choice = rule_of(choice); of_choice && !of_choice->orders.empty())
-      return std::nullopt;
-  const auto time_s = [&](const AlgorithmChoice& choice) {
-    const SelectionRule* of_choice = rule_of(choice);
-    const MessageKind kind(lanes.default_place(), of_choice ? of_choice->protocol : 0);
-    return call_s + evaluate_cost(find_collective(contest.op, choice.algorithm, "--algorithms"),
-                                  contest.call(choice, chunks), lanes, kind)
-                        .time_s;
-  };
-  return ContestTimes{.first_s = time_s(contest.first), .second_s = time_s(contest.second)};
+  const ResolvedCall first = contest.resolved(contest.first, lanes, chunks);
+  const ResolvedCall second = contest.resolved(contest.second, lanes, chunks);
+  if (!first.why_not_priced().empty() || !second.why_not_priced().empty()) return std::nullopt;
+  return ContestTimes{.first_s = evaluate_cost(first).time_s,
+                      .second_s = evaluate_cost(second).time_s};
 }
 
 SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel) {
@@ -175,10 +166,9 @@ SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int 
 
 PlanUse plan_use(const Contest& contest, const Lanes& lanes, std::int64_t chunks) {
   PlanUse use;
-  const auto count = [&](const AlgorithmChoice& choice, std::uint64_t LaneUse::*messages) {
-    const Collective& collective = find_collective(contest.op, choice.algorithm, "--algorithms");
+  const auto count = [&](const PlanChoice& plan, std::uint64_t LaneUse::*messages) {
     for (int rank = 0; rank < contest.ranks; ++rank) {
-      OpStream stream = collective.plan(contest.call(choice, chunks), rank);
+      OpStream stream = plan.collective->plan(contest.call(plan, chunks), rank);
       while (stream.next()) {
         const Op& op = stream.op();
         use.reduces = use.reduces || op.kind == OpKind::kRecvReduce;

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/lanes.hpp"
-#include "sim/run/session.hpp"
+#include "sim/resolved_call.hpp"
 #include "studies/crossover/crossover_search.hpp"
 
 namespace forescale {
@@ -24,13 +23,14 @@ struct Contest {
   const Platform* platform = nullptr;
   const Stack* stack = nullptr;
   CollectiveOp op = CollectiveOp::kReduce;
-  AlgorithmChoice first;  // of these chunks
-  AlgorithmChoice second;
+  PlanChoice first;  // of these chunks, where they read them
+  PlanChoice second;
   int ranks = 0;
   std::int64_t chunk_bytes = 0;
   ChunkRange range;
 
-  CollectiveCall call(const AlgorithmChoice& choice, std::int64_t chunks) const;
+  CollectiveCall call(const PlanChoice& plan, std::int64_t chunks) const;
+  ResolvedCall resolved(const PlanChoice& plan, const Lanes& lanes, std::int64_t chunks) const;
 };
 
 struct ContestTimes {
@@ -59,7 +59,7 @@ StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_
 std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& lanes,
                                            std::int64_t chunks, StepTerm last);
 
-// Nothing for a stack with several channels.
+// Nothing where the cost engine cannot price one of the two (ResolvedCall::why_not_priced()).
 std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lanes& lanes,
                                               std::int64_t chunks);
 

@@ -207,11 +207,9 @@ json to_json(const CollectiveRow& row) {
   json result = {{"op", name_of(question.plan.collective->op)},
                  {"algorithm", question.plan.collective->algorithm},
                  {"plan", plan_text(question.plan)},
-                 {"chunk_bytes", question.plan.options.chunk_bytes},
-                 {"chain_size", question.plan.options.chain_size},
-                 {"levels", question.plan.options.levels},
                  {"ranks", question.ranks},
                  {"bytes", question.bytes}};
+  result.update(options_json(question.plan.options));
   for (const char* key :
        {"predicted_s", "low_s", "high_s", "measured_s", "measured_low_s", "measured_high_s",
         "p10_s", "p90_s", "samples", "is_correct", "error", "inside"})

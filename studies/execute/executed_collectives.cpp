@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
-#include "base/options_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
@@ -21,33 +20,6 @@ namespace forescale {
 namespace {
 
 using nlohmann::json;
-
-bool reads(const Collective& collective, CollectiveOption option) {
-  return std::find(collective.options.begin(), collective.options.end(), option) !=
-         collective.options.end();
-}
-
-std::string replaced(std::string text, char from, char to) {
-  std::replace(text.begin(), text.end(), from, to);
-  return text;
-}
-
-struct KnownKey {
-  const char* key;
-  CollectiveOption option;
-};
-constexpr KnownKey kKeys[] = {{"chunk_bytes", CollectiveOption::kChunkBytes},
-                              {"chain_size", CollectiveOption::kChainSize},
-                              {"levels", CollectiveOption::kLevels}};
-
-// "64KiB" where that is exact, as parse_bytes() reads it.
-std::string exact_bytes(std::int64_t bytes) {
-  constexpr std::pair<std::int64_t, const char*> kUnits[] = {
-      {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
-  for (const auto& [unit, name] : kUnits)
-    if (bytes % unit == 0) return fmt::format("{}{}", bytes / unit, name);
-  return fmt::format("{}B", bytes);
-}
 
 std::string refusal_of(const CollectiveQuestion& question) {
   try {
@@ -83,8 +55,7 @@ void check_counts(const std::vector<std::int64_t>& ranks, const std::vector<Byte
 double simulated_s(const MachineScenario& machine, const CollectiveQuestion& question) {
   const CollectiveOp op = question.plan.collective->op;
   SessionOptions session;
-  session.choices[op] = {.algorithm = question.plan.collective->algorithm,
-                         .options = question.plan.options};
+  session.choices[op] = question.plan;
   return simulate_collective(machine.platform, machine.stack,
                              {.op = op, .bytes = question.bytes, .root = 0, .label = name_of(op)},
                              question.ranks, session)
@@ -110,52 +81,6 @@ std::string described(const CollectiveQuestion& question) {
 }
 
 }  // namespace
-
-PlanChoice parse_plan(const std::string& text, const std::string& option) {
-  const OptionsText parts = OptionsText::parse(text, option);
-  const size_t slash = parts.name().find('/');
-  if (slash == std::string::npos)
-    throw InputError({.source = option,
-                      .path = "",
-                      .value = text,
-                      .constraint = "must be OPERATION/ALGORITHM, such as reduce/binomial (see "
-                                    "`forescale algorithm list`)"});
-  PlanChoice plan;
-  plan.collective = &find_collective(parse_collective_op(parts.name().substr(0, slash), option),
-                                     parts.name().substr(slash + 1), option);
-  parts.allow_only({"chunk_bytes", "chain_size", "levels"});
-  for (const auto& [key, known] : kKeys)
-    if (parts.find(key) && !reads(*plan.collective, known))
-      throw InputError({.source = parts.where(key),
-                        .path = "",
-                        .value = parts.at(key),
-                        .constraint = "is not an option of " + plan.collective->name});
-  if (const auto chunk = parts.find("chunk_bytes")) {
-    plan.options.chunk_bytes = parse_bytes(*chunk, parts.where("chunk_bytes")).value;
-    if (plan.options.chunk_bytes < 4)
-      throw InputError({.source = parts.where("chunk_bytes"),
-                        .path = "",
-                        .value = *chunk,
-                        .constraint = "must be at least one FP32 element of 4 bytes"});
-  }
-  constexpr std::int64_t kLongestChain = 1 << 20;
-  plan.options.chain_size =
-      static_cast<int>(parts.integer("chain_size", plan.options.chain_size, 1, kLongestChain));
-  plan.options.levels = replaced(parts.find("levels").value_or(""), '+', ',');
-  return plan;
-}
-
-std::string plan_text(const PlanChoice& plan) {
-  std::vector<std::string> parts;
-  const CollectiveOptions& options = plan.options;
-  if (reads(*plan.collective, CollectiveOption::kChainSize) && options.levels.empty())
-    parts.push_back(fmt::format("chain_size={}", options.chain_size));
-  if (reads(*plan.collective, CollectiveOption::kChunkBytes) && options.chunk_bytes > 0)
-    parts.push_back("chunk_bytes=" + exact_bytes(options.chunk_bytes));
-  if (!options.levels.empty()) parts.push_back("levels=" + replaced(options.levels, ',', '+'));
-  return plan.collective->name + (parts.empty() ? "" : ":") +
-         fmt::format("{}", fmt::join(parts, ","));
-}
 
 std::vector<std::string> default_plans() {
   return {"all-reduce/ring",
@@ -247,14 +172,10 @@ ExecutionRequest execution_request(const std::vector<CollectiveQuestion>& questi
   json cases = json::array();
   for (const size_t i : result.order) {
     const CollectiveQuestion& question = questions[i];
-    cases.push_back({{"op", name_of(question.plan.collective->op)},
-                     {"algorithm", question.plan.collective->algorithm},
+    cases.push_back({{"plan", plan_text(question.plan)},
                      {"ranks", question.ranks},
                      {"bytes", question.bytes},
-                     {"root", 0},
-                     {"chunk_bytes", question.plan.options.chunk_bytes},
-                     {"chain_size", question.plan.options.chain_size},
-                     {"levels", question.plan.options.levels}});
+                     {"root", 0}});
   }
   result.request = {{"format", "forescale-mpi-request-1"},
                     {"task", "collectives"},

@@ -9,23 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/collective.hpp"
+#include "algorithms/plan_choice.hpp"
 #include "models/stack.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
 
-// "reduce/cb:chain_size=4,chunk_bytes=64KiB": a registered plan and its options.
-struct PlanChoice {
-  const Collective* collective = nullptr;
-  CollectiveOptions options;
-};
-// Keys: chunk_bytes, chain_size, levels ("chain:4+binomial", '+' where --levels has a comma).
-// InputError naming `option` for unknown plans and keys, and keys that the plan does not read.
-PlanChoice parse_plan(const std::string& text, const std::string& option);
-// The text again; options that the plan does not read, chunk_bytes of 0, and the chain size that
-// levels replace are left out.
-std::string plan_text(const PlanChoice& plan);
 // Ring, recursive halving-doubling, binomial trees, a chunked chain and CB-4.
 std::vector<std::string> default_plans();
 

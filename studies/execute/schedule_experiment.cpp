@@ -66,12 +66,11 @@ void scale_parameters(Network& network, double scale) {
   }
 }
 
-std::map<CollectiveOp, AlgorithmChoice> choices_of(const std::vector<std::string>& plans) {
-  std::map<CollectiveOp, AlgorithmChoice> choices;
+std::map<CollectiveOp, PlanChoice> choices_of(const std::vector<std::string>& plans) {
+  std::map<CollectiveOp, PlanChoice> choices;
   for (const std::string& text : plans) {
     const PlanChoice plan = parse_plan(text, "--algorithm");
-    const AlgorithmChoice choice{.algorithm = plan.collective->algorithm, .options = plan.options};
-    if (!choices.emplace(plan.collective->op, choice).second)
+    if (!choices.emplace(plan.collective->op, plan).second)
       refuse("--algorithm", text,
              fmt::format("gives {} for the second time", name_of(plan.collective->op)));
   }
@@ -124,10 +123,8 @@ ScheduleRequest request_for(const PredictionInputs& inputs, const TrainingRun& r
   request.control_choices = inputs.stack.selection;
   for (const auto& [op, choice] : inputs.choices) {
     SelectionRule rule;
-    rule.algorithm = choice.algorithm;
-    rule.chunk_bytes = choice.options.chunk_bytes;
-    rule.chain_size = choice.options.chain_size;
-    rule.levels = choice.options.levels;
+    rule.algorithm = choice.collective->algorithm;
+    rule.options = choice.options;
     request.choices[name_of(op)] = {rule};
   }
   request.compute = compute;

@@ -24,17 +24,6 @@ namespace {
 
 using nlohmann::json;
 
-std::map<CollectiveOp, AlgorithmChoice> choices_of(const System& system) {
-  std::map<CollectiveOp, AlgorithmChoice> choices;
-  for (const auto& [op, choice] : system.collectives)
-    choices[parse_collective_op(op, "system " + system.name)] = {
-        .algorithm = choice.algorithm,
-        .options = {.chunk_bytes = choice.chunk_bytes,
-                    .chain_size = choice.chain_size,
-                    .levels = choice.levels}};
-  return choices;
-}
-
 // Schedule and stack: those of --system, unless --schedule or --stack replace one of them.
 void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scenario scenario) {
   std::string schedule = text.schedule;
@@ -50,7 +39,7 @@ void choose_schedule(const PredictionText& text, PredictionInputs& inputs, Scena
     }
     if (stack.empty()) {
       stack = system.stack;
-      inputs.choices = choices_of(system);
+      inputs.choices = system.collectives;
     }
   }
   if (!text.framework.empty()) inputs.framework = read_framework(text.framework, "--framework");
@@ -82,10 +71,7 @@ void describe(Program& program, const PredictionText& text, const PredictionInpu
   program.data = text.data.empty() ? system.data : text.data;
   program.noise = text.noise;
   program.stragglers = text.stragglers;
-  for (const auto& [op, choice] : inputs.choices)
-    program.plans[op] =
-        plan_text({.collective = &find_collective(op, choice.algorithm, "system " + system.name),
-                   .options = choice.options});
+  for (const auto& [op, plan] : inputs.choices) program.plans[op] = plan_text(plan);
   if (inputs.schedule->servers != nullptr)
     program.servers_have_nodes = inputs.schedule->servers(training_job(inputs, 1), gpus).own_hosts;
 }
@@ -313,7 +299,7 @@ Prediction run_prediction(const PredictionText& text) {
   prediction.schedule = nominal.schedule->name;
   prediction.data = nominal.data.name;
   prediction.framework = nominal.framework ? to_text(*nominal.framework) : "";
-  for (const ScheduleOption& option : nominal.schedule->options)
+  for (const Option& option : nominal.schedule->options)
     prediction.options[option.name] = to_text(option, nominal.options.number(option.name));
   prediction.stack = nominal.stack.name;
   prediction.title = fmt::format(

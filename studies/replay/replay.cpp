@@ -72,12 +72,11 @@ Place place_of(const ReplayText& text, const Program& program, Scenario scenario
   return place;
 }
 
-std::map<CollectiveOp, AlgorithmChoice> choices_of(const ReplayText& text, const Program& program) {
-  std::map<CollectiveOp, AlgorithmChoice> choices;
+std::map<CollectiveOp, PlanChoice> choices_of(const ReplayText& text, const Program& program) {
+  std::map<CollectiveOp, PlanChoice> choices;
   const auto choose = [&](const std::string& plan, const std::string& option) {
     const PlanChoice choice = parse_plan(plan, option);
-    choices[choice.collective->op] = {.algorithm = choice.collective->algorithm,
-                                      .options = choice.options};
+    choices[choice.collective->op] = choice;
   };
   // Those of a program belong to its stack.
   if (text.stack.empty())
@@ -110,7 +109,7 @@ Overlap overlap_of(const std::vector<Attribution>& attributions, int workers) {
 
 // One simulation. With `wanted` what was written down on the way, too.
 json simulate(const Place& place, const Program& program, const MeasuredRun& measured,
-              const std::map<CollectiveOp, AlgorithmChoice>& choices, const ReplayText* wanted) {
+              const std::map<CollectiveOp, PlanChoice>& choices, const ReplayText* wanted) {
   const bool wants_files = wanted != nullptr && wanted->files_out.any();
   const bool wants_causes = wanted != nullptr && (wanted->causes || wants_files);
   Timeline timeline;

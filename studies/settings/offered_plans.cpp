@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/options_text.hpp"
+#include "models/plan_options.hpp"
 #include "topologies/placement.hpp"
 
 namespace forescale {
@@ -62,9 +63,12 @@ std::vector<LibraryAlgorithm> TunedLibrary::algorithms(const TuneQuestion& quest
 OfferedPlans plans_among(CollectiveOp op, const std::vector<std::string>& texts) {
   std::vector<OptionsText> wanted;
   for (const std::string& text : texts) {
-    wanted.push_back(OptionsText::parse(text, "--among"));
+    // The operation may stand before it: "reduce/cb".
+    const std::string prefix = std::string(name_of(op)) + "/";
+    const size_t begin = text.starts_with(prefix) ? prefix.size() : 0;
+    wanted.push_back(OptionsText::parse(text.substr(begin), "--among"));
     find_collective(op, wanted.back().name(), "--among");
-    wanted.back().allow_only({"chunk_bytes", "chain_size", "levels"});
+    wanted.back().allow_only(with_plan_options({}));
   }
   return [wanted](const TuneQuestion& question) {
     std::vector<PlanChoice> plans = tune_candidates(question);

@@ -26,7 +26,8 @@ struct TunedLibrary {
   std::vector<LibraryAlgorithm> algorithms(const TuneQuestion& question) const;
 };
 
-// The candidates of an operation that are among `texts`: "chain", "cb:chain_size=8". InputError
+// The candidates of an operation that are among `texts`: "chain", "cb:chain_size=8",
+// "reduce/cb". InputError
 // naming --among for an algorithm or an option that there is not.
 OfferedPlans plans_among(CollectiveOp op, const std::vector<std::string>& texts);
 

@@ -1,5 +1,7 @@
 #include "studies/settings/settings_openmpi.hpp"
 
+#include "algorithms/common_options.hpp"
+
 namespace forescale {
 namespace {
 
@@ -116,7 +118,8 @@ LibraryAlgorithm algorithm_of(const Known& known, std::int64_t segment_bytes) {
       .limits = known.limits,
       .mirrors_folded = known.mirrors_folded,
       .source = std::string("open-mpi/ompi v4.1.4, ompi/mca/coll/base/") + known.file};
-  algorithm.plan.options.chunk_bytes = algorithm.segment_bytes;
+  if (algorithm.segment_bytes > 0)
+    algorithm.plan.options.set(kChunkBytes.name, algorithm.segment_bytes);
   return algorithm;
 }
 

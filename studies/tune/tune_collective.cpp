@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "algorithms/common_options.hpp"
+#include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "sim/bounds.hpp"
@@ -24,16 +26,11 @@ using nlohmann::json;
 
 constexpr std::int64_t kChunkBytes_min = 16 * 1024;
 
-bool reads(const Collective& collective, CollectiveOption option) {
-  return std::find(collective.options.begin(), collective.options.end(), option) !=
-         collective.options.end();
-}
-
 // 0, for one chunk, and what gives kChunks_max chunks at most and two at least.
-std::vector<std::int64_t> chunk_sizes(std::int64_t bytes) {
-  std::vector<std::int64_t> sizes{0};
+std::vector<OptionValue> chunk_sizes(std::int64_t bytes) {
+  std::vector<OptionValue> sizes{std::int64_t{0}};
   for (std::int64_t chunk = kChunkBytes_min; chunk < bytes; chunk *= 2)
-    if (bytes / chunk <= kChunks_max) sizes.push_back(chunk);
+    if (bytes / chunk <= kChunks_max) sizes.emplace_back(chunk);
   return sizes;
 }
 
@@ -44,17 +41,35 @@ std::vector<int> chain_sizes(int ranks) {
 }
 
 // Two and three levels of chains and binomial trees.
-std::vector<std::string> level_texts(int ranks) {
-  std::vector<std::string> texts;
+std::vector<OptionValue> level_texts(int ranks) {
+  std::vector<OptionValue> texts;
   const std::vector<std::string> kinds = {"chain", "binomial"};
   for (const int low : chain_sizes(ranks))
     for (const std::string& lower : kinds)
       for (const std::string& top : kinds) {
-        texts.push_back(fmt::format("{}:{},{}", lower, low, top));
+        texts.emplace_back(fmt::format("{}:{},{}", lower, low, top));
         for (int middle = 2; low * middle < ranks; middle *= 2)
-          texts.push_back(fmt::format("{}:{},chain:{},{}", lower, low, middle, top));
+          texts.emplace_back(fmt::format("{}:{},chain:{},{}", lower, low, middle, top));
       }
   return texts;
+}
+
+// What is tried of an option; nothing: its default only, also of what other values stand for.
+std::optional<std::vector<OptionValue>> tried_values(const Collective& collective,
+                                                     const Option& option,
+                                                     const TuneQuestion& question) {
+  if (option.name == kChunkBytes.name) return chunk_sizes(question.bytes);
+  if (option.name == kLevels.name) return level_texts(question.ranks);
+  std::vector<OptionValue> values;
+  if (option.name == kChainSize.name) {
+    if (find_option(collective, kLevels.name) != nullptr) return std::nullopt;
+    for (const int size : chain_sizes(question.ranks)) values.emplace_back(std::int64_t{size});
+    return values;
+  }
+  if (option.tried.empty()) return std::nullopt;
+  values.emplace_back(static_cast<std::int64_t>(option.fallback));
+  for (const double value : option.tried) values.emplace_back(static_cast<std::int64_t>(value));
+  return values;
 }
 
 struct Candidate {
@@ -64,49 +79,37 @@ struct Candidate {
 };
 
 // What the plan's own messages need, all in flight together.
-double messages_s(const PlanChoice& plan, const CollectiveCall& call, const Lanes& lanes) {
+double messages_s(const ResolvedCall& call) {
   std::map<std::pair<int, int>, double> bytes;
-  for (int rank = 0; rank < call.rank_count; ++rank) {
-    OpStream stream = plan.collective->plan(call, rank);
+  const std::vector<int>& slots = call.group->slots;
+  for (int rank = 0; rank < call.call.rank_count; ++rank) {
+    OpStream stream = call.collective->plan(call.call, rank);
     int last_peer = -1;
     double* sum = nullptr;
     while (stream.next()) {
       const Op& op = stream.op();
       if (op.kind != OpKind::kSend) continue;
-      if (op.peer != last_peer) sum = &bytes[{rank, op.peer}];
+      if (op.peer != last_peer)
+        sum = &bytes[{slots[static_cast<size_t>(rank)], slots[static_cast<size_t>(op.peer)]}];
       last_peer = op.peer;
       *sum += static_cast<double>(op.bytes);
     }
   }
-  return message_bound(bytes, lanes).time_s;
-}
-
-// What the engine cannot price has no such bound.
-bool is_priced(const MachineScenario& machine) {
-  return machine.stack.channels == 1 && !machine.platform.has_bursts();
+  return message_bound(bytes, *call.lanes).time_s;
 }
 
 std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<PlanChoice>& plans,
                                const MachineScenario& machine) {
   const Lanes lanes(machine.platform, machine.stack);
-  const std::string op = name_of(question.op);
-  const SelectionRule* rule = machine.stack.find_rule(op, question.ranks, question.bytes);
-  const double call_s = rule != nullptr ? rule->call_overhead.value : 0;
-  const bool through_host = rule != nullptr && rule->through_host;
-  const BufferPlace place = lanes.place_of_call(op, question.ranks, question.bytes);
+  const SharedGroup group = shared_first_slots(machine.platform, question.ranks);
   std::vector<Candidate> candidates;
   for (const PlanChoice& plan : plans) {
-    const CollectiveCall call =
-        CollectiveQuestion{.plan = plan, .ranks = question.ranks, .bytes = question.bytes}.call();
-    double bound_s = collective_bound(question.op, call, lanes, place).time_s;
-    const SelectionRule* of_plan = machine.stack.find_rule_with(plan.collective->algorithm, op,
-                                                                question.ranks, question.bytes);
-    const bool is_whole = !through_host && (of_plan == nullptr || of_plan->orders.empty());
-    const MessageKind kind(place, of_plan == nullptr ? 0 : of_plan->protocol);
-    if (is_whole) bound_s = std::max(bound_s, messages_s(plan, call, lanes));
-    if (is_whole && is_priced(machine))
-      bound_s =
-          std::max(bound_s, call_s + evaluate_cost(*plan.collective, call, lanes, kind).time_s);
+    const ResolvedCall call = resolve(
+        lanes, group, {.op = question.op, .bytes = question.bytes, .root = 0, .plan = &plan});
+    double bound_s = collective_bound(call).time_s;
+    const bool is_whole = !call.through_host && call.orders_of == nullptr;
+    if (is_whole) bound_s = std::max(bound_s, messages_s(call));
+    if (call.why_not_priced().empty()) bound_s = std::max(bound_s, evaluate_cost(call).time_s);
     candidates.push_back({.plan = &plan, .bound_s = bound_s});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -119,9 +122,7 @@ double simulated_s(const TuneQuestion& question, const PlanChoice* plan,
                    const MachineScenario& machine) {
   const auto task = [&] {
     SessionOptions session;
-    if (plan != nullptr)
-      session.choices[question.op] = {.algorithm = plan->collective->algorithm,
-                                      .options = plan->options};
+    if (plan != nullptr) session.choices[question.op] = *plan;
     return json(simulate_collective(machine.platform, machine.stack,
                                     {.op = question.op,
                                      .bytes = question.bytes,
@@ -231,26 +232,20 @@ std::vector<PlanChoice> tune_candidates(const TuneQuestion& question) {
   std::vector<PlanChoice> candidates;
   for (const Collective* collective : all_collectives()) {
     if (collective->op != question.op) continue;
-    std::vector<CollectiveOptions> options{{}};
-    const auto multiply = [&](CollectiveOption option, const auto& values, auto set) {
-      if (!reads(*collective, option)) return;
-      std::vector<CollectiveOptions> more;
-      for (const CollectiveOptions& base : options)
-        for (const auto& value : values) {
+    std::vector<OptionValues> options{{}};
+    for (const Option& option : collective->options) {
+      const auto values = tried_values(*collective, option, question);
+      if (!values) continue;
+      std::vector<OptionValues> more;
+      for (const OptionValues& base : options)
+        for (const OptionValue& value : *values) {
           more.push_back(base);
-          set(more.back(), value);
+          if (value != OptionValue(static_cast<std::int64_t>(option.fallback)))
+            more.back().set(option.name, value);
         }
       options = std::move(more);
-    };
-    multiply(CollectiveOption::kChunkBytes, chunk_sizes(question.bytes),
-             [](CollectiveOptions& of, std::int64_t chunk) { of.chunk_bytes = chunk; });
-    if (reads(*collective, CollectiveOption::kLevels))
-      multiply(CollectiveOption::kLevels, level_texts(question.ranks),
-               [](CollectiveOptions& of, const std::string& levels) { of.levels = levels; });
-    else
-      multiply(CollectiveOption::kChainSize, chain_sizes(question.ranks),
-               [](CollectiveOptions& of, int size) { of.chain_size = size; });
-    for (const CollectiveOptions& each : options) {
+    }
+    for (const OptionValues& each : options) {
       const PlanChoice plan{.collective = collective, .options = each};
       const CollectiveQuestion asked{
           .plan = plan, .ranks = question.ranks, .bytes = question.bytes};

@@ -37,7 +37,7 @@ struct Setting {
 
 using Point = std::vector<size_t>;  // an index into the values of each setting
 
-Setting option_setting(const ScheduleOption& option, double begun) {
+Setting option_setting(const Option& option, double begun) {
   Setting setting{.name = option.name,
                   .values = {{.text = to_text(option, begun), .number = begun}}};
   for (const double value : option.tried)
@@ -73,8 +73,7 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
     std::string begun = kRules;
     Value first{.text = kRules};
     if (const auto choice = inputs.choices.find(op); choice != inputs.choices.end()) {
-      first.plan = {.collective = &find_collective(op, choice->second.algorithm, "the system"),
-                    .options = choice->second.options};
+      first.plan = choice->second;
       first.text = plan_text(first.plan);
     }
     setting.values.push_back(first);
@@ -106,8 +105,7 @@ PredictionInputs with_values(const PredictionInputs& inputs, const std::vector<S
     else if (value.plan.collective == nullptr)
       changed.choices.erase(settings[i].op);
     else
-      changed.choices[settings[i].op] = {.algorithm = value.plan.collective->algorithm,
-                                         .options = value.plan.options};
+      changed.choices[settings[i].op] = value.plan;
   }
   changed.options = ScheduleOptions(std::move(options));
   return changed;
@@ -230,7 +228,7 @@ std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
                                  const std::map<std::string, std::string>& given,
                                  const std::vector<std::string>& only) {
   std::vector<Setting> settings;
-  for (const ScheduleOption& option : inputs.schedule->options)
+  for (const Option& option : inputs.schedule->options)
     if (!option.tried.empty() && !given.contains(option.name))
       settings.push_back(option_setting(option, inputs.options.number(option.name)));
   // Searching plans costs simulations: not for nothing.

@@ -1,5 +1,5 @@
 // The best settings of a training schedule: what its options declare as worth a try
-// (ScheduleOption::tried), and which plan serves each collective that it uses.
+// (Option::tried), and which plan serves each collective that it uses.
 //
 // Method. For each GPU count one setting after the other is searched whole while the others stay,
 // and that over again until nothing gains any more (kPasses at most). Where settings work against

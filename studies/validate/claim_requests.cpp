@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "algorithms/collective.hpp"
 #include "base/error.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -50,15 +50,13 @@ void read_training(const JsonInput& in, RunRequest& request) {
 }
 
 void read_collective(const JsonInput& in, RunRequest& request) {
-  in.allow_only(
-      {"platform", "placement", "stack", "op", "algorithm", "chunk_bytes", "chain_size", "levels"});
+  in.allow_only(with_plan_options({"platform", "placement", "stack", "op", "algorithm", "plan"}));
   if (!request.collective) request.collective = ClaimedCollective{};
   ClaimedCollective& collective = *request.collective;
   set_text(in, "platform", collective.platform);
   set_text(in, "placement", collective.placement);
   set_text(in, "stack", collective.stack);
   set_text(in, "algorithm", collective.algorithm);
-  set_text(in, "levels", collective.levels);
   if (const auto op = in.find("op")) {
     collective.op = op->string();
     try {
@@ -67,11 +65,17 @@ void read_collective(const JsonInput& in, RunRequest& request) {
       op->fail(error.parts().constraint);
     }
   }
-  if (const auto chunk = in.find("chunk_bytes")) collective.chunk_bytes = chunk->bytes(1).value;
-  if (const auto chain = in.find("chain_size"))
-    collective.chain_size = static_cast<int>(chain->integer(1, 1 << 20));
+  const OptionValues options = read_plan_options(in);
+  for (const auto& [name, value] : options.given()) collective.options.set(name, value);
+  if (const auto text = in.find("plan")) {
+    const PlanChoice plan = parse_plan(text->string(), text->file() + text->path());
+    collective.op = name_of(plan.collective->op);
+    collective.algorithm = plan.collective->algorithm;
+    collective.options = plan.options;
+  }
   if (collective.platform.empty()) in.at("platform");
   if (collective.op.empty()) in.at("op");
+  collective.plan();
 }
 
 // Reads requests in the order of their need: a request may extend any other one.
@@ -111,6 +115,11 @@ class RequestReader {
 };
 
 }  // namespace
+
+std::optional<PlanChoice> ClaimedCollective::plan() const {
+  if (algorithm.empty()) return std::nullopt;
+  return make_plan(parse_collective_op(op, "op"), algorithm, options, "algorithm " + algorithm);
+}
 
 std::map<std::string, RunRequest> read_requests(const JsonInput& in) {
   return RequestReader(in).all();

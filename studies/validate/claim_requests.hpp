@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/plan_choice.hpp"
 #include "base/json_input.hpp"
 #include "studies/predict/prediction.hpp"
 
@@ -26,9 +27,9 @@ struct ClaimedCollective {
   std::string stack;
   std::string op;
   std::string algorithm;  // empty: the stack's choice
-  std::int64_t chunk_bytes = 0;
-  int chain_size = 8;
-  std::string levels;
+  OptionValues options;   // of the algorithm
+  // Nothing: the stack's choice. InputError for an option that the algorithm does not declare.
+  std::optional<PlanChoice> plan() const;
 };
 
 // One of the two; ranks, sizes and GPU counts come from the formulas that use it.

@@ -34,9 +34,9 @@ json content(const NeededRun& run) {
       all["calibration"] = {run.request.calibration->gpus, run.request.calibration->images_per_s};
   } else {
     const ClaimedCollective& collective = *run.request.collective;
-    all["collective"] = {collective.platform,   collective.placement, collective.stack,
-                         collective.op,         collective.algorithm, collective.chunk_bytes,
-                         collective.chain_size, collective.levels};
+    const std::optional<PlanChoice> plan = collective.plan();
+    all["collective"] = {collective.platform, collective.placement, collective.stack, collective.op,
+                         plan ? plan_text(*plan) : ""};
   }
   return all;
 }
@@ -66,11 +66,7 @@ std::string collective_text(const NeededRun& run) {
   check_ranks(platform, {run.ranks}, "--ranks");
   const CollectiveOp op = parse_collective_op(request.op, "--op");
   SessionOptions session;
-  if (!request.algorithm.empty())
-    session.choices[op] = {.algorithm = request.algorithm,
-                           .options = {.chunk_bytes = request.chunk_bytes,
-                                       .chain_size = request.chain_size,
-                                       .levels = request.levels}};
+  if (const std::optional<PlanChoice> plan = request.plan()) session.choices[op] = *plan;
   const CollectiveOutcome outcome = simulate_collective(
       platform, stack, {.op = op, .bytes = run.bytes, .root = 0, .label = request.op}, run.ranks,
       session);
@@ -229,12 +225,10 @@ std::string command_of(const NeededRun& run) {
   command = "forescale collective";
   add("platform", request.platform);
   add("stack", request.stack);
-  add("op", request.op);
-  add("algorithm", request.algorithm);
-  if (request.chunk_bytes > 0) add("chunk-bytes", std::to_string(request.chunk_bytes));
-  if (request.algorithm == "cb" || request.algorithm == "cc")
-    add("chain-size", std::to_string(request.chain_size));
-  add("levels", request.levels);
+  if (const std::optional<PlanChoice> plan = request.plan())
+    add("plan", plan_text(*plan));
+  else
+    add("op", request.op);
   add("ranks", std::to_string(run.ranks));
   add("bytes", std::to_string(run.bytes));
   return command;

@@ -88,7 +88,7 @@ double form_s(CollectiveOp op, const std::string& algorithm, const CollectiveCal
 TEST(Papers, SCaffeEquations) {
   const StepCost cost = kCosts.front();
   CollectiveCall call{.rank_count = 160, .bytes = 64 << 20};
-  call.options = {.chunk_bytes = 1 << 20, .chain_size = 8, .levels = ""};
+  call.options = {{"chunk_bytes", 1 << 20}};
   const double whole_s = cost.step_s(64 << 20);
   const double chunk_s = cost.step_s(1 << 20);
   const auto chain_s = [&](int ranks) { return (64 + ranks - 2) * chunk_s; };
@@ -108,7 +108,7 @@ TEST(Papers, SCaffeEquations) {
 TEST(Papers, OverlappedChain) {
   const StepCost cost = kCosts.back();
   CollectiveCall call{.rank_count = 8, .bytes = 64 << 20};
-  call.options.chunk_bytes = 1 << 20;
+  call.options.set("chunk_bytes", 1 << 20);
   const double x_s = cost.transfer_s(1 << 20);
   const double r_s = cost.reduce_s(1 << 20);
   const double expected_s = 7 * (x_s + r_s) + 63 * std::max(x_s, r_s);
@@ -137,7 +137,7 @@ TEST(DoubleBinaryTree, PipelinesItsChunks) {
   const StepCost bandwidth_only{.beta_s_per_byte = 1e-9, .reduction_overlaps = true};
   for (const int rank_count : {8, 13, 32}) {
     CollectiveCall call{.rank_count = rank_count, .bytes = 4 * 8192};
-    call.options.chunk_bytes = 4 * 32;
+    call.options.set("chunk_bytes", 4 * 32);
     const double floor_s = 2.0 * 4 * 8192 * 1e-9 * (rank_count - 1) / rank_count;
     const double time_s = ReferenceEngine(tree, call, bandwidth_only).run_s();
     EXPECT_GE(time_s, floor_s);

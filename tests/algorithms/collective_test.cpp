@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "algorithms/pieces/call_pieces.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -58,11 +59,14 @@ TEST(CheckCall, NamesOptionValueAndConstraint) {
   EXPECT_THAT(refusal_of_call("ring", {.element_bytes = 0}), HasSubstr("--element-bytes = 0"));
 
   CollectiveCall call{.rank_count = 6, .bytes = 64};
-  call.options.chunk_bytes = -1;
+  call.options = {{"chunk_bytes", -1}};
   EXPECT_EQ(refusal_of_call("reduce-broadcast", call), "--chunk-bytes = -1: must be >= 1");
-  call.options = {.chunk_bytes = 0, .chain_size = 0, .levels = ""};
+  call.options = {{"chunk_bytes", 0}};
+  EXPECT_EQ(refusal_of_call("reduce-broadcast", call), "") << "off, as it is by default";
+  call.options = {{"chain_size", 0}};
   EXPECT_EQ(refusal_of_call("hierarchical", call), "--chain-size = 0: must be >= 1");
-  call.options = {.chunk_bytes = 0, .chain_size = 4, .levels = ""};
+  EXPECT_EQ(refusal_of_call("ring", call), "--chain-size: is not an option of all-reduce/ring");
+  call.options = {{"chain_size", 4}};
   EXPECT_THAT(refusal_of_call("2d-ring", call), HasSubstr("--algorithm = 2d-ring: needs"));
 }
 
@@ -70,8 +74,9 @@ TEST(CheckCall, RefusesBadLevels) {
   using ::testing::HasSubstr;
   const auto with_levels = [](const std::string& levels) {
     CollectiveCall call{.rank_count = 6, .bytes = 64};
-    call.options.levels = levels;
-    return refusal_of_call("ring", call);
+    call.options = {{"levels", levels}};
+    const Collective& collective = find_collective(CollectiveOp::kReduce, "hierarchical", "test");
+    return refusal([&] { check_call(collective, call); });
   };
   EXPECT_EQ(with_levels("chain:8,chain:8,binomial"), "");
   EXPECT_EQ(with_levels("flat"), "");
@@ -85,16 +90,16 @@ TEST(CheckCall, RefusesBadLevels) {
 
 TEST(Chunks, AreWholeElementsAndTheLastIsSmaller) {
   CollectiveCall call{.bytes = 100};
-  EXPECT_EQ(chunk_count(call), 1);
-  EXPECT_EQ(chunk_range(call, 0).bytes, 100);
-  call.options.chunk_bytes = 30;  // 28 in whole elements: 28 + 28 + 28 + 16
-  EXPECT_EQ(chunk_count(call), 4);
-  EXPECT_EQ(chunk_range(call, 1).offset, 28);
-  EXPECT_EQ(chunk_range(call, 3).bytes, 100 - 3 * 28);
-  call.options.chunk_bytes = 1;
-  EXPECT_EQ(chunk_count(call), 25);
+  EXPECT_EQ(chunks_of_call(call).count(), 1);
+  EXPECT_EQ(chunks_of_call(call).at(0).bytes, 100);
+  call.options.set("chunk_bytes", 30);  // 28 in whole elements: 28 + 28 + 28 + 16
+  EXPECT_EQ(chunks_of_call(call).count(), 4);
+  EXPECT_EQ(chunks_of_call(call).at(1).offset, 28);
+  EXPECT_EQ(chunks_of_call(call).at(3).bytes, 100 - 3 * 28);
+  call.options.set("chunk_bytes", 1);
+  EXPECT_EQ(chunks_of_call(call).count(), 25);
   call.bytes = 0;
-  EXPECT_EQ(chunk_count(call), 0);
+  EXPECT_EQ(chunks_of_call(call).count(), 0);
 }
 
 TEST(BufferBytes, AllToAllReceivesBehindTheVector) {

@@ -59,7 +59,7 @@ TEST(Messages, TreesSendOneVectorARankButTheRoot) {
 
 TEST(Messages, AChainSendsEveryChunkOverEveryHop) {
   CollectiveCall call = kCall;
-  call.options.chunk_bytes = 1000;  // 6720 bytes in 7 chunks
+  call.options.set("chunk_bytes", 1000);  // 6720 bytes in 7 chunks
   for (const char* algorithm : {"chain", "cc"}) {
     const Traffic traffic = sent_by_all(CollectiveOp::kReduce, algorithm, call);
     EXPECT_EQ(traffic.messages, 7 * (kRanks - 1)) << algorithm;
@@ -93,8 +93,8 @@ TEST(Messages, DoubleTreeSendsEachHalfUpAndDownEveryEdge) {
 // Twelve ranks in three groups of four: eleven edges in each of two trees.
 TEST(Messages, GroupedTreesSendEachChunkUpAndDownEveryEdge) {
   CollectiveCall call = kCall;
-  call.options.chain_size = 4;
-  call.options.chunk_bytes = kBytes / 2 / 5;
+  call.options.set("chain_size", 4);
+  call.options.set("chunk_bytes", kBytes / 2 / 5);
   for (const char* algorithm : {"chain-tree", "star-tree"}) {
     const Traffic traffic = sent_by_all(CollectiveOp::kAllReduce, algorithm, call);
     EXPECT_EQ(traffic.messages, 2 * 2 * 5 * (kRanks - 1)) << algorithm;
@@ -105,7 +105,7 @@ TEST(Messages, GroupedTreesSendEachChunkUpAndDownEveryEdge) {
 // One group is one tree: a chain's middle sends the vector up and down, a star's leaf up only.
 TEST(Messages, GroupedTreesOfOneGroupAreAChainAndAStar) {
   CollectiveCall call = kCall;
-  call.options.chain_size = kRanks;
+  call.options.set("chain_size", kRanks);
   const auto bytes = [&](const char* algorithm, int rank) {
     return sent_by(find_collective(CollectiveOp::kAllReduce, algorithm, "test"), call, rank).bytes;
   };
@@ -120,7 +120,7 @@ TEST(Messages, GroupedTreesOfOneGroupAreAChainAndAStar) {
 // vector over the network, where a ring of all ranks sends nearly twice.
 TEST(Messages, GroupedTreesOfTwoGroupsSendTheVectorOnceBetweenThem) {
   CollectiveCall call = kCall;
-  call.options.chain_size = kRanks / 2;
+  call.options.set("chain_size", kRanks / 2);
   const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
   std::int64_t across = 0;
   for (int rank = 0; rank < kRanks / 2; ++rank)

@@ -71,7 +71,7 @@ TEST(TunedReduce, IsTheNamedAlgorithmOfItsRange) {
   for (const Choice& choice : {Choice{160, 8 * kMiB, "binomial"}, Choice{8, 9 * kMiB, "chain"},
                                Choice{64, 9 * kMiB, "cc"}, Choice{65, 9 * kMiB, "cb"}}) {
     CollectiveCall call{.rank_count = choice.rank_count, .bytes = choice.bytes};
-    call.options.chunk_bytes = kMiB;
+    call.options.set("chunk_bytes", kMiB);
     const Collective& named = find_collective(CollectiveOp::kReduce, choice.algorithm, "test");
     EXPECT_EQ(*tuned.closed_form(call, cost), *named.closed_form(call, cost)) << choice.algorithm;
   }

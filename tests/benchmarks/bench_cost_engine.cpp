@@ -24,10 +24,11 @@ void cost_engine_lanes(benchmark::State& state, const Question& question) {
   const Platform platform = load_platform("kesch");
   const Stack stack = load_stack("mvapich2-gdr");
   const Lanes lanes(platform, stack);
+  const std::vector<int> slots = first_slots(platform, call.rank_count).slots;
   std::int64_t operations = 0;
   for ([[maybe_unused]] auto _ : state)
     operations += static_cast<std::int64_t>(
-        evaluate_cost(question.collective(), call, lanes, lanes.default_place()).operations);
+        evaluate_cost(question.collective(), call, lanes, lanes.default_place(), slots).operations);
   state.SetItemsProcessed(operations);
 }
 

@@ -18,10 +18,11 @@ void simulator(benchmark::State& state, const Question& question) {
   const Stack stack = load_stack("ideal");
   const auto simulate = [&] {
     SessionOptions options;
-    options.choices[question.op] = question.choice;
+    options.choices[question.collective().op] = question.plan;
     const auto begin = std::chrono::steady_clock::now();
     const CollectiveOutcome outcome = simulate_collective(
-        platform, stack, {.op = question.op, .bytes = question.bytes, .label = "benchmark"},
+        platform, stack,
+        {.op = question.collective().op, .bytes = question.bytes, .label = "benchmark"},
         static_cast<int>(state.range(0)), options);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     return nlohmann::json{outcome.messages, wall.count()}.dump();

@@ -16,40 +16,32 @@ inline std::string star_of(std::int64_t hosts) {
 }
 
 struct Question {
-  CollectiveOp op = CollectiveOp::kReduce;
-  AlgorithmChoice choice;
+  PlanChoice plan;
   std::int64_t bytes = 0;
 
-  const Collective& collective() const {
-    return find_collective(op, choice.algorithm, "benchmark");
-  }
+  const Collective& collective() const { return *plan.collective; }
   CollectiveCall call(std::int64_t ranks) const {
     CollectiveCall made;
     made.rank_count = static_cast<int>(ranks);
     made.bytes = bytes;
-    made.options = choice.options;
+    made.options = plan.options;
     return made;
   }
 };
 
 // 100 MiB, the gradients of a large convolutional network.
 inline Question ring() {
-  return {.op = CollectiveOp::kAllReduce,
-          .choice = {.algorithm = "ring", .options = {}},
-          .bytes = 100 * kMiB};
+  return {.plan = parse_plan("all-reduce/ring", "benchmark"), .bytes = 100 * kMiB};
 }
 
 // CB-8, 64 chunks of 4 MiB.
 inline Question cb8() {
-  return {.op = CollectiveOp::kReduce,
-          .choice = {.algorithm = "cb", .options = {.chunk_bytes = 4 * kMiB, .chain_size = 8}},
+  return {.plan = parse_plan("reduce/cb:chain_size=8,chunk_bytes=4MiB", "benchmark"),
           .bytes = 256 * kMiB};
 }
 
 inline Question binomial() {
-  return {.op = CollectiveOp::kReduce,
-          .choice = {.algorithm = "binomial", .options = {}},
-          .bytes = 256 * kMiB};
+  return {.plan = parse_plan("reduce/binomial", "benchmark"), .bytes = 256 * kMiB};
 }
 
 }  // namespace forescale::benchmarks

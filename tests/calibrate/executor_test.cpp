@@ -44,14 +44,10 @@ nlohmann::json request_of(nlohmann::json cases) {
 }
 
 nlohmann::json case_of(const Collective& collective, const CollectiveCall& call) {
-  return {{"op", name_of(collective.op)},
-          {"algorithm", collective.algorithm},
+  return {{"plan", plan_text({.collective = &collective, .options = call.options})},
           {"ranks", call.rank_count},
           {"bytes", call.bytes},
-          {"root", call.root},
-          {"chunk_bytes", call.options.chunk_bytes},
-          {"chain_size", call.options.chain_size},
-          {"levels", call.options.levels}};
+          {"root", call.root}};
 }
 
 // Odd sizes: 1, 3, 1001 and 65537 elements. Short vectors with every variant; long ones, beyond the
@@ -127,10 +123,8 @@ class Launch : public ::testing::TestWithParam<std::string> {
 TEST_P(Launch, AnswersEveryCaseOfMixedSizes) {
   nlohmann::json cases = nlohmann::json::array();
   for (const int ranks : {2, 4, 3, 1})
-    cases.push_back(
-        {{"op", "all-reduce"}, {"algorithm", "ring"}, {"ranks", ranks}, {"bytes", 4096}});
-  cases.push_back(
-      {{"op", "reduce"}, {"algorithm", "flat"}, {"ranks", 2}, {"bytes", 4}, {"root", 2}});
+    cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", ranks}, {"bytes", 4096}});
+  cases.push_back({{"plan", "reduce/flat"}, {"ranks", 2}, {"bytes", 4}, {"root", 2}});
   nlohmann::json request = request_of(cases);
   request["repetitions_min"] = 7;
   request["repetitions_max"] = 7;
@@ -156,8 +150,7 @@ TEST_P(Launch, RefusesAWrongRequest) {
     EXPECT_EQ(outcome.answer, "");
     return outcome.failure;
   };
-  const nlohmann::json good = {
-      {"op", "all-reduce"}, {"algorithm", "ring"}, {"ranks", 2}, {"bytes", 8}};
+  const nlohmann::json good = {{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 8}};
   nlohmann::json wrong = good;
   wrong["bytes"] = 7;
   EXPECT_THAT(failure_of(request_of({wrong})), HasSubstr("/cases/0/bytes"));
@@ -213,8 +206,7 @@ void kill_rank(const std::string& library, int rank) {
 TEST_P(Launch, SaysWhichRankWasKilledAndKeepsWhatWasAnswered) {
   nlohmann::json cases = nlohmann::json::array();
   for (int i = 0; i < 2000; ++i)
-    cases.push_back(
-        {{"op", "all-reduce"}, {"algorithm", "ring"}, {"ranks", 4}, {"bytes", 4 * 4096}});
+    cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", 4}, {"bytes", 4 * 4096}});
   setenv("FORESCALE_TEST", std::to_string(getpid()).c_str(), 1);
   nlohmann::json request = request_of(cases);
   request["repetitions_max"] = 20;
@@ -237,7 +229,7 @@ TEST_P(Launch, SaysWhichRankWasKilledAndKeepsWhatWasAnswered) {
 TEST_P(Launch, EndsWhatTakesTooLong) {
   nlohmann::json cases = nlohmann::json::array();
   for (int i = 0; i < 3; ++i)
-    cases.push_back({{"op", "all-reduce"}, {"algorithm", "ring"}, {"ranks", 2}, {"bytes", 4}});
+    cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4}});
   nlohmann::json request = request_of(cases);
   request["repetitions_min"] = 1000000;
   request["repetitions_max"] = 1000000;
@@ -248,8 +240,7 @@ TEST_P(Launch, EndsWhatTakesTooLong) {
 // Ctrl-C during a run ends this process, as it would without one, and all ranks before.
 TEST_P(Launch, LeavesNothingBehindWhenInterrupted) {
   setenv("FORESCALE_TEST", std::to_string(getpid()).c_str(), 1);
-  nlohmann::json request =
-      request_of({{{"op", "all-reduce"}, {"algorithm", "ring"}, {"ranks", 2}, {"bytes", 4}}});
+  nlohmann::json request = request_of({{{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4}}});
   request["repetitions_min"] = 1000000;
   request["repetitions_max"] = 1000000;
   const auto interrupt = [](const std::string&) { kill(getpid(), SIGINT); };

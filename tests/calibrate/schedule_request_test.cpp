@@ -60,9 +60,7 @@ ScheduleRequest odd_request() {
   small.algorithm = "recursive-doubling";
   SelectionRule large;
   large.algorithm = "hierarchical";
-  large.chunk_bytes = 65536;
-  large.chain_size = 3;
-  large.levels = "chain:3,binomial";
+  large.options = {{"chunk_bytes", 65536}, {"chain_size", 3}, {"levels", "chain:3,binomial"}};
   request.choices["all-reduce"] = {small, large};
   SelectionRule gather;
   gather.algorithm = "binomial";
@@ -100,7 +98,8 @@ TEST(ScheduleRequest, IsReadBackAsItWas) {
   EXPECT_FALSE(job.host.stages_through_host);
   EXPECT_EQ(back.nodes, request.nodes);
   EXPECT_EQ(back.compute, Compute::kGemm);
-  EXPECT_EQ(back.choices.at("all-reduce").at(1).levels, "chain:3,binomial");
+  EXPECT_EQ(back.choices.at("all-reduce").at(1).options,
+            request.choices.at("all-reduce").at(1).options);
   EXPECT_EQ(back.choices.at("all-reduce").at(0).up_to_bytes, 4096);
 }
 
@@ -109,7 +108,7 @@ TEST(ScheduleRequest, TakesOneRuleWithoutAList) {
   text["choices"]["reduce"] = {{"algorithm", "chain"}, {"chunk_bytes", 4096}};
   const ScheduleRequest request = read(text);
   ASSERT_EQ(request.choices.at("reduce").size(), 1u);
-  EXPECT_EQ(request.choices.at("reduce").front().chunk_bytes, 4096);
+  EXPECT_EQ(request.choices.at("reduce").front().options, (OptionValues{{"chunk_bytes", 4096}}));
 }
 
 TEST(ScheduleRequest, RefusesWhatCannotRun) {

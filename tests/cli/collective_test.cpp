@@ -161,5 +161,30 @@ TEST(CollectiveCommand, TraceIsOfOneQuestion) {
       {"--trace = /nowhere/t.json: cannot be written"});
 }
 
+// Ranks on any slots; the first ones are no special case.
+TEST(CollectiveCommand, RunsOnTheSlotsThatAreNamed) {
+  const std::string question = "collective --platform dgx-h100 --stack nccl-2.20-h100 --json ";
+  const nlohmann::json first = expect_answer(question + "--bytes 8MiB --ranks 4").json();
+  EXPECT_EQ(expect_answer(question + "--bytes 8MiB --slots 0,1,2,3").json(), first);
+  const nlohmann::json apart = expect_answer(question + "--bytes 8MiB --slots 0,8,16,24").json();
+  EXPECT_EQ(apart["ranks"], 4);
+  EXPECT_GT(apart["simulated_s"], first["simulated_s"]);
+  expect_refused(question + "--bytes 8MiB --slots 0,8 --ranks 2", {"--slots", "beside --ranks"});
+  expect_refused(question + "--bytes 8MiB --slots 0,0", {"--slots = 0", "each once"});
+  expect_refused(question + "--bytes 8MiB --slots 0,256", {"--slots = 256", "0 to 255"});
+}
+
+TEST(CollectiveCommand, TakesAPlanInOneWordOrSpelledOut) {
+  const std::string question =
+      "collective --platform star:hosts=16,bandwidth=1GB/s,latency=1us --ranks 16 --bytes 1MiB "
+      "--json ";
+  EXPECT_EQ(
+      expect_answer(question + "--plan reduce/cb:chain_size=4,chunk_bytes=64KiB").out,
+      expect_answer(question + "--op reduce --algorithm cb --chain-size 4 --chunk-bytes 64KiB")
+          .out);
+  expect_refused(question + "--plan reduce/cb --op broadcast", {"--plan", "no plan for broadcast"});
+  expect_refused(question + "--plan reduce/cb --chain-size 4", {"--plan", "beside --chain-size"});
+}
+
 }  // namespace
 }  // namespace forescale::testing

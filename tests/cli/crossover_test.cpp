@@ -147,6 +147,38 @@ TEST(Crossover, RefusesWhatCannotBe) {
   expect_refused("crossover --platform kesch", {"--stack: is required"});
 }
 
+// The cost engine knows no shaped links: it is left out here as in `collective --engine cost`, and
+// no link is busy for longer than the whole lasts.
+TEST(Crossover, LeavesTheCostEngineOutOnShapedLinks) {
+  const Workshop workshop;
+  const std::string platform = workshop.file("shaped.json", R"({
+    "format": "forescale-platform-1", "name": "shaped", "source": "made up",
+    "node": {"count": 4, "layout": "host"},
+    "fabric": {"layout": "star", "link": {"bandwidth_bytes_per_s": 1e6, "latency_s": 0.001,
+                                          "burst_bytes": 1000000}}})");
+  const json point = expect_answer("crossover --platform " + platform +
+                                   " --stack ideal --ranks 4 --chunk-bytes 64KiB "
+                                   "--bytes 64KiB..4MiB --json")
+                         .json()["points"][0];
+  EXPECT_TRUE(point["cost_engine"].is_null()) << point["cost_engine"];
+  for (const json& one : point["contention"]) {
+    EXPECT_TRUE(one["cost_engine_s"].is_null());
+    EXPECT_LE(one["busiest_share"], 1 + 1e-9);
+  }
+  expect_refused("collective --platform " + platform + " --stack ideal --bytes 1MiB --engine cost",
+                 {"--engine = cost", "cannot price shaped links"});
+}
+
+TEST(Crossover, TakesPlansAsOtherCommandsDo) {
+  const std::string question = std::string(kStar) + "--ranks 16 --chunk-bytes 1MiB --engine cost ";
+  EXPECT_EQ(expect_answer(question + "--plans reduce/chain reduce/binomial --json").out,
+            expect_answer(question + "--json").out);
+  expect_refused(question + "--plans reduce/chain", {"--plans", "two plans of one operation"});
+  expect_refused(question + "--plans reduce/chain broadcast/chain", {"two plans of one operation"});
+  expect_answer(question + "--plans reduce/cb:chain_size=2 reduce/cb:chain_size=8",
+                {"reduce/cb:chain_size=2"});
+}
+
 // x^2 > 1000 from x = 32 on; the guesses are right, near, far and none.
 TEST(CrossoverSearch, FindsTheFirstOnTheFarSideFromAnyGuess) {
   int asked = 0;

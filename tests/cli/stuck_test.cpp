@@ -32,7 +32,7 @@ void run_missing_send() {
                          return std::optional<double>();
                        }});
   SessionOptions options;
-  options.choices[CollectiveOp::kReduce] = {.algorithm = "missing-send", .options = {}};
+  options.choices[CollectiveOp::kReduce] = parse_plan("reduce/missing-send", "test");
   simulate_collective(
       load_platform("star:hosts=3,bandwidth=1GB/s,latency=1us"), load_stack("ideal"),
       {.op = CollectiveOp::kReduce, .bytes = 1024, .label = "gradients"}, 3, options);

@@ -12,6 +12,7 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "models/plan_options.hpp"
 
 namespace forescale {
 namespace {
@@ -26,6 +27,22 @@ std::string refusal(const std::function<void()>& action) {
     return error.what();
   }
   return "";
+}
+
+// Models know no collective: its options are what the collectives of a program declare.
+const bool kDeclared = [] {
+  add_plan_option({.name = "chunk_bytes", .summary = "", .unit = OptionUnit::kBytes, .min = 1});
+  add_plan_option({.name = "chain_size", .summary = "", .fallback = 8, .min = 1});
+  add_plan_option({.name = "levels", .summary = "", .unit = OptionUnit::kText});
+  return true;
+}();
+
+const SelectionRule& select(const Stack& stack, const std::string& op, int ranks,
+                            std::int64_t bytes) {
+  const SelectionRule* rule = find_rule(stack.selection, op, {.ranks = ranks}, bytes);
+  EXPECT_NE(rule, nullptr) << op;
+  static const SelectionRule kNone;
+  return rule == nullptr ? kNone : *rule;
 }
 
 // A folder for the stack files of one test.
@@ -109,14 +126,15 @@ TEST_F(StackFiles, ProtocolsAndOrdersAreRead) {
   EXPECT_TRUE(stack.paths[0].is_for("peer", {BufferPlace::kGpu, 1}));
   EXPECT_FALSE(stack.paths[0].is_for("peer", BufferPlace::kGpu)) << "of calls without it";
   EXPECT_TRUE(stack.paths[1].is_for("peer", {BufferPlace::kGpu, 1})) << "of none is for all";
-  const SelectionRule& rule = stack.select("all-reduce", 8, 8);
+  const SelectionRule& rule = select(stack, "all-reduce", 8, 8);
   EXPECT_EQ(rule.protocol, 1);
   EXPECT_EQ(rule.orders, (std::vector<std::vector<int>>{{0, 1, 2}, {2, 0, 1}}));
   // A ring that somebody names has the protocol of the ring's own rule.
-  EXPECT_EQ(stack.select("all-reduce", 8, 2048).algorithm, "chain-tree");
-  EXPECT_EQ(stack.find_rule_with("ring", "all-reduce", 8, 1024)->protocol, 1);
-  EXPECT_EQ(stack.find_rule_with("ring", "all-reduce", 8, 2048)->protocol, 0);
-  EXPECT_EQ(stack.find_rule_with("recursive-doubling", "all-reduce", 8, 8), nullptr);
+  EXPECT_EQ(select(stack, "all-reduce", 8, 2048).algorithm, "chain-tree");
+  EXPECT_EQ(find_rule_with(stack.selection, "ring", "all-reduce", {.ranks = 8}, 1024)->protocol, 1);
+  EXPECT_EQ(find_rule_with(stack.selection, "ring", "all-reduce", {.ranks = 8}, 2048)->protocol, 0);
+  EXPECT_EQ(find_rule_with(stack.selection, "recursive-doubling", "all-reduce", {.ranks = 8}, 8),
+            nullptr);
 }
 
 TEST_F(StackFiles, WrongProtocolsAndOrdersAreRefused) {
@@ -197,7 +215,7 @@ TEST_F(StackFiles, EveryKeyIsRead) {
   EXPECT_EQ(stack.paths[2].segment.value, 256 << 10);
   EXPECT_DOUBLE_EQ(stack.paths[2].segment_overhead.value, 5e-6);
   const SelectionRule& last = stack.selection.at("reduce").back();
-  EXPECT_EQ(last.chain_size, 4);
+  EXPECT_EQ(last.options, (OptionValues{{"chain_size", 4}}));
   EXPECT_TRUE(last.through_host);
   EXPECT_DOUBLE_EQ(last.through_host_bandwidth.value, 5e9);
 }
@@ -220,16 +238,35 @@ TEST_F(StackFiles, FirstFittingPathIsTaken) {
 
 TEST_F(StackFiles, FirstFittingSelectionIsTaken) {
   const Stack stack = load_stack(write("mine.json", good()));
-  EXPECT_EQ(stack.select("reduce", 8, 1024).algorithm, "flat");
-  EXPECT_EQ(stack.select("reduce", 8, 1025).algorithm, "chain");
-  EXPECT_EQ(stack.select("reduce", 8, 1025).chunk_bytes, 1 << 20);
-  EXPECT_EQ(stack.select("reduce", 9, 1).algorithm, "cb");
-  EXPECT_EQ(stack.select("broadcast", 16, 1).algorithm, "binomial");
-  EXPECT_EQ(refusal([&] { stack.select("broadcast", 17, 4); }),
-            "stack mine:/selection/broadcast: chooses no algorithm for 17 ranks and 4 bytes; "
-            "name one with --algorithm");
-  EXPECT_THAT(refusal([&] { stack.select("all-reduce", 2, 4); }),
-              HasSubstr("stack mine:/selection/all-reduce"));
+  EXPECT_EQ(select(stack, "reduce", 8, 1024).algorithm, "flat");
+  EXPECT_EQ(select(stack, "reduce", 8, 1025).algorithm, "chain");
+  EXPECT_EQ(select(stack, "reduce", 8, 1025).options, (OptionValues{{"chunk_bytes", 1 << 20}}));
+  EXPECT_EQ(select(stack, "reduce", 9, 1).algorithm, "cb");
+  EXPECT_EQ(select(stack, "broadcast", 16, 1).algorithm, "binomial");
+  EXPECT_EQ(find_rule(stack.selection, "broadcast", {.ranks = 17}, 4), nullptr);
+  EXPECT_EQ(find_rule(stack.selection, "all-reduce", {.ranks = 2}, 4), nullptr);
+}
+
+// Sixteen ranks on two nodes take another rule than sixteen on sixteen.
+TEST_F(StackFiles, RulesAskForTheShapeOfTheGroup) {
+  json content = good();
+  content["selection"]["reduce"] = parse_json(R"([
+    {"ranks_per_node": 8, "up_to_nodes": 2, "algorithm": "chain"},
+    {"up_to_nodes": 2, "algorithm": "flat"},
+    {"ranks_per_node": 1, "algorithm": "binomial"},
+    {"algorithm": "ring"}])");
+  const Stack stack = load_stack(write("mine.json", content));
+  const auto algorithm = [&](const GroupShape& shape) {
+    return find_rule(stack.selection, "reduce", shape, 4)->algorithm;
+  };
+  EXPECT_EQ(algorithm({.ranks = 16, .nodes = 2, .ranks_per_node = 8}), "chain");
+  EXPECT_EQ(algorithm({.ranks = 12, .nodes = 2, .ranks_per_node = 0}), "flat");
+  EXPECT_EQ(algorithm({.ranks = 16, .nodes = 16, .ranks_per_node = 1}), "binomial");
+  EXPECT_EQ(algorithm({.ranks = 24, .nodes = 3, .ranks_per_node = 8}), "ring");
+  EXPECT_EQ(refusal_with("/selection/reduce/0/up_to_nodes", 0),
+            "/selection/reduce/0/up_to_nodes = 0: must be >= 1");
+  EXPECT_EQ(refusal_with("/selection/reduce/0/ranks_per_node", 0),
+            "/selection/reduce/0/ranks_per_node = 0: must be >= 1");
 }
 
 TEST_F(StackFiles, ExtendingStatesOnlyWhatDiffers) {
@@ -246,8 +283,8 @@ TEST_F(StackFiles, ExtendingStatesOnlyWhatDiffers) {
   EXPECT_EQ(stack.channels, 2);
   EXPECT_EQ(stack.paths.size(), 4u);
   ASSERT_EQ(stack.selection.at("reduce").size(), 1u) << "replaced whole";
-  EXPECT_EQ(stack.select("reduce", 1000, 1).algorithm, "ring");
-  EXPECT_EQ(stack.select("broadcast", 2, 1).algorithm, "binomial") << "kept";
+  EXPECT_EQ(select(stack, "reduce", 1000, 1).algorithm, "ring");
+  EXPECT_EQ(select(stack, "broadcast", 2, 1).algorithm, "binomial") << "kept";
 }
 
 TEST_F(StackFiles, CycleOfExtendsIsRefused) {

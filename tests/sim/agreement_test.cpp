@@ -81,7 +81,8 @@ TEST_P(Agreement, SimulatorCostEngineAndClosedFormOnAStar) {
     for (size_t i = 0; i < cases.size(); ++i) {
       const auto& [collective, call] = cases[i];
       const std::string what = costing.stack + " " + to_text(*collective, call);
-      const CostResult cost = evaluate_cost(*collective, call, lanes, BufferPlace::kHost);
+      const CostResult cost =
+          evaluate_cost(*collective, call, lanes, BufferPlace::kHost, first_ranks(call.rank_count));
       expect_near(times_s[i], cost.time_s, what + ": cost engine");
       if (const auto form_s = collective->closed_form(call, costing.step))
         expect_near(times_s[i], *form_s, what + ": closed form");
@@ -101,10 +102,12 @@ TEST(AgreementOnce, CostEngineByLanesAndByStep) {
   for (const Costing& costing : costings()) {
     const Stack stack = load_stack(costing.stack);
     const Lanes lanes(platform, stack);
-    EXPECT_FALSE(uniform_step(lanes, 13, BufferPlace::kHost).has_value());
-    EXPECT_TRUE(uniform_step(Lanes(uniform, stack), 13, BufferPlace::kHost).has_value());
+    EXPECT_FALSE(uniform_step(lanes, first_ranks(13), BufferPlace::kHost).has_value());
+    EXPECT_TRUE(
+        uniform_step(Lanes(uniform, stack), first_ranks(13), BufferPlace::kHost).has_value());
     for (const auto& [collective, call] : cases_of(13, 4 * 3001)) {
-      const CostResult by_lanes = evaluate_cost(*collective, call, lanes, BufferPlace::kHost);
+      const CostResult by_lanes =
+          evaluate_cost(*collective, call, lanes, BufferPlace::kHost, first_ranks(call.rank_count));
       const CostResult by_step = evaluate_cost(*collective, call, costing.step);
       expect_near(by_lanes.time_s, by_step.time_s, costing.stack + to_text(*collective, call));
       EXPECT_EQ(by_lanes.messages, by_step.messages);
@@ -116,7 +119,7 @@ class Named : public ::testing::TestWithParam<int> {
  protected:
   // Simulated, and equal to the cost engine.
   double time_s(CollectiveOp op, const std::string& algorithm, std::int64_t bytes,
-                const CollectiveOptions& options, const Costing& costing) {
+                const OptionValues& options, const Costing& costing) {
     const Platform platform = load_platform(star_of(GetParam()));
     const Stack stack = load_stack(costing.stack);
     const Collective& collective = find_collective(op, algorithm, "test");
@@ -124,8 +127,8 @@ class Named : public ::testing::TestWithParam<int> {
     call.options = options;
     const double simulated =
         in_child([&] { return collective_s(platform, stack, collective, call); });
-    const CostResult cost =
-        evaluate_cost(collective, call, Lanes(platform, stack), BufferPlace::kHost);
+    const CostResult cost = evaluate_cost(collective, call, Lanes(platform, stack),
+                                          BufferPlace::kHost, first_ranks(call.rank_count));
     expect_near(simulated, cost.time_s, costing.stack + " " + to_text(collective, call));
     return simulated;
   }
@@ -136,7 +139,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 // S-Caffe equation 2: (n + P - 2) t(c).
 TEST_P(Named, Chain) {
   const int ranks = GetParam();
-  const CollectiveOptions chunks = {.chunk_bytes = 4 * kMiB, .chain_size = 8, .levels = ""};
+  const OptionValues chunks = {{"chunk_bytes", 4 * kMiB}};
   for (const Costing& costing : costings()) {
     const double x_s = kAlpha_s + 4.0 * kMiB / kStarBytesPerS;
     const double r_s = costing.step.reduce_s(4 * kMiB);
@@ -183,7 +186,7 @@ TEST_P(Named, HalvingDoubling) {
 
 // CB-8: chains of 8, then a binomial tree of the whole buffer between their heads.
 TEST_P(Named, ChainBinomial) {
-  const CollectiveOptions chunks = {.chunk_bytes = 4 * kMiB, .chain_size = 8, .levels = ""};
+  const OptionValues chunks = {{"chunk_bytes", 4 * kMiB}};
   const Costing& costing = costings()[1];
   const auto t = [](double bytes) {
     return kAlpha_s + bytes / kStarBytesPerS + 3e-6 + bytes / 20e9;
@@ -220,7 +223,8 @@ TEST(Eager, SimulatorAndCostEngineAgree) {
     const std::vector<double> times_s = simulated_s(platform, stack, cases);
     for (size_t i = 0; i < cases.size(); ++i) {
       const auto& [collective, call] = cases[i];
-      const CostResult cost = evaluate_cost(*collective, call, lanes, BufferPlace::kHost);
+      const CostResult cost =
+          evaluate_cost(*collective, call, lanes, BufferPlace::kHost, first_ranks(call.rank_count));
       expect_near(times_s[i], cost.time_s, to_text(*collective, call));
       seen.insert(collective->name);
     }

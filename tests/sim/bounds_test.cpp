@@ -17,7 +17,8 @@ double bound_s(const Platform& platform, const Stack& stack, CollectiveOp op, in
                std::int64_t bytes) {
   const Lanes lanes(platform, stack);
   CollectiveCall call{.rank_count = ranks, .bytes = bytes};
-  return collective_bound(op, call, lanes, lanes.default_place()).time_s;
+  return collective_bound(op, call, lanes, lanes.default_place(), first_ranks(call.rank_count))
+      .time_s;
 }
 
 // What crosses the narrowest port of a star, as a part of the bytes.
@@ -136,7 +137,8 @@ TEST_P(EveryCollectiveIsAboveItsBound, InTheSimulator) {
   const std::vector<double> times_s = in_children(tasks);
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [collective, call] = cases[i];
-    const Bound bound = collective_bound(collective->op, call, lanes, lanes.default_place());
+    const Bound bound = collective_bound(collective->op, call, lanes, lanes.default_place(),
+                                         first_ranks(call.rank_count));
     EXPECT_GE(times_s[i], bound.time_s * (1 - 1e-9))
         << to_text(*collective, call) << ": " << bound.reason;
     // No floor only where nothing has to move: four bytes that are the root's own block.

@@ -25,11 +25,9 @@ double shaped_s(CollectiveOp op, const std::string& algorithm, int ranks, std::i
   const Platform platform = shaped();
   const Stack stack = load_stack("ideal");
   const Collective& collective = find_collective(op, algorithm, "test");
-  return in_child([&] {
-    return collective_s(
-        platform, stack, collective,
-        {.rank_count = ranks, .bytes = bytes, .options = {.chunk_bytes = chunk_bytes}});
-  });
+  CollectiveCall call{.rank_count = ranks, .bytes = bytes};
+  if (chunk_bytes > 0) call.options.set("chunk_bytes", chunk_bytes);
+  return in_child([&] { return collective_s(platform, stack, collective, call); });
 }
 
 void expect_near(double time_s, double expected_s) {
@@ -63,6 +61,23 @@ TEST(Burst, IsNeverMoreThanTheBucket) {
 TEST(Burst, BelongsToTheLinkAndNotToTheMessage) {
   const double time_s = shaped_s(CollectiveOp::kGather, "flat", 4, 4 * 20'000);
   expect_near(time_s, 3 * (kHold_s + 20'000 / kRate) - (kBurst + 2 * kHold_s * kRate) / kRate);
+}
+
+// What passed at once took no time of the link: it is busy with the rest, never longer than the
+// whole lasted.
+TEST(Burst, IsNoTimeThatALinkIsBusy) {
+  const auto share = [](std::int64_t bytes) {
+    return in_child([&] {
+      const CollectiveOutcome outcome = simulate_collective(
+          shaped(), load_stack("ideal"),
+          {.op = CollectiveOp::kBroadcast, .bytes = bytes, .label = "burst"}, 2, {});
+      return outcome.busiest.busy_s / outcome.time_s;
+    });
+  };
+  EXPECT_EQ(share(8'000), 0);
+  // 2 ms of latency, in which the burst grows to no more than it is, then what is beyond it.
+  const double beyond_s = (50'000 - kBurst) / kRate;
+  EXPECT_NEAR(share(50'000), beyond_s / (kHold_s + beyond_s), 1e-9);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ double all_reduce_s(const Stack& stack, const std::string& named, bool on_host =
     CollectiveStep step{.op = CollectiveOp::kAllReduce, .bytes = kBytes, .label = "call"};
     step.on_host = on_host;
     SessionOptions options;
-    if (!named.empty()) options.choices[step.op] = {.algorithm = named, .options = {}};
+    if (!named.empty()) options.choices[step.op] = parse_plan("all-reduce/" + named, "test");
     return simulate_collective(platform, stack, step, 4, options).time_s;
   });
 }
@@ -24,7 +24,7 @@ class CallCosts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CallCosts, AreTheSameForTheStacksAlgorithmWhenItIsNamed) {
   const Stack stack = load_stack(GetParam());
-  const SelectionRule& rule = stack.select("all-reduce", 4, kBytes);
+  const SelectionRule& rule = *find_rule(stack.selection, "all-reduce", {.ranks = 4}, kBytes);
   ASSERT_TRUE(rule.through_host || rule.call_overhead.value > 0);
   EXPECT_EQ(all_reduce_s(stack, rule.algorithm), all_reduce_s(stack, ""));
   Stack without = stack;

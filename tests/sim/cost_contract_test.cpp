@@ -236,8 +236,8 @@ TEST(Reductions, AnEarlyMessageOfALaterRoundWaitsAndHoldsNobodyUp) {
       const Stack stack =
           load_stack(std::string("ideal:reduce_bandwidth=1GB/s,eager=8KiB,overlap=") + overlap);
       SessionOptions options;
-      options.choices[CollectiveOp::kAllReduce] = {.algorithm = "recursive-doubling",
-                                                   .options = {}};
+      options.choices[CollectiveOp::kAllReduce] =
+          parse_plan("all-reduce/recursive-doubling", "test");
       return program_ends_s(load_platform(star_of(4)), stack, 4, options, [&](Worker& worker) {
         if (worker.rank() == 1)
           worker.run(Kernel{

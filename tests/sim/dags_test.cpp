@@ -141,8 +141,8 @@ TEST(MxnetDepCha, LeadNarrowsWhereCommunicationOutgrowsCompute) {
           job_of(schedule, std::vector<Layer>(5, {forward_s, 2 * forward_s, 8}), 4);
       const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
       SessionOptions options;
-      options.choices[CollectiveOp::kAllReduce] = {.algorithm = "recursive-doubling",
-                                                   .options = {}};
+      options.choices[CollectiveOp::kAllReduce] =
+          parse_plan("all-reduce/recursive-doubling", "test");
       return in_child([&] {
         return simulate_training(load_platform("star:hosts=32,bandwidth=25GB/s,latency=1ms"),
                                  load_stack("ideal"), schedule, jobs, options)

@@ -48,7 +48,7 @@ SessionOptions with_broken(OpStream (*plan)(CollectiveCall call, int rank)) {
                        .plan = plan,
                        .closed_form = no_form});
   SessionOptions options;
-  options.choices[CollectiveOp::kBroadcast] = {.algorithm = "broken", .options = {}};
+  options.choices[CollectiveOp::kBroadcast] = parse_plan("broadcast/broken", "test");
   return options;
 }
 

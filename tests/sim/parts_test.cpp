@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "models/stack.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/run/collective_parts.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {
@@ -63,7 +62,9 @@ TEST(Protocols, BelongToTheirAlgorithmInBothEngines) {
   const Collective& ring = find_collective(CollectiveOp::kAllReduce, "ring", "test");
   const Lanes lanes(platform, stack);
   const auto priced_s = [&](int protocol) {
-    return evaluate_cost(ring, call_of(4), lanes, MessageKind(BufferPlace::kHost, protocol)).time_s;
+    return evaluate_cost(ring, call_of(4), lanes, MessageKind(BufferPlace::kHost, protocol),
+                         first_ranks(4))
+        .time_s;
   };
   EXPECT_NEAR(priced_s(1), thin_s, 1e-9 * thin_s);
   EXPECT_NEAR(priced_s(0), plain_s, 1e-9 * plain_s);
@@ -87,23 +88,28 @@ TEST(Protocols, SwitchesThatAddLowerThePhysicalFloor) {
   const Platform platform = star(4);
   Stack stack = two_protocols();
   const Lanes lanes(platform, stack);
-  const double floor_s =
-      collective_bound(CollectiveOp::kAllReduce, call_of(4), lanes, BufferPlace::kHost).time_s;
+  const double floor_s = collective_bound(CollectiveOp::kAllReduce, call_of(4), lanes,
+                                          BufferPlace::kHost, first_ranks(4))
+                             .time_s;
   EXPECT_NEAR(floor_s, 2 * 3 * kBytes / 4.0 / kBandwidth, 1e-12);
   stack.paths.front().wire_factor = 0.5;
   const Lanes adding(platform, stack);
-  const double lower_s =
-      collective_bound(CollectiveOp::kAllReduce, call_of(4), adding, BufferPlace::kHost).time_s;
+  const double lower_s = collective_bound(CollectiveOp::kAllReduce, call_of(4), adding,
+                                          BufferPlace::kHost, first_ranks(4))
+                             .time_s;
   EXPECT_NEAR(lower_s, floor_s / 2, 1e-12);
   stack.selection["all-reduce"] = {rule_of("ring", 1)};
   EXPECT_GT(simulated_s(platform, stack, "ring", 4), lower_s);
 }
 
-TEST(Parts, RolesFollowTheOrderInEveryGroup) {
-  EXPECT_EQ(members_by_role({1, 2, 0}, 6), (std::vector<int>{1, 2, 0, 4, 5, 3}));
-  EXPECT_EQ(members_by_role({1, 2, 0}, 5), (std::vector<int>{1, 2, 0, 4, 3})) << "a shorter group";
+TEST(Parts, RolesFollowTheOrderInEveryRun) {
+  const auto roles = [](const std::vector<int>& order, int members) {
+    return by_order(order, first_ranks(members));
+  };
+  EXPECT_EQ(roles({1, 2, 0}, 6), (std::vector<int>{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(roles({1, 2, 0}, 5), (std::vector<int>{1, 2, 0, 4, 3})) << "a shorter run";
   // A node of four GPUs behind one of eight: each part begins at another one, as in the full node.
-  const std::vector<int> fifth = members_by_role({5, 6, 7, 0, 1, 2, 3, 4}, 12);
+  const std::vector<int> fifth = roles({5, 6, 7, 0, 1, 2, 3, 4}, 12);
   EXPECT_EQ(std::vector<int>(fifth.begin() + 8, fifth.end()), (std::vector<int>{9, 10, 11, 8}));
 }
 
@@ -163,7 +169,7 @@ TEST(Parts, TreesOfTwoNodesBeatTheRingsShareOfTheAdapters) {
   stack.selection["all-reduce"] = {rule_of("chain-tree", 0, {{0, 1}, {1, 0}})};
   const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
   CollectiveCall call = call_of(4, 64 * kBytes);
-  call.options = {.chunk_bytes = kBytes / 8, .chain_size = 2, .levels = ""};
+  call.options = {{"chunk_bytes", kBytes / 8}, {"chain_size", 2}};
   const double tree_s = in_child([&] { return collective_s(platform, stack, tree, call); });
   const double both_s = 64 * kBytes / 2e9;
   EXPECT_GE(tree_s, both_s);
@@ -183,45 +189,39 @@ TEST(Parts, KeepTheRoot) {
               1e-6 * out_s);
 }
 
-// Orders of two GPUs on nodes of two, and what does not fit them.
-TEST(Parts, RefuseRanksThatDoNotFillNodes) {
+// Orders name a node's GPUs; where a group has fewer of them, or not one after the other, they are
+// of those that it has.
+TEST(Parts, OrdersAreOfTheRanksThatEachNodeHas) {
   const Platform platform = rails();
-  const Orders pairs = {{0, 1}, {1, 0}};
-  const auto orders_of = [&](const std::string& algorithm, const Orders& orders,
-                             const std::vector<int>& ranks) {
-    return orders_for(rule_of(algorithm, 0, orders), ranks, platform, "mine");
-  };
-  EXPECT_EQ(orders_of("chain-tree", pairs, {0, 1, 2, 3}), pairs);
-  EXPECT_EQ(orders_of("chain-tree", pairs, {2, 3, 0}), pairs) << "the last node in part";
-  EXPECT_EQ(orders_of("chain-tree", {}, {0, 2, 1, 3}), Orders()) << "one part, as it is";
-  EXPECT_EQ(orders_of("ring", pairs, {1, 3}), (Orders{{0}, {0}})) << "a GPU of each node";
-  EXPECT_EQ(orders_of("ring", {{2, 0, 1}, {0, 1, 2}}, {0, 1, 2, 3}), (Orders{{0, 1}, {0, 1}}));
-
-  const auto refusal = [&](const std::string& algorithm, const Orders& orders,
-                           const std::vector<int>& ranks) -> std::string {
-    try {
-      orders_of(algorithm, orders, ranks);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  const std::string apart = refusal("chain-tree", pairs, {0, 2});
-  EXPECT_NE(apart.find("--stack = mine: is for ranks that fill nodes of 2 GPUs"),
-            std::string::npos);
-  EXPECT_NE(apart.find("member 1 of 2, rank 2, is on node 1, the one before it on another"),
-            std::string::npos);
-  for (const std::string algorithm : {"chain-tree", "ring"})
-    EXPECT_NE(refusal(algorithm, {{0}}, {0, 1})
-                  .find("member 1 of 2, rank 1, is on node 0, where earlier ones are"),
-              std::string::npos);
-  EXPECT_NE(refusal("ring", pairs, {0, 2, 1, 3}).find("rank 1, is on node 0, where earlier"),
-            std::string::npos);
-  EXPECT_NE(refusal("ring", pairs, {0, 1, 2, 0}).find("rank 0, is on node 0, the one before"),
-            std::string::npos);
   Stack stack = of_collectives();
-  stack.selection["all-reduce"] = {rule_of("chain-tree", 0, {{0, 1, 2, 3}})};
-  EXPECT_THROW(simulated_s(platform, stack, "chain-tree", 4), InputError);
+  const Lanes lanes(platform, stack);
+  const auto parts_of = [&](const std::string& plan, const Orders& orders,
+                            const std::vector<int>& slots) {
+    const PlanChoice choice = parse_plan("all-reduce/" + plan, "test");
+    stack.selection["all-reduce"] = {rule_of(choice.collective->algorithm, 0, orders)};
+    return resolve(lanes, shared_group(platform, slots),
+                   {.op = CollectiveOp::kAllReduce, .bytes = kBytes, .root = 0, .plan = &choice});
+  };
+  const Orders pairs = {{0, 1}, {1, 0}};
+  for (const std::string plan : {"ring", "chain-tree:chain_size=2"}) {
+    EXPECT_EQ(parts_of(plan, pairs, {0, 1, 2, 3}).parts(), (Orders{{0, 1, 2, 3}, {1, 0, 3, 2}}));
+    EXPECT_EQ(parts_of(plan, pairs, {2, 3, 0}).parts(), (Orders{{0, 1, 2}, {1, 0, 2}}));
+    EXPECT_EQ(parts_of(plan, pairs, {1, 3}).parts(), (Orders{{0, 1}, {0, 1}})) << "one a node";
+    EXPECT_EQ(parts_of(plan, pairs, {0, 2, 1, 3}).parts(), (Orders{{0, 2, 1, 3}, {2, 0, 3, 1}}))
+        << "members 0 and 2 are on the first node";
+    EXPECT_EQ(parts_of(plan, pairs, {0, 2, 3}).parts(), (Orders{{0, 1, 2}, {0, 2, 1}}));
+    EXPECT_EQ(parts_of(plan, {}, {0, 2, 1, 3}).parts(), (Orders{{0, 1, 2, 3}})) << "as it is";
+  }
+  EXPECT_EQ(parts_of("ring", {{2, 0, 1}, {0, 1, 2}}, {0, 1, 2, 3}).parts(),
+            (Orders{{0, 1, 2, 3}, {0, 1, 2, 3}}));
+  // A tree's groups are what the nodes have.
+  const auto options_of = [&](const std::vector<int>& slots) {
+    return parts_of("chain-tree:chain_size=2", pairs, slots).call.options;
+  };
+  EXPECT_EQ(options_of({0, 1, 2, 3}), (OptionValues{{"chain_size", 2}}));
+  EXPECT_EQ(options_of({2, 3, 0}), (OptionValues{{"chain_size", 2}})) << "the last one is shorter";
+  EXPECT_EQ(options_of({1, 3}), (OptionValues{{"chain_size", 1}}));
+  EXPECT_EQ(options_of({0, 2, 3}), (OptionValues{{"chain_size", 2}, {"group_sizes", "1,2"}}));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ inline CollectiveStep install(const Pattern& pattern, std::int64_t buffer_bytes 
 
 inline SessionOptions pattern_options() {
   SessionOptions options;
-  options.choices[CollectiveOp::kAllToAll] = {.algorithm = "pattern", .options = {}};
+  options.choices[CollectiveOp::kAllToAll] = parse_plan("all-to-all/pattern", "test");
   return options;
 }
 

@@ -29,7 +29,8 @@ std::vector<double> ends_of(Progress progress, const std::string& algorithm, int
     Stack stack = load_stack("ideal");
     stack.progress = progress;
     SessionOptions options;
-    options.choices[CollectiveOp::kBroadcast] = {.algorithm = algorithm, .options = {}};
+    options.choices[CollectiveOp::kBroadcast] =
+        parse_plan("broadcast/" + std::string(algorithm), "test");
     return program_ends_s(platform, stack, rank_count, options, program);
   });
 }

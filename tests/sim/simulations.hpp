@@ -62,6 +62,12 @@ std::string error_in_child(const std::function<void()>& action) {
   return "";
 }
 
+inline std::vector<int> first_ranks(int count) {
+  std::vector<int> ranks(static_cast<size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
 // One collective with a chosen algorithm, all ranks starting at 0.
 inline double collective_s(const Platform& platform, const Stack& stack,
                            const Collective& collective, const CollectiveCall& call) {
@@ -72,7 +78,7 @@ inline double collective_s(const Platform& platform, const Stack& stack,
                             .phase = Phase::kAggregation,
                             .label = collective.name};
   SessionOptions options;
-  options.choices[collective.op] = {.algorithm = collective.algorithm, .options = call.options};
+  options.choices[collective.op] = {.collective = &collective, .options = call.options};
   return simulate_collective(platform, stack, step, call.rank_count, options).time_s;
 }
 

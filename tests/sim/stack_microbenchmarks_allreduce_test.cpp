@@ -98,7 +98,7 @@ TEST(Microbenchmark, CrayMpichAllReduce) {
       CollectiveStep step = all_reduce(row.bytes, "microbenchmark");
       step.on_host = true;
       SessionOptions options;
-      options.choices[step.op] = {.algorithm = "recursive-doubling", .options = {}};
+      options.choices[step.op] = parse_plan("all-reduce/recursive-doubling", "test");
       return simulate_collective(platform, stack, step, row.ranks, options).time_s;
     });
     EXPECT_GT(time_s, row.measured_s / 2.4) << row.ranks;

@@ -22,7 +22,7 @@ double message_s(const Platform& platform, const Stack& stack, std::int64_t byte
   step.bytes = bytes;
   step.on_host = true;
   SessionOptions options;
-  options.choices[CollectiveOp::kBroadcast] = {.algorithm = "binomial", .options = {}};
+  options.choices[CollectiveOp::kBroadcast] = parse_plan("broadcast/binomial", "test");
   return in_child([&] { return simulate_collective(platform, stack, step, 2, options).time_s; });
 }
 

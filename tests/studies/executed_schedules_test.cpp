@@ -146,7 +146,8 @@ TEST_F(ExecutedSchedules, AlgorithmsAreTheStacksUnlessOneIsNamed) {
   // Negotiation keeps to the stack, as in the simulator.
   EXPECT_EQ(experiment.request.control_choices.at("reduce").front().algorithm, "binomial");
   // The simulator is told the same.
-  EXPECT_EQ(experiment.scenarios.front().choices.at(CollectiveOp::kReduce).algorithm, "cb");
+  EXPECT_EQ(experiment.scenarios.front().choices.at(CollectiveOp::kReduce).collective->algorithm,
+            "cb");
   asked.plans.emplace_back("reduce/chain");
   EXPECT_THAT(refusal(asked), HasSubstr("reduce for the second time"));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "studies/settings/settings_mpich.hpp"
 #include "studies/settings/settings_openmpi.hpp"
@@ -108,7 +109,8 @@ TEST(OpenMpiRules, HoldFromTheirSizeAndRankCountOn) {
   const OpenMpiRule chain = rules.rule_for(CollectiveOp::kReduce, 16, 1 << 20);
   EXPECT_EQ(chain.algorithm, 3);
   EXPECT_EQ(chain.segment_bytes, 131072);
-  EXPECT_EQ(openmpi_algorithm(CollectiveOp::kReduce, chain)->plan.options.chunk_bytes, 131072);
+  EXPECT_EQ(openmpi_algorithm(CollectiveOp::kReduce, chain)->plan.options.number(kChunkBytes),
+            131072);
   EXPECT_EQ(rules.rule_for(CollectiveOp::kBroadcast, 16, 1 << 20).algorithm, 0);
 }
 

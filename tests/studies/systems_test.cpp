@@ -40,24 +40,20 @@ PredictionPoint predicted(const PredictionInputs& inputs, int gpus) {
 
 // Bytes that all ranks send in one collective, counted from its plan.
 double plan_bytes(const PredictionInputs& inputs, const CollectiveStep& step, int workers) {
-  CollectiveCall call;
-  call.rank_count = step.group ? static_cast<int>(step.group->size()) : workers;
-  call.bytes = step.bytes;
-  call.root = step.root;
-  std::string algorithm;
-  if (const auto choice = inputs.choices.find(step.op); choice != inputs.choices.end()) {
-    algorithm = choice->second.algorithm;
-    call.options = choice->second.options;
-  } else {
-    const SelectionRule& rule = inputs.stack.select(name_of(step.op), call.rank_count, call.bytes);
-    algorithm = rule.algorithm;
-    call.options = {
-        .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels};
-  }
-  const Collective& collective = find_collective(step.op, algorithm, "test");
+  const Lanes lanes(inputs.platform, inputs.stack);
+  const auto choice = inputs.choices.find(step.op);
+  const ResolvedCall resolved =
+      resolve(lanes,
+              step.group ? shared_group(inputs.platform, *step.group)
+                         : shared_first_slots(inputs.platform, workers),
+              {.op = step.op,
+               .bytes = step.bytes,
+               .root = step.root,
+               .plan = choice == inputs.choices.end() ? nullptr : &choice->second});
+  const CollectiveCall& call = resolved.call;
   double bytes = 0;
   for (int rank = 0; rank < call.rank_count; ++rank)
-    for (OpStream stream = collective.plan(call, rank); stream.next();)
+    for (OpStream stream = resolved.collective->plan(call, rank); stream.next();)
       if (stream.op().kind == OpKind::kSend) bytes += static_cast<double>(stream.op().bytes);
   return bytes;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -55,8 +56,8 @@ TEST_P(Tuned, CandidatesDifferAndHaveFewChunks) {
   std::set<std::string> seen;
   for (const PlanChoice& plan : tune_candidates({.op = GetParam(), .ranks = 8, .bytes = bytes})) {
     EXPECT_TRUE(seen.insert(plan_text(plan)).second) << plan_text(plan);
-    if (plan.options.chunk_bytes > 0) {
-      EXPECT_THAT(bytes / plan.options.chunk_bytes, Le(kChunks_max)) << plan_text(plan);
+    if (const std::int64_t chunk = plan.options.number(kChunkBytes); chunk > 0) {
+      EXPECT_THAT(bytes / chunk, Le(kChunks_max)) << plan_text(plan);
     }
   }
 }

@@ -89,7 +89,8 @@ TEST_F(ClaimsFile, IsSimulatedAndCompared) {
   EXPECT_NEAR(time.predicted.value(), 2e-6, 1e-12);  // 1 us + 1000 bytes at 1 GB/s
   EXPECT_NEAR(time.error_percent.value(), 100, 1e-6);
   EXPECT_TRUE(is_miss(time));
-  EXPECT_THAT(time.commands, Contains(HasSubstr("--algorithm binomial --ranks 2 --bytes 1000")));
+  EXPECT_THAT(time.commands,
+              Contains(HasSubstr("--plan broadcast/binomial --ranks 2 --bytes 1000")));
   // Seven messages in turn are slower than three rounds.
   EXPECT_TRUE(validation.rows[1].right.value());
   EXPECT_EQ(validation.rows[1].steps[0].values.size(), 2U);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "algorithms/call_rules.hpp"
 #include "base/error.hpp"
 #include "calibrate/bench/polled.hpp"
 #include "calibrate/bench/rank_group.hpp"
@@ -31,21 +32,6 @@ class Hash {
   std::uint64_t state_ = 0xcbf29ce484222325ULL;
 };
 
-const SelectionRule& rule_for(const ScheduleRequest& request, const CollectiveStep& step,
-                              int ranks) {
-  const std::string op = name_of(step.op);
-  const bool has_own = step.control && request.control_choices.count(op) > 0;
-  const AlgorithmRules& choices = has_own ? request.control_choices : request.choices;
-  if (const auto rules = choices.find(op); rules != choices.end())
-    for (const SelectionRule& rule : rules->second)
-      if (ranks <= rule.up_to_ranks && step.bytes <= rule.up_to_bytes) return rule;
-  throw InputError({.source = "request",
-                    .path = "/choices/" + op,
-                    .value = "",
-                    .constraint = fmt::format("chooses no algorithm for {} ranks and {} bytes",
-                                              ranks, step.bytes)});
-}
-
 }  // namespace
 
 MpiRank::Group& MpiRank::group(const CollectiveStep& step) {
@@ -62,6 +48,9 @@ MpiRank::Group& MpiRank::group(const CollectiveStep& step) {
   FORESCALE_CHECK(self != slot->ranks.end(),
                   fmt::format("rank {} calls a collective of a group without it", rank_));
   slot->member = static_cast<int>(self - slot->ranks.begin());
+  std::vector<int> nodes;
+  for (const int rank : slot->ranks) nodes.push_back(request_.nodes[static_cast<size_t>(rank)]);
+  slot->shape = shape_of(slot->ranks, nodes);
   return *slot;
 }
 
@@ -85,14 +74,14 @@ Request MpiRank::start(const CollectiveStep& step) {
   request->number = group.next++;
   request->members = group.ranks.size();
   const auto ranks = static_cast<int>(group.ranks.size());
-  const SelectionRule& rule = rule_for(request_, step, ranks);
-  const Collective& collective = find_collective(step.op, rule.algorithm, "request");
+  const bool has_own = step.control && request_.control_choices.count(name_of(step.op)) > 0;
+  const PlanChoice plan =
+      call_rules(has_own ? request_.control_choices : request_.choices, step.op, group.shape,
+                 step.bytes, nullptr, {.source = "request", .path = "/choices"})
+          .plan;
+  const Collective& collective = *plan.collective;
   const CollectiveCall call{
-      .rank_count = ranks,
-      .bytes = step.bytes,
-      .root = step.root,
-      .options = {
-          .chunk_bytes = rule.chunk_bytes, .chain_size = rule.chain_size, .levels = rule.levels}};
+      .rank_count = ranks, .bytes = step.bytes, .root = step.root, .options = plan.options};
   check_call(collective, call);
   Hash tag;
   for (const int rank : group.ranks) tag.add(rank);

@@ -1,0 +1,36 @@
+#include "algorithms/call_rules.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace forescale {
+
+CallRules call_rules(const SelectionRules& rules, CollectiveOp op, const GroupShape& shape,
+                     std::int64_t bytes, const PlanChoice* named, const RulesPlace& where) {
+  const std::string name = name_of(op);
+  CallRules found{.plan = {}, .of_call = find_rule(rules, name, shape, bytes)};
+  if (named != nullptr) {
+    found.plan = *named;
+  } else if (found.of_call != nullptr) {
+    found.plan = make_plan(op, found.of_call->algorithm, found.of_call->options, where.source);
+  } else {
+    throw InputError(
+        {.source = where.source,
+         .path = where.path + "/" + name,
+         .value = "",
+         .constraint = fmt::format("chooses no algorithm for {} ranks and {} bytes; name one with "
+                                   "--algorithm",
+                                   shape.ranks, bytes)});
+  }
+  found.of_plan = find_rule_with(rules, found.plan.collective->algorithm, name, shape, bytes);
+  return found;
+}
+
+CallRules call_rules(const Stack& stack, CollectiveOp op, const GroupShape& shape,
+                     std::int64_t bytes, const PlanChoice* named) {
+  return call_rules(stack.selection, op, shape, bytes, named,
+                    {.source = "stack " + stack.name, .path = "/selection"});
+}
+
+}  // namespace forescale
