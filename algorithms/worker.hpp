@@ -2,6 +2,11 @@
 //
 // The simulator and the MPI executor stand behind this interface; a schedule knows neither. All
 // calls come from the thread that the Worker belongs to. Times are seconds since the start.
+//
+// Threads of one rank never run at the same time. One runs until it ends or calls wait(),
+// wait_any(), test(), run(), set() or spawn(): there others of its rank may run before it goes on.
+// All other calls return to it at once. What a schedule does between two of those six is
+// therefore one step for the other threads: schedules hold no locks and share plain variables.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +16,9 @@
 #include <vector>
 
 #include "algorithms/collective.hpp"
+#include "algorithms/phase.hpp"
 
 namespace forescale {
-
-// What a piece of work or a wait is for. Also how an iteration's time is accounted.
-enum class Phase {
-  kForward,
-  kBackward,
-  kUpdate,
-  kPropagation,  // parameters: broadcast, pull
-  kAggregation,  // gradients: reduce, all-reduce, push
-  kInput,        // training data
-  kWaiting       // for ranks that have not called the collective yet; accounting only
-};
-inline constexpr int kPhaseCount = 7;
-const char* name_of(Phase phase);
 
 // Something that will be complete: a kernel, a collective, a message, a thread, a signal.
 class Pending {
@@ -113,8 +106,9 @@ class Worker {
   virtual Request start(const HostCopy& copy) = 0;
   // Complete after `delay_s`, whatever else happens.
   virtual Request timer(double delay_s) = 0;
-  // The rank's share of the next iteration's training data. Called once an iteration, before its
-  // first forward kernel.
+  // The rank's share of the next iteration's training data. Called at most once an iteration,
+  // before its first forward kernel; a rank that never calls it (a pipeline's stages but the
+  // first) has no data read for it.
   virtual Request next_batch() = 0;
 
   // Block this thread until done. Waiting for a collective or a message is a communication call:

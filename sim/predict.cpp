@@ -15,18 +15,10 @@
 namespace forescale {
 namespace {
 
-std::map<std::string, double> by_name(const Attribution& attribution) {
-  std::map<std::string, double> named;
-  for (int phase = 0; phase < kPhaseCount; ++phase)
-    named[name_of(static_cast<Phase>(phase))] = attribution.phase_s[static_cast<size_t>(phase)];
-  named["idle"] = attribution.idle_s;
-  return named;
-}
-
-std::map<std::string, double> mean_by_name(const std::vector<Attribution>& attributions) {
-  std::map<std::string, double> mean;
+PhaseTimes mean_by_name(const std::vector<Attribution>& attributions) {
+  PhaseTimes mean;
   for (const Attribution& attribution : attributions)
-    for (const auto& [name, time_s] : by_name(attribution))
+    for (const auto& [name, time_s] : by_name(attribution.phase_s, attribution.idle_s))
       mean[name] += time_s / static_cast<double>(attributions.size());
   return mean;
 }
@@ -205,11 +197,13 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
                         record);
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
-  point.root_s = by_name(outcome.attributions.front());
+  const Attribution& root = outcome.attributions.front();
+  point.root_s = by_name(root.phase_s, root.idle_s);
   point.mean_s = mean_by_name({outcome.attributions.begin(), outcome.attributions.begin() + gpus});
-  point.compute_s = point.root_s["forward"] + point.root_s["backward"] + point.root_s["update"];
-  point.io_s = point.root_s["input"];
-  point.exposed_communication_s = point.root_s["propagation"] + point.root_s["aggregation"];
+  point.compute_s = time_of(point.root_s, TimeKind::kCompute);
+  point.io_s = time_of(point.root_s, TimeKind::kInput);
+  point.exposed_communication_s = time_of(point.root_s, TimeKind::kCommunication);
+  point.waiting_s = time_of(point.root_s, TimeKind::kWaiting);
   if (timeline != nullptr) timeline->keep_from(outcome.simulated_s - outcome.iteration_s);
   point.busiest = outcome.busiest.name;
   point.busiest_share = outcome.busiest.busy_s / outcome.finished_s;

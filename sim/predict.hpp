@@ -47,12 +47,14 @@ struct PredictionPoint {
   bool fits = true;               // in GPU memory; if not, everything below is 0
   double iteration_s = 0;
   double images_per_s = 0;
-  int servers = 0;                       // ranks beside the GPUs
-  double compute_s = 0;                  // forward + backward + update, while the root computes
-  double io_s = 0;                       // waiting for training data, at the root
-  double exposed_communication_s = 0;    // propagation + aggregation that nothing hides
-  std::map<std::string, double> root_s;  // rank 0: by phase, and "idle"
-  std::map<std::string, double> mean_s;  // the same, mean over the ranks
+  int servers = 0;  // ranks beside the GPUs
+  // Of rank 0, by kinds of phases (algorithms/phase.hpp).
+  double compute_s = 0;                // forward + backward + update
+  double io_s = 0;                     // waiting for training data
+  double exposed_communication_s = 0;  // propagation + aggregation that nothing hides
+  double waiting_s = 0;                // for ranks that have not called a collective yet
+  PhaseTimes root_s;                   // rank 0: by phase, and "idle"
+  PhaseTimes mean_s;                   // the same, mean over the ranks
   double bound_s = 0;
   std::string bound_reason;
   std::string busiest;       // the resource busiest in the simulation
@@ -64,9 +66,9 @@ struct PredictionPoint {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_per_gpu,
                                    images_per_iteration, memory_bytes, fits, iteration_s,
-                                   images_per_s, compute_s, exposed_communication_s, root_s, mean_s,
-                                   bound_s, bound_reason, busiest, busiest_share, is_steady,
-                                   messages, bytes_sent, payload_bytes)
+                                   images_per_s, compute_s, exposed_communication_s, waiting_s,
+                                   root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
+                                   is_steady, messages, bytes_sent, payload_bytes)
 
 // Image shares of the ranks: whole images, the first ranks one more when it does not divide.
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus);

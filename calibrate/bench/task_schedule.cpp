@@ -20,10 +20,7 @@ namespace {
 using nlohmann::json;
 
 json iteration_to_json(const IterationTime& iteration) {
-  json phases = {{"idle", iteration.idle_s}};
-  for (int phase = 0; phase < kPhaseCount; ++phase)
-    phases[name_of(static_cast<Phase>(phase))] = iteration.phase_s[static_cast<size_t>(phase)];
-  return {{"end_s", iteration.end_s}, {"phases_s", std::move(phases)}};
+  return {{"end_s", iteration.end_s}, {"phases_s", by_name(iteration.phase_s, iteration.idle_s)}};
 }
 
 json report_of(const MpiRank& rank, double finished_s) {

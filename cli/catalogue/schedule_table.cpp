@@ -36,14 +36,16 @@ void add_row(Table& table, const ScheduleRow& row) {
   std::vector<std::string> cells = {row.schedule, ms(row.predicted.iteration_s),
                                     range_cell(row.iteration)};
   if (!row.failure.empty()) {
-    cells.insert(cells.end(), {"-", "-", ms(row.predicted.exposed_s), range_cell(row.exposed), "-",
-                               "-", ms(row.predicted.compute_s), "-", "-"});
+    cells.insert(cells.end(),
+                 {"-", "-", ms(row.predicted.communication_or_waiting_s()), range_cell(row.exposed),
+                  "-", "-", ms(row.predicted.compute_s), "-", "-"});
   } else {
-    cells.insert(cells.end(), {ms(row.measured.iteration_s), error_cell(row.iteration_error()),
-                               ms(row.predicted.exposed_s), range_cell(row.exposed),
-                               ms(row.measured.exposed_s), error_cell(row.exposed_error()),
-                               ms(row.predicted.compute_s), ms(row.measured.compute_s),
-                               fmt::format("{:.0f}", 100 * row.communication_share())});
+    cells.insert(cells.end(),
+                 {ms(row.measured.iteration_s), error_cell(row.iteration_error()),
+                  ms(row.predicted.communication_or_waiting_s()), range_cell(row.exposed),
+                  ms(row.measured.communication_or_waiting_s()), error_cell(row.exposed_error()),
+                  ms(row.predicted.compute_s), ms(row.measured.compute_s),
+                  fmt::format("{:.0f}", 100 * row.communication_share())});
   }
   table.add(std::move(cells));
 }

@@ -10,8 +10,6 @@
 namespace forescale {
 namespace {
 
-constexpr size_t kColumns = 17;
-
 std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
 
 std::string percent(double part, double whole) {
@@ -25,31 +23,39 @@ std::string range_cell(const Row& row) {
   return fmt::format("{}..{}", ms(low), ms(high));
 }
 
-double phase(const PredictionPoint& point, const char* name) {
-  const auto entry = point.root_s.find(name);
-  return entry == point.root_s.end() ? 0 : entry->second;
+std::vector<std::string> columns(bool with_range) {
+  std::vector<std::string> titles = {
+      "GPUs",     "batch/GPU", "iteration ms", with_range ? "range ms" : "",
+      "images/s", "speed-up",  "eff %"};
+  for (const PhaseEntry& phase : kPhases) titles.push_back(fmt::format("{} %", phase.title));
+  titles.insert(titles.end(), {"idle %", "bound ms", "<busiest resource"});
+  return titles;
 }
 
 void add_row(Table& table, const Row& row, bool with_range) {
   const PredictionPoint& p = row.point;
   if (!p.fits) {
-    std::vector<std::string> cells(kColumns, "-");
+    std::vector<std::string> cells(columns(with_range).size(), "-");
     cells.front() = std::to_string(p.gpus);
     cells[1] = std::to_string(p.batch_per_gpu);
     cells.back() = fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}));
     table.add(std::move(cells));
     return;
   }
-  table.add(
-      {std::to_string(p.gpus), std::to_string(p.batch_per_gpu), ms(p.iteration_s),
-       with_range ? range_cell(row) : "", fmt::format("{:.4g}", p.images_per_s),
-       fmt::format("{:.2f}", row.speedup), percent(row.efficiency, 1),
-       percent(phase(p, "forward"), p.iteration_s), percent(phase(p, "backward"), p.iteration_s),
-       percent(phase(p, "update"), p.iteration_s), percent(phase(p, "propagation"), p.iteration_s),
-       percent(phase(p, "aggregation"), p.iteration_s), percent(phase(p, "input"), p.iteration_s),
-       percent(phase(p, "waiting"), p.iteration_s), percent(p.root_s.at("idle"), p.iteration_s),
-       ms(p.bound_s),
-       fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest, 100 * p.busiest_share)});
+  std::vector<std::string> cells = {std::to_string(p.gpus),
+                                    std::to_string(p.batch_per_gpu),
+                                    ms(p.iteration_s),
+                                    with_range ? range_cell(row) : "",
+                                    fmt::format("{:.4g}", p.images_per_s),
+                                    fmt::format("{:.2f}", row.speedup),
+                                    percent(row.efficiency, 1)};
+  for (const PhaseEntry& phase : kPhases)
+    cells.push_back(percent(time_of(p.root_s, phase.phase), p.iteration_s));
+  cells.push_back(percent(p.root_s.at("idle"), p.iteration_s));
+  cells.push_back(ms(p.bound_s));
+  cells.push_back(
+      fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest, 100 * p.busiest_share));
+  table.add(std::move(cells));
 }
 
 }  // namespace
@@ -60,9 +66,7 @@ std::string to_table(const Prediction& prediction) {
       "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
       "rank 0\n",
       prediction.schedule, prediction.stack);
-  Table table({"GPUs", "batch/GPU", "iteration ms", prediction.text.range ? "range ms" : "",
-               "images/s", "speed-up", "eff %", "fwd %", "bwd %", "upd %", "bcast %", "reduce %",
-               "input %", "wait %", "idle %", "bound ms", "<busiest resource"});
+  Table table(columns(prediction.text.range));
   for (const Row& row : prediction.rows) add_row(table, row, prediction.text.range);
   text += table.text();
   if (prediction.baseline_gpus > 0)
@@ -98,23 +102,28 @@ std::string to_csv(const Prediction& prediction) {
   const auto end = [](double time_s) {
     return time_s > 0 ? fmt::format("{}", time_s) : std::string();
   };
-  std::string text = csv_line({"gpus", "batch_per_gpu", "fits", "iteration_s", "iteration_fast_s",
-                               "iteration_slow_s", "images_per_s", "speedup", "efficiency",
-                               "forward_s", "backward_s", "update_s", "propagation_s",
-                               "aggregation_s", "input_s", "waiting_s", "bound_s", "epoch_s"});
+  std::vector<std::string> names = {"gpus",         "batch_per_gpu",    "fits",
+                                    "iteration_s",  "iteration_fast_s", "iteration_slow_s",
+                                    "images_per_s", "speedup",          "efficiency"};
+  for (const PhaseEntry& phase : kPhases) names.push_back(fmt::format("{}_s", phase.name));
+  names.insert(names.end(), {"bound_s", "epoch_s"});
+  std::string text = csv_line(names);
   for (const Row& row : prediction.rows) {
     const PredictionPoint& p = row.point;
-    const auto phase = [&](const char* name) {
-      const auto entry = p.root_s.find(name);
-      return fmt::format("{}", entry == p.root_s.end() ? 0.0 : entry->second);
-    };
-    text += csv_line({std::to_string(p.gpus), std::to_string(p.batch_per_gpu), p.fits ? "1" : "0",
-                      fmt::format("{}", p.iteration_s), end(row.iteration_fast_s),
-                      end(row.iteration_slow_s), fmt::format("{}", p.images_per_s),
-                      fmt::format("{}", row.speedup), fmt::format("{}", row.efficiency),
-                      phase("forward"), phase("backward"), phase("update"), phase("propagation"),
-                      phase("aggregation"), phase("input"), phase("waiting"),
-                      fmt::format("{}", p.bound_s), fmt::format("{}", row.epoch_s)});
+    std::vector<std::string> cells = {std::to_string(p.gpus),
+                                      std::to_string(p.batch_per_gpu),
+                                      p.fits ? "1" : "0",
+                                      fmt::format("{}", p.iteration_s),
+                                      end(row.iteration_fast_s),
+                                      end(row.iteration_slow_s),
+                                      fmt::format("{}", p.images_per_s),
+                                      fmt::format("{}", row.speedup),
+                                      fmt::format("{}", row.efficiency)};
+    for (const PhaseEntry& phase : kPhases)
+      cells.push_back(fmt::format("{}", time_of(p.root_s, phase.phase)));
+    cells.push_back(fmt::format("{}", p.bound_s));
+    cells.push_back(fmt::format("{}", row.epoch_s));
+    text += csv_line(cells);
   }
   return text;
 }

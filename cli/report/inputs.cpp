@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "algorithms/phase.hpp"
 #include "base/error.hpp"
 #include "base/json_input.hpp"
 #include "base/json_text.hpp"
@@ -27,6 +28,13 @@ constexpr const char* kTuning = "forescale-tuned-1";
 constexpr const char* kComparison = "forescale-comparison-1";
 constexpr int kDepthMax = 64;  // of JSON; results need 6
 constexpr double kAny = std::numeric_limits<double>::lowest();
+
+json phases() {
+  json list = json::array();
+  for (const PhaseEntry& phase : kPhases)
+    list.push_back({{"name", phase.name}, {"verb", phase.verb}, {"kind", name_of(phase.kind)}});
+  return list;
+}
 
 [[noreturn]] void refuse(const std::string& file, const std::string& constraint) {
   throw InputError({.source = file, .path = "", .value = "", .constraint = constraint});
@@ -169,8 +177,13 @@ class Document {
   }
 
   json finish() const {
-    return {{"files", files_},     {"predictions", predictions_}, {"validations", validations_},
-            {"tunings", tunings_}, {"timelines", timelines_},     {"notes", notes_}};
+    return {{"phases", phases()},
+            {"files", files_},
+            {"predictions", predictions_},
+            {"validations", validations_},
+            {"tunings", tunings_},
+            {"timelines", timelines_},
+            {"notes", notes_}};
   }
 
  private:

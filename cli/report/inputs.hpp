@@ -24,7 +24,8 @@
 
 namespace forescale {
 
-// {"files": [{"name", "bytes", "sha256", "kind"}], "predictions": [{"file", "result"}],
+// {"phases": [{"name", "verb", "kind"}] of algorithms/phase.hpp,
+//  "files": [{"name", "bytes", "sha256", "kind"}], "predictions": [{"file", "result"}],
 //  "validations": [...], "tunings": [...], "timelines": [{"file", "timeline"}], "notes": [text]};
 //  "file" is an index
 // into files. InputError naming the file for whatever cannot be read or is none of these.

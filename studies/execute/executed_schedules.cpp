@@ -18,21 +18,13 @@ namespace {
 
 using nlohmann::json;
 
-double sum_of(const std::map<std::string, double>& phases_s, std::initializer_list<Phase> phases) {
-  double sum_s = 0;
-  for (const Phase phase : phases) {
-    const auto entry = phases_s.find(name_of(phase));
-    if (entry != phases_s.end()) sum_s += entry->second;
-  }
-  return sum_s;
-}
-
 // Phases as rank 0 spent them.
-IterationTimes times_of(double iteration_s, const std::map<std::string, double>& phases_s) {
+IterationTimes times_of(double iteration_s, const PhaseTimes& phases_s) {
   IterationTimes times;
   times.iteration_s = iteration_s;
-  times.compute_s = sum_of(phases_s, {Phase::kForward, Phase::kBackward, Phase::kUpdate});
-  times.exposed_s = sum_of(phases_s, {Phase::kPropagation, Phase::kAggregation, Phase::kWaiting});
+  times.compute_s = time_of(phases_s, TimeKind::kCompute);
+  times.exposed_s = time_of(phases_s, TimeKind::kCommunication);
+  times.waiting_s = time_of(phases_s, TimeKind::kWaiting);
   const auto idle = phases_s.find("idle");
   if (idle != phases_s.end()) times.idle_s = idle->second;
   return times;
@@ -69,7 +61,7 @@ std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experime
       const IterationTimes times = iteration_times(parse_json(answer.text).get<PredictionPoint>());
       if (iteration_s.empty()) row.predicted = times;
       iteration_s.push_back(times.iteration_s);
-      exposed_s.push_back(times.exposed_s);
+      exposed_s.push_back(times.communication_or_waiting_s());
     }
     if (row.failure.empty()) {
       row.iteration = range_of(iteration_s);
@@ -118,9 +110,13 @@ double relative(double predicted, double measured) {
 }
 
 json to_json(const IterationTimes& times) {
-  return {{"iteration_s", times.iteration_s},           {"compute_s", times.compute_s},
-          {"exposed_communication_s", times.exposed_s}, {"idle_s", times.idle_s},
-          {"payload_bytes", times.payload_bytes},       {"is_steady", times.is_steady}};
+  return {{"iteration_s", times.iteration_s},
+          {"compute_s", times.compute_s},
+          {"exposed_communication_s", times.exposed_s},
+          {"waiting_s", times.waiting_s},
+          {"idle_s", times.idle_s},
+          {"payload_bytes", times.payload_bytes},
+          {"is_steady", times.is_steady}};
 }
 
 json to_json(const TimeRange& range) {
@@ -155,7 +151,7 @@ IterationTimes iteration_times(const json& answer, const std::string& source,
   }
   const SteadyState steady =
       steady_state(ends_s, images, experiment.scenarios.front().schedule->is_asynchronous);
-  std::map<std::string, double> phases_s;
+  PhaseTimes phases_s;
   const auto counted = static_cast<double>(iterations.size() - steady.begin);
   for (size_t i = steady.begin; i < iterations.size(); ++i) {
     const JsonInput phases = iterations[i].at("ranks").elements().front().at("phases_s");
@@ -184,11 +180,12 @@ double ScheduleRow::iteration_error() const {
 }
 
 double ScheduleRow::exposed_error() const {
-  return relative(predicted.exposed_s, measured.exposed_s);
+  return relative(predicted.communication_or_waiting_s(), measured.communication_or_waiting_s());
 }
 
 double ScheduleRow::communication_share() const {
-  return measured.iteration_s > 0 ? measured.exposed_s / measured.iteration_s : 0;
+  if (measured.iteration_s <= 0) return 0;
+  return measured.communication_or_waiting_s() / measured.iteration_s;
 }
 
 OrderCheck check_order(const std::vector<ScheduleRow>& rows) {
@@ -243,7 +240,7 @@ json to_json(const ScheduleComparison& comparison) {
     json entry = {{"schedule", row.schedule},
                   {"predicted", to_json(row.predicted)},
                   {"predicted_iteration", to_json(row.iteration)},
-                  {"predicted_exposed_communication", to_json(row.exposed)}};
+                  {"predicted_communication_or_waiting", to_json(row.exposed)}};
     if (row.failure.empty()) {
       entry["measured"] = to_json(row.measured);
       entry["iteration_error"] = row.iteration_error();

@@ -12,14 +12,17 @@
 
 namespace forescale {
 
-// Rank 0 in the steady state (sim/run/steady_state.hpp), seconds. What the simulator calls waiting
-// (for ranks that have not called a collective yet) counts as communication: on a real network
-// nobody can tell.
+// Rank 0 in the steady state (sim/run/steady_state.hpp), seconds, by kinds of phases
+// (algorithms/phase.hpp). Only the simulator can tell waiting (for ranks that have not called a
+// collective yet) from communication: on a real network it is part of that. So what is compared is
+// their sum.
 struct IterationTimes {
   double iteration_s = 0;
-  double compute_s = 0;      // forward + backward + update
-  double exposed_s = 0;      // propagation + aggregation + waiting, while nothing is computed
-  double idle_s = 0;         // neither
+  double compute_s = 0;
+  double exposed_s = 0;  // communication while nothing is computed
+  double waiting_s = 0;  // measured: 0
+  double idle_s = 0;     // none of these
+  double communication_or_waiting_s() const { return exposed_s + waiting_s; }
   double payload_bytes = 0;  // that all ranks together send in an iteration
   bool is_steady = true;
 };
@@ -33,13 +36,13 @@ struct ScheduleRow {
   std::string schedule;
   IterationTimes predicted;
   TimeRange iteration;  // predicted, with the interval that uncertain numbers cause
-  TimeRange exposed;
+  TimeRange exposed;    // communication or waiting
   IterationTimes measured;
   std::string failure;  // why nothing was predicted or measured; empty: something was
 
-  double iteration_error() const;      // predicted / measured - 1
-  double exposed_error() const;        // the same; 0 where neither has any
-  double communication_share() const;  // exposed over iteration, measured
+  double iteration_error() const;  // predicted / measured - 1
+  double exposed_error() const;    // the same of communication or waiting; 0 where neither has any
+  double communication_share() const;  // communication or waiting over iteration, measured
 };
 
 // Of every two schedules whose measured iterations differ by more than kDistinguishable: is the one

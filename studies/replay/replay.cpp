@@ -141,11 +141,7 @@ json simulate(const Place& place, const Program& program, const MeasuredRun& mea
                         .links = curves,
                         .measured = measured},
                        wanted->files_out);
-  json root;
-  for (int phase = 0; phase < kPhaseCount; ++phase)
-    root[name_of(static_cast<Phase>(phase))] =
-        outcome.attributions.front().phase_s[static_cast<size_t>(phase)];
-  root["idle"] = outcome.attributions.front().idle_s;
+  const Attribution& root = outcome.attributions.front();
   const Overlap overlap = overlap_of(outcome.attributions, program.workers);
   return {
       {"iteration_s", outcome.iteration_s},
@@ -154,7 +150,7 @@ json simulate(const Place& place, const Program& program, const MeasuredRun& mea
       {"bytes_sent", outcome.bytes_sent},
       {"busiest", outcome.busiest.name},
       {"busiest_share", outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0},
-      {"root_s", root},
+      {"root_s", by_name(root.phase_s, root.idle_s)},
       {"communication_s", overlap.communication_s},
       {"hidden_s", overlap.hidden_s},
       {"critical_rank", outcome.last_rank},

@@ -115,6 +115,10 @@ TEST(ExecuteScheduleCommand, ComparesWithWhatWasExecuted) {
   const json row = result.json().at("schedules").at(0);
   EXPECT_DOUBLE_EQ(row.at("measured").at("iteration_s"), 0.5);
   EXPECT_DOUBLE_EQ(row.at("measured").at("exposed_communication_s"), 0.2);
+  const json& predicted = row.at("predicted");
+  EXPECT_DOUBLE_EQ(predicted.at("exposed_communication_s").get<double>() +
+                       predicted.at("waiting_s").get<double>(),
+                   row.at("predicted_communication_or_waiting").at("time_s").get<double>());
   EXPECT_DOUBLE_EQ(row.at("communication_share"), 0.4);
 }
 

@@ -20,9 +20,9 @@ constexpr int kIds_max = std::numeric_limits<int>::max();
 Phase read_phase(const JsonInput& in) {
   std::vector<std::string> names;
   const std::string text = in.string();
-  for (int phase = 0; phase < kPhaseCount; ++phase) {
-    if (text == name_of(static_cast<Phase>(phase))) return static_cast<Phase>(phase);
-    names.emplace_back(name_of(static_cast<Phase>(phase)));
+  for (const PhaseEntry& entry : kPhases) {
+    if (text == entry.name) return entry.phase;
+    names.emplace_back(entry.name);
   }
   in.fail("is " + unknown_name(text, names));
 }

@@ -3,7 +3,9 @@
 const report = JSON.parse(document.getElementById("document").textContent);
 
 const markSymbols = ["circle", "square", "triangle", "diamond", "star", "wye", "cross", "times"];
-const knownPhases = ["input", "forward", "backward", "update", "propagation", "aggregation", "waiting", "idle"];
+// In the order of an iteration, which begins with its data.
+const knownPhases = [...report.phases.filter(({kind}) => kind === "input"),
+  ...report.phases.filter(({kind}) => kind !== "input")].map(({name}) => name).concat("idle");
 
 // One a prediction: {name, letter, color, symbol, file, result, points}; points are those that fit.
 const predictions = report.predictions.map(({file, result}, index) => ({
@@ -72,5 +74,7 @@ function hashOf(text) {
   return hash;
 }
 
-const phaseColor = (phase) =>
-  knownPhases.includes(phase) ? `var(--phase-${phase})` : `var(--phase-${hashOf(phase) % 4})`;
+// The style sheet's own colour of a phase, else one of four.
+const pageStyle = getComputedStyle(document.documentElement);
+const phaseColor = (phase) => /^[a-z-]+$/.test(phase) && pageStyle.getPropertyValue(`--phase-${phase}`)
+  ? `var(--phase-${phase})` : `var(--phase-${hashOf(phase) % 4})`;

@@ -55,7 +55,7 @@ function isWanted(row, text) {
 
 function timelineLegend(timeline) {
   const classes = [...new Set(timeline.kinds.map(([name]) => colorClass(name)))].slice(0, 14);
-  const label = {aggregation: "reduce", propagation: "broadcast", idle: "wait", "phase-copy": "copy"};
+  const label = Object.fromEntries(Object.entries(verbPhases).map(([verb, kind]) => [kind, verb]));
   return element("ul", {class: "legend", "aria-label": "Kinds of spans"}, classes.map((kind) =>
     element("li", {}, element("span", {}, swatch(phaseColor(kind)), label[kind] ?? kind))));
 }

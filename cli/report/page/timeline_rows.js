@@ -87,7 +87,8 @@ function activity(rows, end, count) {
 }
 
 // What a span is coloured by: its phase, or the first word of its name.
-const verbPhases = {reduce: "aggregation", broadcast: "propagation", wait: "idle", copy: "phase-copy"};
+const verbPhases = Object.fromEntries([...report.phases.map(({verb, name}) => [verb, name]),
+  ["wait", "idle"], ["copy", "phase-copy"]]);
 function colorClass(name) {
   const verb = (/^[\p{L}-]+/u.exec(name) ?? [name])[0].toLowerCase();
   return verbPhases[verb] ?? verb;
