@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,19 +11,6 @@
 
 namespace forescale {
 namespace {
-
-struct OpName {
-  CollectiveOp op;
-  const char* name;
-};
-constexpr std::array<OpName, 8> kOpNames = {{{CollectiveOp::kReduce, "reduce"},
-                                             {CollectiveOp::kBroadcast, "broadcast"},
-                                             {CollectiveOp::kAllReduce, "all-reduce"},
-                                             {CollectiveOp::kReduceScatter, "reduce-scatter"},
-                                             {CollectiveOp::kAllGather, "allgather"},
-                                             {CollectiveOp::kGather, "gather"},
-                                             {CollectiveOp::kScatter, "scatter"},
-                                             {CollectiveOp::kAllToAll, "all-to-all"}}};
 
 void require(bool holds, const char* option, std::int64_t value, const std::string& constraint) {
   if (holds) return;
@@ -50,42 +36,6 @@ std::string option_flag(const std::string& name) {
   std::string text = "--" + name;
   std::replace(text.begin(), text.end(), '_', '-');
   return text;
-}
-
-const char* name_of(CollectiveOp op) {
-  for (const OpName& entry : kOpNames)
-    if (entry.op == op) return entry.name;
-  FORESCALE_CHECK(false, "unknown collective operation");
-}
-
-CollectiveOp parse_collective_op(const std::string& text, const std::string& source) {
-  std::vector<std::string> names;
-  for (const OpName& entry : kOpNames) {
-    if (text == entry.name) return entry.op;
-    names.emplace_back(entry.name);
-  }
-  throw InputError(
-      {.source = source, .path = "", .value = text, .constraint = unknown_name(text, names)});
-}
-
-const std::vector<CollectiveOp>& all_collective_ops() {
-  static const std::vector<CollectiveOp> ops = [] {
-    std::vector<CollectiveOp> list;
-    for (const OpName& entry : kOpNames) list.push_back(entry.op);
-    return list;
-  }();
-  return ops;
-}
-
-bool has_root(CollectiveOp op) {
-  return op == CollectiveOp::kReduce || op == CollectiveOp::kBroadcast ||
-         op == CollectiveOp::kGather || op == CollectiveOp::kScatter;
-}
-
-std::int64_t buffer_bytes(CollectiveOp op, const CollectiveCall& call, int rank) {
-  if (op != CollectiveOp::kAllToAll) return call.bytes;
-  return call.bytes +
-         call.rank_count * block_range(call.bytes, call.rank_count, rank, call.element_bytes).bytes;
 }
 
 bool register_collective(Collective collective) {

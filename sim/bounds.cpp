@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/common_options.hpp"
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "topologies/placement.hpp"
 
@@ -29,45 +30,29 @@ struct Traffic {
   double in = 0;
 };
 
-Traffic traffic(const CollectiveOp op, const CollectiveCall& call, const Side& group) {
+// Of what is summed, a sum over all on one side is enough for the other.
+Traffic traffic(CollectiveOp op, const CollectiveCall& call, const Side& group) {
+  const Operation& what = operation(op);
   const auto bytes = static_cast<double>(call.bytes);
   const double other_blocks = bytes - group.block_bytes;
-  const double other_ranks = call.rank_count - group.ranks;
-  switch (op) {
-    case CollectiveOp::kReduce:
-      return group.has_root ? Traffic{0, bytes} : Traffic{bytes, 0};
-    case CollectiveOp::kBroadcast:
-      return group.has_root ? Traffic{bytes, 0} : Traffic{0, bytes};
-    case CollectiveOp::kAllReduce:
-      return {bytes, bytes};
-    case CollectiveOp::kReduceScatter:
-      return {other_blocks, group.block_bytes};
-    case CollectiveOp::kAllGather:
-      return {group.block_bytes, other_blocks};
-    case CollectiveOp::kGather:
-      return group.has_root ? Traffic{0, other_blocks} : Traffic{group.block_bytes, 0};
-    case CollectiveOp::kScatter:
-      return group.has_root ? Traffic{other_blocks, 0} : Traffic{0, group.block_bytes};
-    case CollectiveOp::kAllToAll:
-      return {group.ranks * other_blocks, other_ranks * group.block_bytes};
-  }
-  return {};
+  Traffic needed{.out = other_blocks, .in = group.block_bytes};  // by those outside, inside
+  if (what.after.part == Part::kWhole)
+    needed = {.out = what.after.root_only && group.has_root ? 0 : bytes,
+              .in = what.after.root_only && !group.has_root ? 0 : bytes};
+  if (what.sums) return needed;
+  if (what.before.root_only) return group.has_root ? Traffic{needed.out, 0} : Traffic{0, needed.in};
+  if (what.before.part == Part::kOwnBlock)
+    return {.out = needed.out > 0 ? group.block_bytes : 0, .in = needed.in > 0 ? other_blocks : 0};
+  return {group.ranks * other_blocks, (call.rank_count - group.ranks) * group.block_bytes};
 }
 
-// What must cross between `groups` groups altogether.
+// What must cross between `groups` groups altogether, to sum the vector and to have it everywhere;
+// of other operations the groups' own floors say more.
 double total_traffic(CollectiveOp op, const CollectiveCall& call, double groups) {
-  const auto bytes = static_cast<double>(call.bytes);
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return 2 * (groups - 1) * bytes;
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kBroadcast:
-    case CollectiveOp::kReduceScatter:
-    case CollectiveOp::kAllGather:
-      return (groups - 1) * bytes;
-    default:
-      return 0;  // the groups' own floors say more
-  }
+  const Operation& what = operation(op);
+  const bool is_everywhere = what.after.part == Part::kWhole && !what.after.root_only;
+  return ((what.sums ? 1 : 0) + (is_everywhere ? 1 : 0)) * (groups - 1) *
+         static_cast<double>(call.bytes);
 }
 
 double block_bytes(const CollectiveCall& call, int rank) {
@@ -77,8 +62,11 @@ double block_bytes(const CollectiveCall& call, int rank) {
 
 // Rounds that a one-port network needs at least: those who know, or have been heard, double.
 double rounds_min(CollectiveOp op, const CollectiveCall& call) {
+  const Operation& what = operation(op);
   int others = call.rank_count - 1;
-  if (op == CollectiveOp::kGather || op == CollectiveOp::kScatter) {
+  // Blocks between the root and the others: who has none takes no part.
+  if (what.has_root() && !what.sums &&
+      (what.before.part == Part::kOwnBlock || what.after.part == Part::kOwnBlock)) {
     others = 0;
     for (int rank = 0; rank < call.rank_count; ++rank)
       if (rank != call.root && block_bytes(call, rank) > 0) ++others;

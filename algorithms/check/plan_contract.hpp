@@ -1,5 +1,5 @@
 // What each rank has before a collective and must have after it, as symbols: whose contributions,
-// to which element, a cell is the sum of. The contract of collective.hpp, executable.
+// to which element, a cell is the sum of. The contract of operation.hpp, executable.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/check/plan_check.hpp"
+#include "algorithms/operation.hpp"
 
 namespace forescale {
 
@@ -36,10 +37,10 @@ inline SymbolicValue of_rank(int rank, std::int64_t element) {
   return value;
 }
 
-// What the contract in collective.hpp says of each cell, before and after. Cells, not bytes.
+// What the contract in operation.hpp says of each cell, before and after. Cells, not bytes.
 class CollectiveContract {
  public:
-  explicit CollectiveContract(const PlanCase& plan) : plan_(plan) {
+  explicit CollectiveContract(const PlanCase& plan) : plan_(plan), operation_(operation(plan.op)) {
     for (int rank = 0; rank < plan.call.rank_count; ++rank)
       all_.set(static_cast<std::size_t>(rank));
   }
@@ -49,41 +50,18 @@ class CollectiveContract {
   }
 
   SymbolicValue before(int rank, std::int64_t cell) const {
-    switch (plan_.op) {
-      case CollectiveOp::kBroadcast:
-      case CollectiveOp::kScatter:
-        return rank == plan_.call.root ? of_rank(rank, cell) : SymbolicValue{};
-      case CollectiveOp::kAllGather:
-      case CollectiveOp::kGather:
-        return in_block(rank, cell) ? of_rank(rank, cell) : SymbolicValue{};
-      default:
-        return cell < plan_.call.bytes / plan_.cell_bytes ? of_rank(rank, cell) : SymbolicValue{};
-    }
+    const bool holds =
+        operation_.has_input(rank, plan_.call.root) && is_in(operation_.before.part, rank, cell);
+    return holds ? of_rank(rank, cell) : SymbolicValue{};
   }
 
   // Nothing where the contract leaves it open.
   std::optional<SymbolicValue> after(int rank, std::int64_t cell) const {
-    const bool is_root = rank == plan_.call.root;
-    const SymbolicValue sum = {.ranks = all_, .element = cell};
-    switch (plan_.op) {
-      case CollectiveOp::kReduce:
-        return is_root ? std::optional(sum) : std::nullopt;
-      case CollectiveOp::kBroadcast:
-        return of_rank(plan_.call.root, cell);
-      case CollectiveOp::kAllReduce:
-        return sum;
-      case CollectiveOp::kReduceScatter:
-        return in_block(rank, cell) ? std::optional(sum) : std::nullopt;
-      case CollectiveOp::kAllGather:
-        return of_rank(owner(cell), cell);
-      case CollectiveOp::kGather:
-        return is_root ? std::optional(of_rank(owner(cell), cell)) : std::nullopt;
-      case CollectiveOp::kScatter:
-        return in_block(rank, cell) ? std::optional(of_rank(plan_.call.root, cell)) : std::nullopt;
-      case CollectiveOp::kAllToAll:
-        return received_slot(rank, cell);
-    }
-    return std::nullopt;
+    if (!operation_.has_result(rank, plan_.call.root) || !is_in(operation_.after.part, rank, cell))
+      return std::nullopt;
+    if (operation_.after.part == Part::kSlots) return received_slot(rank, cell);
+    if (operation_.sums) return SymbolicValue{.ranks = all_, .element = cell};
+    return of_rank(origin(rank, cell), cell);
   }
 
  private:
@@ -95,20 +73,28 @@ class CollectiveContract {
     const std::int64_t byte = cell * plan_.cell_bytes;
     return byte >= own.offset && byte < own.offset + own.bytes;
   }
-  int owner(std::int64_t cell) const {
-    int rank = 0;
-    while (!in_block(rank, cell)) ++rank;
-    return rank;
+  bool is_in(Part part, int rank, std::int64_t cell) const {
+    const bool is_behind = cell >= plan_.call.bytes / plan_.cell_bytes;
+    if (part == Part::kOwnBlock) return in_block(rank, cell);
+    return is_behind == (part == Part::kSlots);
   }
-  std::optional<SymbolicValue> received_slot(int rank, std::int64_t cell) const {
+  // Whose value a cell takes that is passed on.
+  int origin(int rank, std::int64_t cell) const {
+    if (operation_.before.root_only) return plan_.call.root;
+    if (operation_.before.part != Part::kOwnBlock) return rank;
+    int owner = 0;
+    while (!in_block(owner, cell)) ++owner;
+    return owner;
+  }
+  SymbolicValue received_slot(int rank, std::int64_t cell) const {
     const std::int64_t byte = cell * plan_.cell_bytes - plan_.call.bytes;
-    if (byte < 0) return std::nullopt;
     const ByteRange own = block(rank);
     return of_rank(static_cast<int>(byte / own.bytes),
                    (own.offset + byte % own.bytes) / plan_.cell_bytes);
   }
 
   const PlanCase& plan_;
+  const Operation& operation_;
   std::bitset<kCheckedRanksMax> all_;
 };
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 
+#include "algorithms/operation.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
@@ -36,7 +37,7 @@ enum class Meaning {
 };
 
 struct Benchmark {
-  const char* name;
+  std::string_view name;
   Pattern pattern;
   Meaning meaning;
   CollectiveOp op = CollectiveOp::kAllReduce;
@@ -52,16 +53,19 @@ constexpr std::array kBenchmarks{
     Benchmark{"Uniband", Pattern::kPairs, Meaning::kOneWayRate},
     Benchmark{"Biband", Pattern::kExchange, Meaning::kBothWaysRate},
     Benchmark{"Barrier", Pattern::kBarrier, Meaning::kTime},
-    Benchmark{"Allreduce", Pattern::kCollective, Meaning::kTime, CollectiveOp::kAllReduce},
-    Benchmark{"Reduce", Pattern::kCollective, Meaning::kTime, CollectiveOp::kReduce},
-    Benchmark{"Bcast", Pattern::kCollective, Meaning::kTime, CollectiveOp::kBroadcast},
-    Benchmark{"Allgather", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kAllGather},
-    Benchmark{"Alltoall", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kAllToAll},
-    Benchmark{"Gather", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kGather},
-    Benchmark{"Scatter", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kScatter},
-    Benchmark{"Reduce_scatter", Pattern::kCollective, Meaning::kReduceScatter,
-              CollectiveOp::kReduceScatter},
 };
+
+// Those of collectives are in the operations' own table.
+std::optional<Benchmark> benchmark_called(std::string_view name) {
+  for (const Benchmark& benchmark : kBenchmarks)
+    if (name == benchmark.name) return benchmark;
+  const std::optional<CollectiveOp> op = op_called(Tool::kImb, name);
+  if (!op) return std::nullopt;
+  Meaning meaning = Meaning::kTime;
+  if (operation(*op).passes_blocks()) meaning = Meaning::kBlockOfVector;
+  if (*op == CollectiveOp::kReduceScatter) meaning = Meaning::kReduceScatter;
+  return Benchmark{*name_in(Tool::kImb, *op), Pattern::kCollective, meaning, *op};
+}
 
 constexpr std::string_view kTitle = "# Benchmarking ";
 constexpr std::array<std::string_view, 10> kColumns{
@@ -94,7 +98,7 @@ class ImbImporter : public LogImporter {
     } else if (text.find("All processes entering MPI_Finalize") != std::string_view::npos) {
       finish();
       is_ended_ = true;
-    } else if (benchmark_ == nullptr) {
+    } else if (!benchmark_) {
       return;  // rows of a block that is skipped
     } else if (text.starts_with("# #processes =")) {
       ranks_ = target_.rank_count(line, leading_integer(text.substr(text.find('=') + 1)));
@@ -120,9 +124,8 @@ class ImbImporter : public LogImporter {
     columns_.clear();
     ranks_ = 0;
     const std::string_view name = std::string_view(line.text).substr(kTitle.size());
-    benchmark_ = std::find_if(kBenchmarks.begin(), kBenchmarks.end(),
-                              [&](const Benchmark& one) { return name == one.name; });
-    if (benchmark_ == kBenchmarks.end())
+    benchmark_ = benchmark_called(name);
+    if (!benchmark_)
       skip(name == "Exchange" ? "each rank exchanges with two neighbours, which no pattern of ours "
                                 "does"
                               : "no pattern of ours");
@@ -142,7 +145,7 @@ class ImbImporter : public LogImporter {
 
   void skip(const std::string& why) {
     target_.note(header_, fmt::format("\"{}\" is skipped: {}", shortened(header_.text), why));
-    benchmark_ = nullptr;
+    benchmark_.reset();
   }
 
   void read_columns(const LogLine& line) {
@@ -237,15 +240,15 @@ class ImbImporter : public LogImporter {
   }
 
   void finish() {
-    if (benchmark_ == nullptr) return;
+    if (!benchmark_) return;
     if (!target_.has_points()) target_.refuse_cut(header_, "this block has no rows");
     target_.finish_series();
-    benchmark_ = nullptr;
+    benchmark_.reset();
   }
 
   ImportTarget& target_;
-  const Benchmark* benchmark_ = nullptr;  // that is being read; null: rows are skipped
-  LogLine header_;                        // its title
+  std::optional<Benchmark> benchmark_;  // that is being read; none: rows are skipped
+  LogLine header_;                      // its title
   std::vector<std::string> columns_;
   size_t bytes_ = 0;  // index of #bytes, columns_.size() if there is none
   size_t value_ = 0;  // index of what is read

@@ -20,6 +20,7 @@
 #include <cctype>
 #include <set>
 
+#include "algorithms/operation.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
@@ -28,21 +29,15 @@ namespace {
 constexpr double kMicro = 1e-6;
 
 struct Test {
-  std::string_view name;  // of the program, without "_perf"
-  Pattern pattern;
+  Pattern pattern = Pattern::kCollective;
   CollectiveOp op = CollectiveOp::kAllReduce;
 };
-constexpr std::array kTests{
-    Test{"all_reduce", Pattern::kCollective, CollectiveOp::kAllReduce},
-    Test{"reduce", Pattern::kCollective, CollectiveOp::kReduce},
-    Test{"broadcast", Pattern::kCollective, CollectiveOp::kBroadcast},
-    Test{"reduce_scatter", Pattern::kCollective, CollectiveOp::kReduceScatter},
-    Test{"all_gather", Pattern::kCollective, CollectiveOp::kAllGather},
-    Test{"alltoall", Pattern::kCollective, CollectiveOp::kAllToAll},
-    Test{"gather", Pattern::kCollective, CollectiveOp::kGather},
-    Test{"scatter", Pattern::kCollective, CollectiveOp::kScatter},
-    Test{"sendrecv", Pattern::kShift},
-};
+// By the name of the program, without "_perf".
+std::optional<Test> test_called(std::string_view name) {
+  if (name == "sendrecv") return Test{Pattern::kShift};
+  if (const auto op = op_called(Tool::kNcclTests, name)) return Test{Pattern::kCollective, *op};
+  return std::nullopt;
+}
 
 constexpr std::string_view kStart = "# Collective test starting:";
 
@@ -139,8 +134,8 @@ class NcclTestsImporter : public LogImporter {
   }
 
   void start_series() {
-    const Test* test = find_test();
-    is_skipped_ = test == nullptr;
+    const std::optional<Test> test = find_test();
+    is_skipped_ = !test;
     if (is_skipped_) {
       target_.note(header_,
                    fmt::format("\"{}\" is skipped: no pattern of ours", shortened(program_)));
@@ -150,9 +145,7 @@ class NcclTestsImporter : public LogImporter {
     if (test->pattern == Pattern::kCollective) series.op = name_of(test->op);
     if (test->pattern == Pattern::kShift && series.ranks < 2)
       target_.refuse(header_columns_, "sendrecv needs 2 ranks");
-    needs_redop_ = test->pattern == Pattern::kCollective &&
-                   (test->op == CollectiveOp::kAllReduce || test->op == CollectiveOp::kReduce ||
-                    test->op == CollectiveOp::kReduceScatter);
+    needs_redop_ = test->pattern == Pattern::kCollective && operation(test->op).sums;
     target_.begin_series(std::move(series));
     target_.note(index_of("time", time_ + 1) < columns_.size()
                      ? "out-of-place times are taken, in-place ones are not"
@@ -160,22 +153,17 @@ class NcclTestsImporter : public LogImporter {
     target_.note("times are means over ranks unless -a 3 was given, not those of the slowest");
   }
 
-  // What ran, null if it is no pattern of ours.
-  const Test* find_test() const {
+  // What ran, nothing if it is no pattern of ours.
+  std::optional<Test> find_test() const {
     const std::string& op = target_.options().op;
-    const auto by_op = [&](const Test& test) {
-      return test.pattern == Pattern::kCollective && op == name_of(test.op);
-    };
     if (program_.empty()) {
       if (op.empty())
         target_.refuse(header_columns_, "no line before says which operation ran: give --op");
-      return std::find_if(kTests.begin(), kTests.end(), by_op);
+      return Test{Pattern::kCollective, parse_collective_op(op, "--op")};
     }
-    const std::string name = program_.substr(0, program_.find("_perf"));
-    const auto* test = std::find_if(kTests.begin(), kTests.end(),
-                                    [&](const Test& one) { return one.name == name; });
-    if (test == kTests.end()) return nullptr;
-    if (!op.empty() && !by_op(*test))
+    const std::optional<Test> test = test_called(program_.substr(0, program_.find("_perf")));
+    if (!test || op.empty()) return test;
+    if (test->pattern != Pattern::kCollective || op != name_of(test->op))
       target_.refuse(header_, fmt::format("is another operation than --op {}", op));
     return test;
   }

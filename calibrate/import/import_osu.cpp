@@ -17,6 +17,7 @@
 #include <array>
 #include <cctype>
 
+#include "algorithms/operation.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
@@ -35,7 +36,7 @@ enum class Meaning {
 };
 
 struct Test {
-  const char* title;  // between the library's and "Test v7.5"
+  std::string_view title;  // between the library's and "Test v7.5"
   Pattern pattern;
   Meaning meaning;
   CollectiveOp op = CollectiveOp::kAllReduce;
@@ -52,23 +53,18 @@ constexpr std::array kTests{
     Test{"Multi Latency", Pattern::kPairs, Meaning::kLatency},
     Test{"Multiple Bandwidth / Message Rate", Pattern::kPairs, Meaning::kSumOfPairs},
     Test{"Barrier Latency", Pattern::kBarrier, Meaning::kLatency},
-    Test{"Allreduce Latency", Pattern::kCollective, Meaning::kLatency, CollectiveOp::kAllReduce},
-    Test{"Reduce Latency", Pattern::kCollective, Meaning::kLatency, CollectiveOp::kReduce},
-    Test{"Broadcast Latency", Pattern::kCollective, Meaning::kLatency, CollectiveOp::kBroadcast},
-    Test{"Bcast Latency", Pattern::kCollective, Meaning::kLatency, CollectiveOp::kBroadcast},
-    Test{"Reduce_scatter Latency", Pattern::kCollective, Meaning::kLatency,
-         CollectiveOp::kReduceScatter},
-    Test{"Reduce_scatter_block Latency", Pattern::kCollective, Meaning::kLatency,
-         CollectiveOp::kReduceScatter},
-    Test{"Allgather Latency", Pattern::kCollective, Meaning::kBlockOfVector,
-         CollectiveOp::kAllGather},
-    Test{"Gather Latency", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kGather},
-    Test{"Scatter Latency", Pattern::kCollective, Meaning::kBlockOfVector, CollectiveOp::kScatter},
-    Test{"All-to-All Personalized Exchange Latency", Pattern::kCollective, Meaning::kBlockOfVector,
-         CollectiveOp::kAllToAll},
-    Test{"Alltoall Latency", Pattern::kCollective, Meaning::kBlockOfVector,
-         CollectiveOp::kAllToAll},
 };
+
+// Those of collectives are in the operations' own table.
+std::optional<Test> test_called(std::string_view title) {
+  for (const Test& test : kTests)
+    if (title == test.title) return test;
+  const std::optional<CollectiveOp> op = op_called(Tool::kOsu, title);
+  if (!op) return std::nullopt;
+  const bool is_block = operation(*op).passes_blocks();
+  return Test{*name_in(Tool::kOsu, *op), Pattern::kCollective,
+              is_block ? Meaning::kBlockOfVector : Meaning::kLatency, *op};
+}
 
 // Columns, written without blanks and in lower case.
 enum class Column { kSize, kTime, kMaxTime, kBandwidth, kRate, kValidation, kOther };
@@ -128,7 +124,7 @@ class OsuImporter : public LogImporter {
     if (text.starts_with("# OSU ")) {
       finish();
       begin(line);
-    } else if (test_ == nullptr) {
+    } else if (!test_) {
       return;  // rows of a test that is skipped
     } else if (text.starts_with("# Send Buffer on ")) {
       read_place(line);
@@ -147,7 +143,7 @@ class OsuImporter : public LogImporter {
 
  private:
   void begin(const LogLine& line) {
-    test_ = nullptr;
+    test_.reset();
     header_ = line;
     columns_.clear();
     pairs_ = 0;
@@ -161,9 +157,8 @@ class OsuImporter : public LogImporter {
     const std::string_view title = rest.substr(0, end);
     const bool is_mpi = library == "MPI" || library.starts_with("MPI-");
     const bool is_nccl = library == "NCCL" || library == "RCCL";
-    const auto* found = std::find_if(kTests.begin(), kTests.end(),
-                                     [&](const Test& test) { return title == test.title; });
-    if (end == std::string_view::npos || (!is_mpi && !is_nccl) || found == kTests.end()) {
+    const std::optional<Test> found = test_called(title);
+    if (end == std::string_view::npos || (!is_mpi && !is_nccl) || !found) {
       target_.note(line,
                    fmt::format("\"{}\" is skipped: no pattern of ours", shortened(line.text)));
       return;
@@ -185,7 +180,7 @@ class OsuImporter : public LogImporter {
     place_ = place(text.substr(0, split));
     if (place_ != place(text.substr(split))) {
       target_.note(line, "skipped: one buffer is on the host and one on a GPU");
-      test_ = nullptr;
+      test_.reset();
     }
   }
 
@@ -280,15 +275,15 @@ class OsuImporter : public LogImporter {
   }
 
   void finish() {
-    if (test_ == nullptr) return;
+    if (!test_) return;
     if (!target_.has_points()) target_.refuse_cut(header_, "this test has no rows");
     target_.finish_series();
-    test_ = nullptr;
+    test_.reset();
   }
 
   ImportTarget& target_;
-  const Test* test_ = nullptr;  // that is being read; null: rows are skipped
-  LogLine header_;              // its title
+  std::optional<Test> test_;  // that is being read; none: rows are skipped
+  LogLine header_;            // its title
   std::vector<Column> columns_;
   bool is_time_ = true;  // its rows are times, not bandwidths
   int pairs_ = 0;

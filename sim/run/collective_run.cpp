@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "algorithms/operation.hpp"
 #include "algorithms/pieces/plan_window.hpp"
 #include "base/error.hpp"
 #include "sim/engine/local_work.hpp"
@@ -30,7 +31,7 @@ class CollectiveRun::Member final : public MessageListener {
 
   void join(std::function<void()> on_done) {
     on_done_ = std::move(on_done);
-    joined_ = true;
+    stage_ = Stage::kPreparing;
     if (run_.settings_.call_s > 0)
       run_.machine_.world().after(run_.settings_.call_s, [this] { prepare(); });
     else
@@ -65,17 +66,16 @@ class CollectiveRun::Member final : public MessageListener {
   }
 
   std::string describe() const {
-    if (!joined_) return "has not called it";
+    if (stage_ == Stage::kNotCalled) return "has not called it";
     std::string text;
     for (std::int64_t i = window_.begin(); i < window_.end() && text.empty(); ++i)
       if (slot(i).stage != OpStage::kDone) text = describe(i);
     return text.empty() ? "has no operation left" : text;
   }
-  bool done() const { return done_; }
 
  private:
   void prepare() {
-    if (run_.settings_.through_host && has_input()) {
+    if (run_.settings_.through_host && what().has_input(index_, run_.settings_.call.root)) {
       work_.copy_to_host(run_.settings_.call.bytes, [this] { begin(); });
     } else {
       begin();
@@ -86,16 +86,7 @@ class CollectiveRun::Member final : public MessageListener {
   const PlanSlot& slot(std::int64_t index) const { return window_.at(index); }
   int world_rank() const { return run_.settings_.ranks[static_cast<size_t>(index_)]; }
   const ReductionRule& reduction() const { return work_.reduction(); }
-  bool is_root() const { return index_ == run_.settings_.call.root; }
-
-  bool has_input() const {
-    const CollectiveOp op = run_.settings_.collective->op;
-    return (op != CollectiveOp::kBroadcast && op != CollectiveOp::kScatter) || is_root();
-  }
-  bool has_output() const {
-    const CollectiveOp op = run_.settings_.collective->op;
-    return (op != CollectiveOp::kReduce && op != CollectiveOp::kGather) || is_root();
-  }
+  const Operation& what() const { return operation(run_.settings_.collective->op); }
 
   std::string describe(std::int64_t index) const {
     const Op& op = slot(index).op;
@@ -116,7 +107,7 @@ class CollectiveRun::Member final : public MessageListener {
 
   void begin() {
     stream_ = run_.settings_.collective->plan(run_.settings_.call, index_);
-    begun_ = true;
+    stage_ = Stage::kRunning;
     advance();
   }
 
@@ -169,7 +160,7 @@ class CollectiveRun::Member final : public MessageListener {
       window_.retire();
     } while (again_);
     advancing_ = false;
-    if (begun_ && !done_ && ended_ && window_.empty()) finish();
+    if (stage_ == Stage::kRunning && ended_ && window_.empty()) leave();
   }
 
   bool post_next_send() {
@@ -246,19 +237,27 @@ class CollectiveRun::Member final : public MessageListener {
     });
   }
 
-  void finish() {
-    if (run_.settings_.through_host && has_output() && !copied_back_) {
-      copied_back_ = true;
+  void leave() {
+    stage_ = Stage::kLeaving;
+    if (run_.settings_.through_host && what().has_result(index_, run_.settings_.call.root))
       work_.copy_from_host(run_.settings_.call.bytes, [this] { finish(); });
-      return;
-    }
-    done_ = true;
-    --run_.unfinished_;
-    // May destroy the run: nothing may follow.
-    const auto on_done = std::move(on_done_);
-    on_done();
+    else
+      finish();
   }
 
+  void finish() {
+    stage_ = Stage::kDone;
+    --run_.unfinished_;
+    on_done_();
+  }
+
+  enum class Stage {
+    kNotCalled,
+    kPreparing,  // the call's overhead, and a copy to the host
+    kRunning,    // its plan
+    kLeaving,    // a copy back
+    kDone
+  };
   static constexpr int kReadAhead = 1024;  // operations held while the other direction is awaited
 
   CollectiveRun& run_;
@@ -274,11 +273,8 @@ class CollectiveRun::Member final : public MessageListener {
   int receives_in_flight_ = 0;
   std::deque<std::int64_t> reductions_;
   bool reducing_ = false;
-  bool joined_ = false;
-  bool begun_ = false;
-  bool ended_ = false;
-  bool done_ = false;
-  bool copied_back_ = false;
+  Stage stage_ = Stage::kNotCalled;
+  bool ended_ = false;  // the plan has been read
   bool advancing_ = false;
   bool again_ = false;
   std::function<void()> on_done_;

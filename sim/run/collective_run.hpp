@@ -16,6 +16,7 @@
 
 namespace forescale {
 
+// Must live until all members have finished, and while its own code is on the call stack.
 class CollectiveRun {
  public:
   struct Settings : ResolvedCall {

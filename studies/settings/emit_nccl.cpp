@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "algorithms/operation.hpp"
 #include "studies/settings/settings_text.hpp"
 
 namespace forescale {
@@ -14,23 +15,6 @@ namespace {
 
 // NCCL's buffer of 4 MiB in 8 steps: what a chain or a tree passes on at once (src/init.cc).
 constexpr const char* kChunk = ":chunk_bytes=512KiB";
-
-std::string nccl_name(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return "allreduce";
-    case CollectiveOp::kBroadcast:
-      return "broadcast";
-    case CollectiveOp::kReduce:
-      return "reduce";
-    case CollectiveOp::kAllGather:
-      return "allgather";
-    case CollectiveOp::kReduceScatter:
-      return "reducescatter";
-    default:
-      return "";
-  }
-}
 
 LibraryAlgorithm algorithm(const std::string& id, const std::string& plan, LibraryLimits limits) {
   const PlanChoice choice = parse_plan(plan, "NCCL");
@@ -70,9 +54,9 @@ struct Job {
 std::string lines(CollectiveOp op, const std::vector<SizeSpan>& spans, int channels, Job job) {
   std::string text;
   for (const SizeSpan& span : spans)
-    text += fmt::format("{},{},{},{},simple,{},{},{}\n", nccl_name(op), span.from_bytes,
-                        span.to_bytes, span.algorithm->id, channels, job.nodes > 0 ? job.nodes : -1,
-                        job.ranks > 0 ? job.ranks : -1);
+    text += fmt::format("{},{},{},{},simple,{},{},{}\n", *name_in(Tool::kNcclTuner, op),
+                        span.from_bytes, span.to_bytes, span.algorithm->id, channels,
+                        job.nodes > 0 ? job.nodes : -1, job.ranks > 0 ? job.ranks : -1);
   return text;
 }
 
@@ -86,7 +70,7 @@ std::string emit(const TunedSettings& settings, const std::string& version) {
   std::string tuned;
   std::string others;
   for (const CollectiveOp op : all_collective_ops()) {
-    if (nccl_name(op).empty()) continue;
+    if (!name_in(Tool::kNcclTuner, op)) continue;
     std::vector<SizeSpan> of_largest;
     for (const int ranks : tuned_rank_counts(settings, op)) {
       const std::vector<SizeSpan> spans = without_gaps(size_spans(settings, op, ranks));

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -113,22 +114,8 @@ std::vector<OpenMpiRule> read_sizes(Numbers& numbers, int id, int version) {
 }  // namespace
 
 std::optional<int> openmpi_id(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllGather:
-      return 0;
-    case CollectiveOp::kAllReduce:
-      return 2;
-    case CollectiveOp::kAllToAll:
-      return 3;
-    case CollectiveOp::kBroadcast:
-      return 7;
-    case CollectiveOp::kReduce:
-      return 11;
-    case CollectiveOp::kReduceScatter:
-      return 13;
-    default:
-      return std::nullopt;
-  }
+  const auto id = name_in(Tool::kOpenMpiRules, op);
+  return id ? std::optional(std::stoi(std::string(*id))) : std::nullopt;
 }
 
 OpenMpiRule OpenMpiRules::rule_for(CollectiveOp op, int ranks, std::int64_t bytes) const {

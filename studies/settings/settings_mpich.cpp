@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "algorithms/operation.hpp"
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "studies/settings/mpich_condition.hpp"
@@ -170,20 +171,8 @@ const SelectionTree& mpich_default_tree() {
 }
 
 std::optional<std::string> mpich_name(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return "allreduce";
-    case CollectiveOp::kBroadcast:
-      return "bcast";
-    case CollectiveOp::kReduce:
-      return "reduce";
-    case CollectiveOp::kAllGather:
-      return "allgather";
-    case CollectiveOp::kReduceScatter:
-      return "reduce_scatter_block";
-    default:
-      return std::nullopt;
-  }
+  const auto name = name_in(Tool::kMpich, op);
+  return name ? std::optional(std::string(*name)) : std::nullopt;
 }
 
 std::string mpich_size_key(CollectiveOp op) {

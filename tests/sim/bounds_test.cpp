@@ -35,8 +35,8 @@ TEST(Bound, OfEachOperationOnAStar) {
                                                 {CollectiveOp::kAllToAll, kOthers}};
   const Platform platform = load_platform(star_of(16));
   const Stack stack = load_stack("ideal");
-  for (const CollectiveOp op : all_collective_ops()) {
-    const double expected_s = share.at(op) * (1 << 28) / kStarBytesPerS;
+  for (const auto& [op, part] : share) {
+    const double expected_s = part * (1 << 28) / kStarBytesPerS;
     EXPECT_NEAR(bound_s(platform, stack, op, 16, 1 << 28), expected_s, 1e-9 * expected_s)
         << name_of(op);
   }
@@ -79,9 +79,8 @@ TEST(Bound, OfTwoNodesOfKesch) {
       {CollectiveOp::kScatter, std::max(kOthers * bytes / link, 0.5 * bytes / nic)},
       // 16 ranks send half of what they have to the other node.
       {CollectiveOp::kAllToAll, std::max(kOthers * bytes / link, 16 * 0.5 * bytes / nic)}};
-  for (const CollectiveOp op : all_collective_ops())
-    EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), expected_s.at(op), 1e-9 * expected_s.at(op))
-        << name_of(op);
+  for (const auto& [op, time_s] : expected_s)
+    EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), time_s, 1e-9 * time_s) << name_of(op);
 }
 
 TEST(Bound, IsEnforced) {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "traces/measured/rank_checks.hpp"
@@ -162,9 +163,7 @@ class Rebuild {
 
   CollectiveStep step_of(const MeasuredRank& rank, int index) const {
     const MeasuredCollective& collective = rank.collectives[static_cast<size_t>(index)];
-    const bool propagates = collective.op == CollectiveOp::kBroadcast ||
-                            collective.op == CollectiveOp::kAllGather ||
-                            collective.op == CollectiveOp::kScatter;
+    const bool propagates = operation(collective.op).propagates();
     CollectiveStep step{.op = collective.op,
                         .bytes = collective.bytes,
                         .root = collective.root,

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "algorithms/operation.hpp"
+
 namespace forescale {
 namespace {
 
@@ -80,19 +82,10 @@ class Comparison {
   WrongElement wrong_;
 };
 
-// The part of [0, bytes) that a rank has before.
-Elements own_part(CollectiveOp op, const CollectiveCall& call, int rank) {
-  const Elements whole = {0, call.bytes / kElementBytes};
-  switch (op) {
-    case CollectiveOp::kBroadcast:
-    case CollectiveOp::kScatter:
-      return rank == call.root ? whole : Elements{};
-    case CollectiveOp::kAllGather:
-    case CollectiveOp::kGather:
-      return block_of(call, rank);
-    default:
-      return whole;
-  }
+// The elements of [0, bytes) that are of a part.
+Elements elements_of(Part part, const CollectiveCall& call, int rank) {
+  if (part == Part::kOwnBlock) return block_of(call, rank);
+  return {0, call.bytes / kElementBytes};
 }
 
 }  // namespace
@@ -100,7 +93,9 @@ Elements own_part(CollectiveOp op, const CollectiveCall& call, int rank) {
 std::vector<float> collective_input(CollectiveOp op, const CollectiveCall& call, int rank) {
   std::vector<float> buffer(static_cast<std::size_t>(buffer_bytes(op, call, rank) / kElementBytes),
                             std::numeric_limits<float>::quiet_NaN());
-  const Elements own = own_part(op, call, rank);
+  const Operation& what = operation(op);
+  if (!what.has_input(rank, call.root)) return buffer;
+  const Elements own = elements_of(what.before.part, call, rank);
   for (std::int64_t i = own.begin; i < own.end; ++i)
     buffer[static_cast<std::size_t>(i)] = value_of(rank, i);
   return buffer;
@@ -109,34 +104,19 @@ std::vector<float> collective_input(CollectiveOp op, const CollectiveCall& call,
 WrongElement first_wrong(CollectiveOp op, const CollectiveCall& call, int rank,
                          const std::vector<float>& buffer) {
   Comparison result(call, buffer);
-  const Elements whole = {0, call.bytes / kElementBytes};
-  const bool is_root = rank == call.root;
-  switch (op) {
-    case CollectiveOp::kReduce:
-      if (is_root) result.expect_sums(whole);
-      break;
-    case CollectiveOp::kBroadcast:
-      result.expect_of_rank(call.root, whole);
-      break;
-    case CollectiveOp::kAllReduce:
-      result.expect_sums(whole);
-      break;
-    case CollectiveOp::kReduceScatter:
-      result.expect_sums(block_of(call, rank));
-      break;
-    case CollectiveOp::kAllGather:
-      result.expect_all_blocks();
-      break;
-    case CollectiveOp::kGather:
-      if (is_root) result.expect_all_blocks();
-      break;
-    case CollectiveOp::kScatter:
-      result.expect_of_rank(call.root, block_of(call, rank));
-      break;
-    case CollectiveOp::kAllToAll:
-      result.expect_slots(rank);
-      break;
-  }
+  const Operation& what = operation(op);
+  if (!what.has_result(rank, call.root)) return result.wrong();
+  const Elements range = elements_of(what.after.part, call, rank);
+  if (what.after.part == Part::kSlots)
+    result.expect_slots(rank);
+  else if (what.sums)
+    result.expect_sums(range);
+  else if (what.before.root_only)
+    result.expect_of_rank(call.root, range);
+  else if (what.before.part == Part::kOwnBlock)
+    result.expect_all_blocks();
+  else
+    result.expect_of_rank(rank, range);
   return result.wrong();
 }
 

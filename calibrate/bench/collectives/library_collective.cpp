@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "calibrate/bench/polled.hpp"
 
@@ -10,16 +13,54 @@ namespace {
 
 constexpr std::int64_t kElementBytes = sizeof(float);
 
+struct Call {
+  std::byte* sent = nullptr;
+  std::byte* received = nullptr;
+  int elements = 0;
+  int block = 0;  // elements of one rank's part, which some calls count
+  MPI_Comm members = MPI_COMM_NULL;
+};
+
+const std::map<CollectiveOp, void (*)(const Call&)>& calls() {
+  static const std::map<CollectiveOp, void (*)(const Call&)> known = {
+      {CollectiveOp::kReduce,
+       [](const Call& call) {
+         MPI_Reduce(call.sent, call.received, call.elements, MPI_FLOAT, MPI_SUM, 0, call.members);
+       }},
+      {CollectiveOp::kBroadcast,
+       [](const Call& call) {
+         MPI_Bcast(call.received, call.elements, MPI_FLOAT, 0, call.members);
+       }},
+      {CollectiveOp::kAllReduce,
+       [](const Call& call) {
+         MPI_Allreduce(call.sent, call.received, call.elements, MPI_FLOAT, MPI_SUM, call.members);
+       }},
+      {CollectiveOp::kAllGather,
+       [](const Call& call) {
+         MPI_Allgather(call.sent, call.block, MPI_FLOAT, call.received, call.block, MPI_FLOAT,
+                       call.members);
+       }},
+      {CollectiveOp::kReduceScatter,
+       [](const Call& call) {
+         MPI_Reduce_scatter_block(call.sent, call.received, call.block, MPI_FLOAT, MPI_SUM,
+                                  call.members);
+       }},
+      {CollectiveOp::kAllToAll, [](const Call& call) {
+         MPI_Alltoall(call.sent, call.block, MPI_FLOAT, call.received, call.block, MPI_FLOAT,
+                      call.members);
+       }}};
+  return known;
+}
+
 bool has_blocks(CollectiveOp op) {
-  return op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter ||
-         op == CollectiveOp::kAllToAll;
+  const Operation& what = operation(op);
+  return what.before.part != Part::kWhole || what.after.part != Part::kWhole;
 }
 
 }  // namespace
 
 std::string library_collective_refusal(CollectiveOp op, std::int64_t bytes, int ranks) {
-  if (op == CollectiveOp::kGather || op == CollectiveOp::kScatter)
-    return "is not one of the library's collectives that are called here";
+  if (!calls().contains(op)) return "is not one of the library's collectives that are called here";
   const std::int64_t unit = kElementBytes * (has_blocks(op) ? ranks : 1);
   if (bytes % unit == 0) return "";
   return fmt::format("needs a multiple of {} B on {} ranks", unit, ranks);
@@ -27,30 +68,13 @@ std::string library_collective_refusal(CollectiveOp op, std::int64_t bytes, int 
 
 void library_collective(CollectiveOp op, std::int64_t bytes, std::byte* sent, std::byte* received,
                         MPI_Comm members) {
+  FORESCALE_CHECK(calls().contains(op), std::string("is refused: ") + name_of(op));
   const int elements = static_cast<int>(bytes / kElementBytes);
-  const int block = elements / size_of(members);
-  switch (op) {
-    case CollectiveOp::kReduce:
-      MPI_Reduce(sent, received, elements, MPI_FLOAT, MPI_SUM, 0, members);
-      return;
-    case CollectiveOp::kBroadcast:
-      MPI_Bcast(received, elements, MPI_FLOAT, 0, members);
-      return;
-    case CollectiveOp::kAllReduce:
-      MPI_Allreduce(sent, received, elements, MPI_FLOAT, MPI_SUM, members);
-      return;
-    case CollectiveOp::kAllGather:
-      MPI_Allgather(sent, block, MPI_FLOAT, received, block, MPI_FLOAT, members);
-      return;
-    case CollectiveOp::kReduceScatter:
-      MPI_Reduce_scatter_block(sent, received, block, MPI_FLOAT, MPI_SUM, members);
-      return;
-    case CollectiveOp::kAllToAll:
-      MPI_Alltoall(sent, block, MPI_FLOAT, received, block, MPI_FLOAT, members);
-      return;
-    default:
-      FORESCALE_CHECK(false, std::string("is refused: ") + name_of(op));
-  }
+  calls().at(op)({.sent = sent,
+                  .received = received,
+                  .elements = elements,
+                  .block = elements / size_of(members),
+                  .members = members});
 }
 
 }  // namespace forescale

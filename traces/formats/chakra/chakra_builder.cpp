@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/chakra/chakra_groups.hpp"
 
@@ -34,11 +35,7 @@ enum NodeType : std::int64_t {
   kCheckpoint = 10
 };
 
-// By CollectiveCommType of the schema.
-constexpr std::array<CollectiveOp, 9> kOps{
-    CollectiveOp::kAllReduce, CollectiveOp::kReduce,        CollectiveOp::kAllGather,
-    CollectiveOp::kGather,    CollectiveOp::kScatter,       CollectiveOp::kBroadcast,
-    CollectiveOp::kAllToAll,  CollectiveOp::kReduceScatter, CollectiveOp::kReduceScatter};
+// CollectiveCommType of the schema; those below it are operations.
 constexpr std::int64_t kBarrier = 9;
 
 }  // namespace
@@ -167,7 +164,7 @@ void ChakraBuilder::collective(ChakraNode& node) {
   if (type == kBarrier) {
     ++rank_.gaps.barriers;
   } else {
-    node.op = kOps.at(static_cast<std::size_t>(type));
+    node.op = op_called(Tool::kChakra, std::to_string(type)).value();
     node.bytes = bytes(*fields_->comm_size);
   }
   if (has_root(node.op)) ++rank_.gaps.without_root;

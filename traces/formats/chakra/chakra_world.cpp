@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -235,8 +236,7 @@ std::int64_t ChakraWorld::traced_bytes(const ChakraFile& file, const ChakraNode&
 
 CollectiveStep ChakraWorld::step(const ChakraFile& file, const ChakraNode& node) const {
   const Group& group = group_of(file, node);
-  const bool propagates = node.op == CollectiveOp::kBroadcast ||
-                          node.op == CollectiveOp::kAllGather || node.op == CollectiveOp::kScatter;
+  const bool propagates = operation(node.op).propagates();
   return {.op = node.op,
           .bytes = bytes_of(
               file, node,

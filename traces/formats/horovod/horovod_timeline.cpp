@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/horovod/horovod_events.hpp"
 
@@ -125,11 +126,7 @@ class Reader {
   std::optional<CollectiveOp> operation() {
     const std::string_view name = events_.name();
     if (name == "ADASUM") ++timeline_.adasums;
-    if (name == "ALLREDUCE" || name == "ADASUM") return CollectiveOp::kAllReduce;
-    if (name == "ALLGATHER") return CollectiveOp::kAllGather;
-    if (name == "BROADCAST") return CollectiveOp::kBroadcast;
-    if (name == "ALLTOALL") return CollectiveOp::kAllToAll;
-    if (name == "REDUCESCATTER") return CollectiveOp::kReduceScatter;
+    if (const auto op = op_called(Tool::kHorovod, name)) return op;
     if (name == "ERROR") return std::nullopt;
     events_.fail(name,
                  "is no operation of Horovod: ALLREDUCE, ALLGATHER, BROADCAST, ALLTOALL, "

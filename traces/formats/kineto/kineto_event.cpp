@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -93,16 +94,16 @@ std::optional<KinetoEvent> kineto_event(const JsonScan& scan, dom::parser& parse
 
 std::optional<CollectiveOp> collective_of(std::string_view name) {
   const std::string letters = letters_of(name.substr(0, name.find('(')));
-  // Longer names before those that they contain.
-  constexpr std::array<std::pair<const char*, CollectiveOp>, 8> kNames{
-      {{"allreduce", CollectiveOp::kAllReduce},
-       {"reducescatter", CollectiveOp::kReduceScatter},
-       {"allgather", CollectiveOp::kAllGather},
-       {"alltoall", CollectiveOp::kAllToAll},
-       {"broadcast", CollectiveOp::kBroadcast},
-       {"gather", CollectiveOp::kGather},
-       {"scatter", CollectiveOp::kScatter},
-       {"reduce", CollectiveOp::kReduce}}};
+  static const auto kNames = [] {
+    std::vector<std::pair<std::string, CollectiveOp>> names;
+    for (const CollectiveOp op : all_collective_ops())
+      if (const auto text = name_in(Tool::kNcclKernel, op)) names.emplace_back(*text, op);
+    // Longer names before those that they contain.
+    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+      return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a < b;
+    });
+    return names;
+  }();
   for (const auto& [text, op] : kNames)
     if (letters.find(text) != std::string::npos) return op;
   return std::nullopt;

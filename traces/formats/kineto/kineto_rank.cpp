@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
 #include "traces/measured/gpu_timeline.hpp"
@@ -162,7 +163,7 @@ class Reader {
     const std::int64_t out = event.integer("Out msg nelems").value_or(-1);
     const auto element_bytes = bytes_of_type(event.text("dtype"));
     // Sizes name the larger of both sides for these.
-    const bool by_out = *op == CollectiveOp::kAllGather || *op == CollectiveOp::kGather;
+    const bool by_out = operation(*op).before.part == Part::kOwnBlock;
     const std::int64_t elements = by_out ? out : in;
     if (element_bytes && elements >= 0 && elements < (std::int64_t{1} << 50))
       said.bytes = elements * *element_bytes;
