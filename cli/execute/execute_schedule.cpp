@@ -98,7 +98,8 @@ void add(Subcommand execute) {
   command.footer(
       "Every rank runs the schedule that the simulator runs: it really sends the bytes, and waits\n"
       "as long as the platform's emulated GPU would compute. Times are of the steady state at\n"
-      "rank 0; exposed communication is what no kernel hides. The table's holds waiting for ranks that\n"
+      "rank 0; exposed communication is what no kernel hides. The table's holds waiting for ranks "
+      "that\n"
       "have not called a collective yet, which real ranks cannot tell apart; --json has it as\n"
       "waiting_s, beside exposed_communication_s as in predict.\n\n"
       "Examples:\n"

@@ -25,7 +25,24 @@ struct StagedTransferSpec {
   std::function<void()> on_delivered;  // it has left the last stage; after on_moved
 };
 
-// Starts at once (kernel context); lives until it has delivered.
-void start_staged_transfer(World& world, StagedTransferSpec spec);
+// Must live until it has delivered, and while its own code is on the call stack.
+class StagedTransfer {
+ public:
+  StagedTransfer(World& world, StagedTransferSpec spec);
+  ~StagedTransfer();
+  StagedTransfer(const StagedTransfer&) = delete;
+  StagedTransfer& operator=(const StagedTransfer&) = delete;
+  void start();  // kernel context
+
+ private:
+  struct Stage;
+  void advance(size_t index);
+  void segment_done(size_t index);
+
+  World& world_;
+  StagedTransferSpec spec_;
+  std::int64_t segments_ = 0;
+  std::vector<std::unique_ptr<Stage>> stages_;
+};
 
 }  // namespace forescale

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "base/error.hpp"
 #include "sim/engine/staged_transfer.hpp"
@@ -25,105 +27,264 @@ std::uint64_t pair_of(int source, int destination) {
 
 }  // namespace
 
+// A message from its send to its delivery. It is in one stage at a time, and only advance() takes
+// it to the next. Eager ones skip what waits for the receiver, and meet their receive when they are
+// there.
 class Transport::Message final : public Completion {
  public:
-  explicit Message(Transport& owner) : transport(owner) {}
+  Message(Transport& owner, const MessagePost& post)
+      : transport_(owner),
+        send_(post),
+        lane_(&owner.machine_.lanes().lane(post.source, post.destination, post.kind, post.bytes)),
+        cost_(owner.machine_.lanes().cost(*lane_, post.bytes)),
+        is_eager_(owner.machine_.lanes().is_eager(post.bytes)),
+        is_staged_(owner.explicit_staging_ && !lane_->stages.empty() && !is_eager_ &&
+                   post.bytes > 0) {}
+
+  const MessagePost& send() const { return send_; }
+  bool is_eager() const { return is_eager_; }
+  bool is_staged() const { return is_staged_; }
+
+  // It is in its queue, or matched: eager ones leave, whether or not anybody receives.
+  void begin() {
+    if (is_eager_) advance();
+  }
+
+  void match(const MessagePost& receive) {
+    FORESCALE_CHECK(send_.bytes == receive.bytes,
+                    fmt::format("rank {} sends {} bytes, rank {} receives {}", receive.source,
+                                send_.bytes, receive.destination, receive.bytes));
+    receive_ = receive;
+    if (stage_ == (is_eager_ ? Stage::kThere : Stage::kPosted)) advance();
+  }
+
+  // Both ports are free, and the receiver can act.
+  void start() { advance(); }
+
+  // The flow of its eager bytes may begin: those of the pair before it have crossed.
+  void start_flow() {
+    const double bytes = Lanes::wire_bytes(*lane_, send_.bytes);
+    const double spared = transport_.machine_.enter(*path_, bytes);
+    world().start_flow(path_->links, bytes - spared, this);
+  }
 
   void complete() override {
-    transport.machine_.leave(*path);
-    if (eager) {
-      transport.eager_flow_done(this);
-      arrived();
-    } else {
-      moved();
+    if (stage_ == Stage::kCrossing) {
+      transport_.machine_.leave(*path_);
+      if (is_eager_) transport_.eager_flow_done(this);
     }
+    advance();
   }
   void failed() override {
-    transport.on_failure_(fmt::format("a link failed under {} bytes from rank {} to rank {}",
-                                      send.bytes, send.source, send.destination));
+    transport_.on_failure_(fmt::format("a link failed under {} bytes from rank {} to rank {}",
+                                       send_.bytes, send_.source, send_.destination));
   }
 
-  // Rendez-vous: the bytes have crossed.
-  void moved() {
-    const double now = transport.world_.now_s();
-    if (transport.timeline_ != nullptr) {
-      transport.timeline_->add({.rank = send.source,
-                                .track = Track::kSend,
-                                .label = send.label,
-                                .begin_s = begin_s,
-                                .end_s = now,
-                                .peer = send.destination,
-                                .bytes = send.bytes});
-      transport.timeline_->add({.rank = send.destination,
-                                .track = Track::kReceive,
-                                .label = receive.label,
-                                .begin_s = begin_s,
-                                .end_s = now,
-                                .peer = send.source,
-                                .bytes = send.bytes});
+ private:
+  enum class Stage {
+    kPosted,                  // by its sender
+    kWaiting,                 // matched; for both ports and a receiver that can act
+    kOnCores,                 // o_send, on the cores that ranks share
+    kPreparing,               // what else comes before the bytes
+    kCrossing,                // the bytes do
+    kReceivingWhileDraining,  // o_recv, with segments still in later stages of the pipeline
+    kReceiving,               // o_recv
+    kDraining,                // segments are still in later stages
+    kDelivering,              // until the bytes may be used
+    kArriving,                // eager: latency
+    kThere,                   // eager: matched or not
+    kCopying,                 // eager: o_recv, and out of the receiver's buffer
+    kDone
+  };
+
+  // What held it up in this stage is over.
+  void advance() {
+    switch (stage_) {
+      case Stage::kPosted:
+        if (is_eager_) return prepare_eager();
+        stage_ = Stage::kWaiting;
+        return transport_.try_start(this);
+      case Stage::kWaiting:
+        return prepare_rendez_vous();
+      case Stage::kOnCores:
+        return prepare(own_s_);
+      case Stage::kPreparing:
+        stage_ = Stage::kCrossing;
+        return cross();
+      case Stage::kCrossing:
+        if (is_eager_) return wait_in(Stage::kArriving, cost_.deliver_s);
+        leave_sender();
+        return wait_in(is_staged_ ? Stage::kReceivingWhileDraining : Stage::kReceiving,
+                       cost_.o_recv_s);
+      case Stage::kReceivingWhileDraining:
+        stage_ = Stage::kDraining;
+        return leave_receiver();
+      case Stage::kReceiving:
+        leave_receiver();
+        return wait_in(Stage::kDelivering, cost_.deliver_s);
+      case Stage::kDraining:
+        return wait_in(Stage::kDelivering, cost_.deliver_s);
+      case Stage::kDelivering:
+        return deliver();
+      case Stage::kArriving:
+        stage_ = Stage::kThere;
+        if (!receive_) return;
+        [[fallthrough]];
+      case Stage::kThere:
+        return wait_in(Stage::kCopying, cost_.o_recv_s + eager_copy_s_);
+      case Stage::kCopying:
+        return deliver_eager();
+      case Stage::kDone:
+        return;
     }
-    transport.release_send_port(send.source, channel);
-    send.listener->on_sent(send.index);
-    delay(cost.o_recv_s, &Message::received);
   }
 
-  void received() {
-    transport.release_receive_port(send.destination);
-    receive.listener->on_received(receive.index);
-    port_is_free = true;
-    if (stages_left == 0) delay(cost.deliver_s, &Message::delivered);
-  }
-
-  // Explicit staging: the pipeline has drained, perhaps before o_recv is over.
-  void all_stages_done() {
-    stages_left = 0;
-    if (port_is_free) delay(cost.deliver_s, &Message::delivered);
-  }
-
-  void delivered() {
-    MessageListener* listener = receive.listener;
-    const std::int64_t index = receive.index;
-    transport.recycle(this);
-    listener->on_delivered(index);
-  }
-
-  // Eager: the bytes are at the receiver, matched or not.
-  void arrived() { delay(cost.deliver_s, &Message::eager_ready); }
-  void eager_ready() {
-    is_there = true;
-    if (matched) eager_deliver();
-  }
-  void eager_deliver() { delay(cost.o_recv_s + eager_copy_s, &Message::eager_received); }
-  void eager_received() {
-    MessageListener* listener = receive.listener;
-    const std::int64_t index = receive.index;
-    transport.recycle(this);
-    listener->on_received(index);
-    listener->on_delivered(index);
-  }
-
-  void delay(double delay_s, void (Message::*next)()) {
+  void wait_in(Stage stage, double delay_s) {
+    stage_ = stage;
     if (delay_s > 0)
-      transport.world_.after(delay_s, [this, next] { (this->*next)(); });
+      world().after(delay_s, [this] { advance(); });
     else
-      (this->*next)();
+      advance();
   }
 
-  Transport& transport;
-  MessagePost send;
-  MessagePost receive;
-  const Lane* lane = nullptr;
-  const Machine::Path* path = nullptr;
-  LaneCost cost;
-  double eager_copy_s = 0;
-  Continuation preparing;
-  double begin_s = 0;
-  int channel = 0;
-  bool eager = false;
-  bool matched = false;
-  bool is_there = false;
-  int stages_left = 0;  // explicit staging: 1 until the last stage is done
-  bool port_is_free = false;
+  // The sender goes on after its own copy.
+  void prepare_eager() {
+    eager_copy_s_ = transport_.machine_.lanes().eager_copy_s(send_.bytes);
+    path_ = &transport_.machine_.path(*lane_, 0);
+    path_->account(Lanes::wire_bytes(*lane_, send_.bytes));
+    prepare_on_cores(eager_copy_s_);
+  }
+
+  void prepare_rendez_vous() {
+    port_ = transport_.take_ports(send_);
+    path_ = &transport_.machine_.path(*lane_, port_);
+    path_->account(Lanes::wire_bytes(*lane_, send_.bytes));
+    begin_s_ = world().now_s();
+    if (is_staged_)
+      prepare_staged();
+    else
+      prepare_on_cores(0);
+  }
+
+  // What holds the ports before the bytes, and `more_s`; o_send on the cores that ranks share.
+  void prepare_on_cores(double more_s) {
+    const int cores = transport_.machine_.shared_cores();
+    const double shared_s = cores >= 0 ? lane_->rule->o_send.value : 0;
+    own_s_ = cost_.hold_s - shared_s + more_s;
+    if (shared_s <= 0) return prepare(own_s_);
+    stage_ = Stage::kOnCores;
+    world().in_kernel([this, cores, shared_s] { world().start_task(cores, shared_s, this); });
+  }
+
+  void prepare(double own_s) {
+    stage_ = Stage::kPreparing;
+    if (own_s > 0)
+      world().after(own_s, [this] { advance(); });
+    else
+      world().in_kernel([this] { advance(); });
+  }
+
+  // o_send (and latency, if it holds the ports), then the segments, then what delays delivery.
+  void prepare_staged() {
+    const double latency_s = lane_->route_latency_s + lane_->rule->latency.value;
+    const bool holds = transport_.machine_.lanes().stack().latency_holds_ports;
+    cost_.deliver_s = holds ? 0 : latency_s;
+    stage_ = Stage::kPreparing;
+    world().after(lane_->rule->o_send.value + (holds ? latency_s : 0), [this] { advance(); });
+  }
+
+  void cross() {
+    if (!is_eager_) {
+      if (is_staged_)
+        cross_staged();
+      else
+        start_flow();
+      return;
+    }
+    send_.listener->on_sent(send_.index);
+    if (is_packet(send_, transport_.machine_.lanes().stack()))
+      wait_in(Stage::kCrossing, static_cast<double>(send_.bytes) / cost_.bandwidth_bytes_per_s);
+    else
+      transport_.start_eager_flow(this);
+  }
+
+  void cross_staged() {
+    staged_ = std::make_unique<StagedTransfer>(
+        world(), StagedTransferSpec{.bytes = send_.bytes,
+                                    .segment_bytes = lane_->rule->segment.value,
+                                    .segment_overhead_s = lane_->rule->segment_overhead.value,
+                                    .stages = &transport_.machine_.stage_paths(*lane_),
+                                    .slowest_stage = lane_->slowest_stage(),
+                                    .on_moved = [this] { advance(); },
+                                    .on_delivered = [this] { drained(); }});
+    staged_->start();
+  }
+
+  // Perhaps before o_recv is over.
+  void drained() {
+    if (stage_ == Stage::kReceivingWhileDraining)
+      stage_ = Stage::kReceiving;
+    else
+      advance();
+  }
+
+  void leave_sender() {
+    if (transport_.timeline_ != nullptr) {
+      record(send_.source, Track::kSend, send_.label, send_.destination);
+      record(send_.destination, Track::kReceive, receive_->label, send_.source);
+    }
+    transport_.release_send_port(send_.source, port_);
+    send_.listener->on_sent(send_.index);
+  }
+
+  void record(int rank, Track track, int label, int peer) {
+    transport_.timeline_->add({.rank = rank,
+                               .track = track,
+                               .label = label,
+                               .begin_s = begin_s_,
+                               .end_s = world().now_s(),
+                               .peer = peer,
+                               .bytes = send_.bytes});
+  }
+
+  void leave_receiver() {
+    transport_.release_receive_port(send_.destination);
+    receive_->listener->on_received(receive_->index);
+  }
+
+  // The transport may use it again from here on.
+  MessagePost finish() {
+    stage_ = Stage::kDone;
+    const MessagePost receive = *receive_;
+    transport_.recycle(this);
+    return receive;
+  }
+  void deliver() {
+    const MessagePost receive = finish();
+    receive.listener->on_delivered(receive.index);
+  }
+  void deliver_eager() {
+    const MessagePost receive = finish();
+    receive.listener->on_received(receive.index);
+    receive.listener->on_delivered(receive.index);
+  }
+
+  World& world() { return transport_.world_; }
+
+  Transport& transport_;
+  MessagePost send_;
+  std::optional<MessagePost> receive_;  // once it is matched
+  const Lane* lane_;
+  LaneCost cost_;
+  bool is_eager_;
+  bool is_staged_;  // explicitly
+  Stage stage_ = Stage::kPosted;
+  const Machine::Path* path_ = nullptr;
+  std::unique_ptr<StagedTransfer> staged_;
+  int port_ = 0;
+  double begin_s_ = 0;
+  double own_s_ = 0;  // of preparing, not on shared cores
+  double eager_copy_s_ = 0;
 };
 
 Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions options)
@@ -144,57 +305,41 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
 Transport::~Transport() = default;
 
 Transport::Message* Transport::new_message(const MessagePost& post) {
-  if (free_.empty()) {
-    pool_.push_back(std::make_unique<Message>(*this));
-    free_.push_back(pool_.back().get());
-  }
-  Message* message = free_.back();
-  free_.pop_back();
-  const Lane& lane = machine_.lanes().lane(post.source, post.destination, post.kind, post.bytes);
-  message->send = post;
-  message->cost = machine_.lanes().cost(lane, post.bytes);
-  message->lane = &lane;
-  message->eager = machine_.lanes().is_eager(post.bytes);
-  message->matched = false;
-  message->is_there = false;
-  message->stages_left = explicit_staging_ && !lane.stages.empty() && !message->eager ? 1 : 0;
-  message->port_is_free = false;
   ++message_count_;
   if (post.control) control_bytes_ += static_cast<double>(post.bytes);
   bytes_sent_ += static_cast<double>(post.bytes);
-  return message;
+  if (free_.empty()) {
+    pool_.push_back(std::make_unique<Message>(*this, post));
+    return pool_.back().get();
+  }
+  Message* message = free_.back();
+  free_.pop_back();
+  std::destroy_at(message);
+  return std::construct_at(message, *this, post);
 }
 
-void Transport::recycle(Message* message) { free_.push_back(message); }
+// What it owns may be on the call stack: it is used again by a later event only.
+void Transport::recycle(Message* message) {
+  if (message->is_staged())
+    world_.after(0, [this, message] { free_.push_back(message); });
+  else
+    free_.push_back(message);
+}
 
 void Transport::post_send(const MessagePost& post) {
   Message* message = new_message(post);
   const Key key{post.channel, pair_of(post.source, post.destination)};
   auto [entry, fresh] = queues_.try_emplace(key);
   Queue& queue = entry->second;
-  if (message->eager) {
-    // The sender goes on after its own copy, whether or not anybody receives.
-    message->eager_copy_s = machine_.lanes().eager_copy_s(post.bytes);
-    message->path = &machine_.path(*message->lane, 0);
-    message->path->account(Lanes::wire_bytes(*message->lane, post.bytes));
-    prepare(message, message->eager_copy_s, [this, message] {
-      message->send.listener->on_sent(message->send.index);
-      if (is_packet(message->send, machine_.lanes().stack()))
-        message->delay(
-            static_cast<double>(message->send.bytes) / message->cost.bandwidth_bytes_per_s,
-            &Message::arrived);
-      else
-        start_eager_flow(message);
-    });
-  }
   if (queue.receives.empty()) {
     queue.sends.push_back(message);
-    return;
+  } else {
+    const MessagePost receive = queue.receives.front();
+    queue.receives.erase(queue.receives.begin());
+    if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
+    message->match(receive);
   }
-  const MessagePost receive = queue.receives.front();
-  queue.receives.erase(queue.receives.begin());
-  if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
-  match(message, receive);
+  message->begin();
 }
 
 void Transport::post_recv(const MessagePost& post) {
@@ -208,29 +353,16 @@ void Transport::post_recv(const MessagePost& post) {
   Message* message = queue.sends.front();
   queue.sends.erase(queue.sends.begin());
   if (queue.receives.empty() && queue.sends.empty()) queues_.erase(entry);
-  match(message, post);
-}
-
-void Transport::match(Message* message, const MessagePost& receive) {
-  FORESCALE_CHECK(message->send.bytes == receive.bytes,
-                  fmt::format("rank {} sends {} bytes, rank {} receives {}", receive.source,
-                              message->send.bytes, receive.destination, receive.bytes));
-  message->receive = receive;
-  message->matched = true;
-  if (message->eager) {
-    if (message->is_there) message->eager_deliver();
-    return;
-  }
-  try_start(message);
+  message->match(post);
 }
 
 void Transport::try_start(Message* message) {
   if (may_start(*message)) {
-    start(message);
+    message->start();
     return;
   }
-  enqueue(ports_[static_cast<size_t>(message->send.source)].waiting_sends, message);
-  enqueue(ports_[static_cast<size_t>(message->send.destination)].waiting_receives, message);
+  enqueue(ports_[static_cast<size_t>(message->send().source)].waiting_sends, message);
+  enqueue(ports_[static_cast<size_t>(message->send().destination)].waiting_receives, message);
 }
 
 // Messages of the collective that was started first come first: a library posts all of a
@@ -238,7 +370,7 @@ void Transport::try_start(Message* message) {
 void Transport::enqueue(std::vector<Message*>& waiting, Message* message) {
   waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), message,
                                   [](const Message* a, const Message* b) {
-                                    return a->send.channel < b->send.channel;
+                                    return a->send().channel < b->send().channel;
                                   }),
                  message);
 }
@@ -246,13 +378,13 @@ void Transport::enqueue(std::vector<Message*>& waiting, Message* message) {
 // Both ports free, and the receiver able to act: it pulls a rendez-vous message (it posts the read,
 // or the copies of a staged one).
 bool Transport::may_start(const Message& message) {
-  const int destination = message.send.destination;
+  const int destination = message.send().destination;
   if (!gate_.can_progress(destination)) {
     watch(destination);
     return false;
   }
   if (!ranks_have_ports_) return true;
-  return !ports_[static_cast<size_t>(message.send.source)].free_sends.empty() &&
+  return !ports_[static_cast<size_t>(message.send().source)].free_sends.empty() &&
          ports_[static_cast<size_t>(destination)].free_receives > 0;
 }
 
@@ -273,98 +405,43 @@ void Transport::watch(int rank) {
 bool Transport::start_one_of(const std::vector<Message*>& waiting) {
   for (Message* message : waiting) {
     if (!may_start(*message)) continue;
-    std::erase(ports_[static_cast<size_t>(message->send.source)].waiting_sends, message);
-    std::erase(ports_[static_cast<size_t>(message->send.destination)].waiting_receives, message);
-    start(message);
+    std::erase(ports_[static_cast<size_t>(message->send().source)].waiting_sends, message);
+    std::erase(ports_[static_cast<size_t>(message->send().destination)].waiting_receives, message);
+    message->start();
     return true;
   }
   return false;
 }
 
-void Transport::start(Message* message) {
-  take_ports(*message);
-  message->path = &machine_.path(*message->lane, message->channel);
-  message->path->account(Lanes::wire_bytes(*message->lane, message->send.bytes));
-  message->begin_s = world_.now_s();
-  if (explicit_staging_ && !message->lane->stages.empty() && message->send.bytes > 0) {
-    start_explicitly(message);
-    return;
-  }
-  prepare(message, 0, [this, message] { start_flow(message); });
-}
-
-// What holds the ports before the bytes, and `more_s`; o_send on the cores that ranks share.
-void Transport::prepare(Message* message, double more_s, std::function<void()> then) {
-  const double shared_s = machine_.shared_cores() >= 0 ? message->lane->rule->o_send.value : 0;
-  const double own_s = message->cost.hold_s - shared_s + more_s;
-  auto own = [this, own_s, then = std::move(then)] {
-    if (own_s > 0)
-      world_.after(own_s, then);
-    else
-      world_.in_kernel(then);
-  };
-  if (shared_s <= 0) {
-    own();
-    return;
-  }
-  message->preparing.then = std::move(own);
-  world_.in_kernel([this, message, shared_s] {
-    world_.start_task(machine_.shared_cores(), shared_s, &message->preparing);
-  });
-}
-
-void Transport::start_flow(Message* message) {
-  const double bytes = Lanes::wire_bytes(*message->lane, message->send.bytes);
-  const double spared = machine_.enter(*message->path, bytes);
-  world_.start_flow(message->path->links, bytes - spared, message);
-}
-
 void Transport::start_eager_flow(Message* message) {
-  std::deque<Message*>& queue = eager_[pair_of(message->send.source, message->send.destination)];
+  std::deque<Message*>& queue =
+      eager_[pair_of(message->send().source, message->send().destination)];
   queue.push_back(message);
-  if (queue.size() == 1) start_flow(message);
+  if (queue.size() == 1) message->start_flow();
 }
 
 void Transport::eager_flow_done(Message* message) {
-  const auto entry = eager_.find(pair_of(message->send.source, message->send.destination));
+  const auto entry = eager_.find(pair_of(message->send().source, message->send().destination));
   entry->second.pop_front();
   if (entry->second.empty())
     eager_.erase(entry);
   else
-    start_flow(entry->second.front());
+    entry->second.front()->start_flow();
 }
 
-// o_send (and latency, if it holds the ports), then the segments, then what delays delivery.
-void Transport::start_explicitly(Message* message) {
-  const Lane& lane = *message->lane;
-  const PathRule& rule = *lane.rule;
-  const double latency_s = lane.route_latency_s + rule.latency.value;
-  const bool holds = machine_.lanes().stack().latency_holds_ports;
-  message->cost.deliver_s = holds ? 0 : latency_s;
-  world_.after(rule.o_send.value + (holds ? latency_s : 0), [this, message, &lane, &rule] {
-    start_staged_transfer(world_, {.bytes = message->send.bytes,
-                                   .segment_bytes = rule.segment.value,
-                                   .segment_overhead_s = rule.segment_overhead.value,
-                                   .stages = &machine_.stage_paths(lane),
-                                   .slowest_stage = lane.slowest_stage(),
-                                   .on_moved = [message] { message->moved(); },
-                                   .on_delivered = [message] { message->all_stages_done(); }});
-  });
+int Transport::take_ports(const MessagePost& send) {
+  if (!ranks_have_ports_) return 0;
+  std::vector<int>& ports = ports_[static_cast<size_t>(send.source)].free_sends;
+  const int port = ports.back();
+  ports.pop_back();
+  --ports_[static_cast<size_t>(send.destination)].free_receives;
+  return port;
 }
 
-void Transport::take_ports(Message& message) {
-  message.channel = 0;
-  if (!ranks_have_ports_) return;
-  std::vector<int>& channels = ports_[static_cast<size_t>(message.send.source)].free_sends;
-  message.channel = channels.back();
-  channels.pop_back();
-  --ports_[static_cast<size_t>(message.send.destination)].free_receives;
-}
-
-void Transport::release_send_port(int rank, int channel) {
+void Transport::release_send_port(int rank, int port) {
   if (!ranks_have_ports_) return;
   Ports& ports = ports_[static_cast<size_t>(rank)];
-  ports.free_sends.push_back(channel);
+  ports.free_sends.push_back(port);
   start_one_of(ports.waiting_sends);
 }
 
@@ -379,10 +456,10 @@ std::vector<std::string> Transport::unmatched() const {
   std::vector<std::string> lines;
   for (const auto& [key, queue] : queues_) {
     for (const Message* message : queue.sends)
-      if (!message->eager)
+      if (!message->is_eager())
         lines.push_back(fmt::format("rank {} waits to send {} bytes to rank {}",
-                                    message->send.source, message->send.bytes,
-                                    message->send.destination));
+                                    message->send().source, message->send().bytes,
+                                    message->send().destination));
     for (const MessagePost& receive : queue.receives)
       lines.push_back(fmt::format("rank {} waits to receive {} bytes from rank {}",
                                   receive.destination, receive.bytes, receive.source));

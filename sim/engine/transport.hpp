@@ -105,20 +105,15 @@ class Transport {
 
   Message* new_message(const MessagePost& post);
   void recycle(Message* message);
-  void match(Message* message, const MessagePost& receive);
   void try_start(Message* message);
   static void enqueue(std::vector<Message*>& waiting, Message* message);
   bool may_start(const Message& message);
   void watch(int rank);
   bool start_one_of(const std::vector<Message*>& waiting);
-  void start(Message* message);
-  void prepare(Message* message, double more_s, std::function<void()> then);
-  void start_flow(Message* message);
   void start_eager_flow(Message* message);
   void eager_flow_done(Message* message);
-  void start_explicitly(Message* message);
-  void take_ports(Message& message);
-  void release_send_port(int rank, int channel);
+  int take_ports(const MessagePost& send);  // the send port
+  void release_send_port(int rank, int port);
   void release_receive_port(int rank);
 
   Machine& machine_;

@@ -257,4 +257,11 @@ void DataReading::next_batch(int number, std::function<void()> on_ready) {
       });
 }
 
+void DataReading::leave_out(int number) {
+  Rank& rank = *ranks_[static_cast<size_t>(number)];
+  if (rank.to_start == 0) return;
+  rank.to_start = 0;
+  world_.in_kernel([this, &rank] { start_next(*rank.reader); });
+}
+
 }  // namespace forescale

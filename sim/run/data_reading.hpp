@@ -39,6 +39,10 @@ class DataReading {
   // one: at once with synthetic data. Requests of a rank are served in order.
   void next_batch(int rank, std::function<void()> on_ready);
 
+  // The rank takes no batches: nothing more is read for it, and nobody waits for its turn. What was
+  // read ahead until now was read in vain: ranks that are known to take none have 0 images.
+  void leave_out(int rank);
+
   double bytes_read() const { return bytes_read_; }  // from storage, started so far
 
  private:

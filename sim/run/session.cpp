@@ -15,10 +15,10 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
       machine_(world_, platform, stack, rank_count),
       transport_(machine_, *this,
                  {.timeline = options_.timeline, .explicit_staging = options_.explicit_staging}),
+      under_way_(std::make_unique<UnderWay>()),
       worker_count_(options_.workers == 0 ? rank_count : options_.workers),
       iteration_ends_(static_cast<size_t>(rank_count)),
       iteration_moments_(static_cast<size_t>(rank_count)),
-      batches_taken_(static_cast<size_t>(rank_count)),
       attributions_(static_cast<size_t>(rank_count)) {
   for (int rank = 0; rank < rank_count; ++rank) ranks_.push_back(std::make_unique<Rank>());
   if (options_.data != nullptr && !options_.data->is_synthetic())
@@ -205,15 +205,15 @@ Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog
   auto request = join(rank, step, moment);
   request->rank = rank;
   request->begin_s = world_.now_s();
+  under_way_->add(request);
   if (!step.control) communicates(rank, +1);
-  in_call(rank, [this, request] {  // posts what can be posted
+  in_call(rank, [this, request = request.get()] {  // posts what can be posted
     request->operation->parts->join(request->member, [this, request] {
       const CollectiveStep& what = request->operation->step;
       if (!what.control) communicates(request->rank, -1);
       record(request->rank, Track::kCollective, what.label, request->begin_s, what.bytes);
       request->open(collective_happened(*request));
-      // The run may be on the call stack: let go of it later.
-      world_.after(0, [request] {});
+      under_way_->completed(*request);
     });
   });
   return request;

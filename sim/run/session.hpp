@@ -40,7 +40,7 @@ struct SessionOptions {
   // nothing.
   const DataSource* data = nullptr;
   std::vector<std::int64_t> images_per_rank = {};
-  std::int64_t batches = 0;  // that every rank takes
+  std::int64_t batches = 0;  // that every rank takes that takes any
 };
 
 // Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait
@@ -79,6 +79,7 @@ class Session : private ProgressGate {
  private:
   class Thread;
   struct Done;
+  class UnderWay;
   struct KernelRequest;
   struct LocalRequest;
   struct MessageRequest;
@@ -135,6 +136,7 @@ class Session : private ProgressGate {
   std::map<std::pair<const void*, int>, std::shared_ptr<Communicator>> communicators_;
   std::map<std::pair<std::vector<int>, int>, std::shared_ptr<Communicator>> communicators_by_ranks_;
   std::map<std::tuple<int, int, int>, Mailbox> mailboxes_;  // key: source, destination, tag
+  std::unique_ptr<UnderWay> under_way_;
   std::unique_ptr<DataReading> reading_;
   std::uint64_t next_channel_ = 1;
   int worker_count_;
@@ -144,7 +146,6 @@ class Session : private ProgressGate {
   std::vector<std::vector<CauseLog::Moment>> iteration_moments_;
   std::vector<int> iterations_ended_by_;  // by iteration, ranks
   std::vector<double> all_ended_s_;       // when all workers had ended each iteration
-  std::vector<std::int64_t> batches_taken_;
   std::vector<std::vector<Attribution>> attributions_;
 };
 

@@ -51,7 +51,7 @@ std::shared_ptr<Session::MessageRequest> Session::new_message(int rank, const Me
   request->rank = rank;
   request->step = step;
   request->after = moment;
-  request->self = request;
+  under_way_->add(request);
   if (!step.control) communicates(rank, +1);
   return request;
 }
@@ -61,8 +61,8 @@ Request Session::send(int rank, const MessageStep& step, bool one_sided, CauseLo
   request->sends = true;
   Mailbox& box = mailboxes_[{rank, step.peer, step.tag}];
   const std::uint64_t channel = next_channel_++;
-  MessagePost post = post_of(rank, step, channel);
-  std::shared_ptr<MessageRequest> receiver;
+  const MessagePost post = post_of(rank, step, channel);
+  MessageRequest* receiver = nullptr;
   if (!box.received.empty()) {
     receiver = box.received.front();
     if (receiver->step.bytes != step.bytes) sizes_differ(step, receiver->step);
@@ -70,25 +70,29 @@ Request Session::send(int rank, const MessageStep& step, bool one_sided, CauseLo
     receiver->value = step.value;
     receiver->after = moment;
   }
-  std::shared_ptr<Arrival> arrival;
+  std::unique_ptr<Arrival> arrival;
   if (one_sided) {
-    arrival = std::make_shared<Arrival>();
-    arrival->self = arrival;
+    arrival = std::make_unique<Arrival>();
     arrival->waiting = receiver;
   }
-  if (!receiver)
-    box.sent.push_back({.step = step, .channel = channel, .arrival = arrival, .request = request});
-  in_call(rank, [this, post, request, receiver, arrival]() mutable {
-    MessagePost target = post;
-    if (arrival) {
-      target.listener = arrival.get();
-      transport_.post_recv(target);
-    } else if (receiver) {
-      target.listener = receiver.get();
-      transport_.post_recv(target);
+  MessageListener* target = receiver;
+  if (one_sided) target = arrival.get();
+  if (receiver == nullptr)
+    box.sent.push_back({.step = step,
+                        .channel = channel,
+                        .after = moment,
+                        .arrival = std::move(arrival),
+                        .request = request.get()});
+  else
+    receiver->arrival = std::move(arrival);
+  in_call(rank, [this, post, target, sender = request.get()] {
+    MessagePost side = post;
+    if (target != nullptr) {
+      side.listener = target;
+      transport_.post_recv(side);
     }
-    post.listener = request.get();
-    transport_.post_send(post);
+    side.listener = sender;
+    transport_.post_send(side);
   });
   return request;
 }
@@ -97,23 +101,22 @@ Request Session::receive(int rank, const MessageStep& step, CauseLog::Moment mom
   auto request = new_message(rank, step, moment);
   Mailbox& box = mailboxes_[{step.peer, rank, step.tag}];
   if (box.sent.empty()) {
-    box.received.push_back(request);
+    box.received.push_back(request.get());
     return request;
   }
-  const Mailbox::Sent sent = box.sent.front();
+  Mailbox::Sent sent = std::move(box.sent.front());
   if (sent.step.bytes != step.bytes) sizes_differ(sent.step, step);
   box.sent.pop_front();
   request->value = sent.step.value;
   if (sent.arrival) {
-    request->after = sent.request->after;
-    if (sent.arrival->arrived)
-      request->finish();
-    else
-      sent.arrival->waiting = request;
+    request->after = sent.after;
+    request->arrival = std::move(sent.arrival);
+    request->arrival->waiting = request.get();
+    if (request->arrival->has_arrived) request->finish();
     return request;
   }
   if (step.bytes <= stack_.eager_limit.value)
-    request->after = sent.request->after;  // it travels already
+    request->after = sent.after;  // it travels already
   else
     sent.request->after = moment;
   MessagePost post = post_of(step.peer, sent.step, sent.channel);
@@ -143,14 +146,15 @@ std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Mo
   request->cause = cause;
   request->text = text;
   request->what = phase;
-  request->self = request;
+  under_way_->add(request);
   return request;
 }
 
 Request Session::timer(int rank, double delay_s, CauseLog::Moment moment) {
   auto request = new_local(rank, moment, Cause::kTimer, "timer", std::nullopt);
-  world_.in_kernel(
-      [this, request, delay_s] { world_.after(delay_s, [request] { request->complete(); }); });
+  world_.in_kernel([this, timer = request.get(), delay_s] {
+    world_.after(delay_s, [timer] { timer->complete(); });
+  });
   return request;
 }
 
@@ -163,12 +167,12 @@ Request Session::work_on_host(int rank, const HostWork& work, CauseLog::Moment m
   // Half of the bytes are read, half written, each way at its share.
   const double flow_bytes = work.memory_bytes / 2;
   request->parts = flow_bytes > 0 ? 2 : 1;
-  world_.in_kernel([this, rank, request, flow_bytes, duration_s = work.duration_s] {
-    world_.after(duration_s, [request] { request->complete(); });
+  world_.in_kernel([this, rank, begun = request.get(), flow_bytes, duration_s = work.duration_s] {
+    world_.after(duration_s, [begun] { begun->complete(); });
     if (flow_bytes <= 0) return;
     const Machine::Path& path = machine_.host_memory_path(rank);
     path.account(flow_bytes);
-    world_.start_flow(path.links, flow_bytes, request.get());
+    world_.start_flow(path.links, flow_bytes, begun);
   });
   return request;
 }
@@ -182,14 +186,15 @@ Request Session::copy(int rank, const HostCopy& copy, CauseLog::Moment moment) {
   };
   const GpuModel& gpu = machine_.lanes().platform().gpu_models.front();
   const double call_s = gpu.kernel_launch.value + gpu.synchronize.value;
-  world_.in_kernel([this, rank, request, copy, call_s] {
-    world_.after(call_s, [this, rank, request, copy] {
-      const Machine::Path& path =
-          copy.to_host ? machine_.copy_out_path(rank) : machine_.copy_in_path(rank);
-      path.account(static_cast<double>(copy.bytes));
-      world_.start_flow(path.links, static_cast<double>(copy.bytes), request.get());
-    });
-  });
+  const Machine::Path& path =
+      copy.to_host ? machine_.copy_out_path(rank) : machine_.copy_in_path(rank);
+  world_.in_kernel(
+      [this, &path, begun = request.get(), bytes = static_cast<double>(copy.bytes), call_s] {
+        world_.after(call_s, [this, &path, begun, bytes] {
+          path.account(bytes);
+          world_.start_flow(path.links, bytes, begun);
+        });
+      });
   return request;
 }
 
@@ -199,8 +204,7 @@ Request Session::next_batch(int rank, CauseLog::Moment moment) {
     request->complete();
     return request;
   }
-  world_.in_kernel(
-      [this, rank, request] { reading_->next_batch(rank, [request] { request->complete(); }); });
+  reading_->next_batch(rank, [begun = request.get()] { begun->complete(); });
   return request;
 }
 

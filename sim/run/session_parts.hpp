@@ -25,6 +25,33 @@ struct Session::Done : Pending {
   CauseLog::Moment after = CauseLog::kStart;   // what it follows from
   CauseLog::Moment moment = CauseLog::kStart;  // once it is complete
   std::int64_t value = 0;
+  size_t slot = 0;  // of UnderWay
+};
+
+// The owner of what others tell about: of every request from its start until it is complete. Its
+// caller may let go of it earlier or keep it longer. As its own code may be on the call stack when
+// it is complete, it is let go of when a thread next starts something, which none of it does.
+class Session::UnderWay {
+ public:
+  void add(std::shared_ptr<Done> request) {
+    complete_.clear();
+    if (free_.empty()) {
+      free_.push_back(slots_.size());
+      slots_.emplace_back();
+    }
+    request->slot = free_.back();
+    free_.pop_back();
+    slots_[request->slot] = std::move(request);
+  }
+  void completed(const Done& request) {
+    complete_.push_back(std::move(slots_[request.slot]));
+    free_.push_back(request.slot);
+  }
+
+ private:
+  std::vector<std::shared_ptr<Done>> slots_;
+  std::vector<size_t> free_;
+  std::vector<std::shared_ptr<Done>> complete_;
 };
 
 struct Session::KernelRequest : Done {
@@ -38,12 +65,12 @@ struct Session::LocalRequest final : Done, Completion {
   std::optional<Phase> phase() const override { return what; }
   std::string describe() const override { return text; }
   std::string label() const override { return text; }
-  // One of its parts is done; it holds itself until the last is.
+  // One of its parts is done.
   void complete() override {
     if (--parts > 0) return;
     if (on_complete) on_complete();
     open(session->happened(rank, after, cause, text));
-    const auto last = std::move(self);
+    session->under_way_->completed(*this);
   }
   Session* session = nullptr;
   int rank = 0;
@@ -52,7 +79,16 @@ struct Session::LocalRequest final : Done, Completion {
   std::string text;
   int parts = 1;
   std::function<void()> on_complete;
-  std::shared_ptr<LocalRequest> self;
+};
+
+// The target's side of a put: it arrives whether or not anybody waits. Kept by its mailbox, then by
+// the request that takes it.
+struct Session::Arrival final : MessageListener {
+  void on_sent(std::int64_t /*index*/) override {}
+  void on_received(std::int64_t /*index*/) override {}
+  void on_delivered(std::int64_t /*index*/) override;
+  bool has_arrived = false;
+  MessageRequest* waiting = nullptr;
 };
 
 // One side of a message.
@@ -73,39 +109,31 @@ struct Session::MessageRequest final : Done, MessageListener {
   void finish() {
     if (!step.control) session->communicates(rank, -1);
     open(session->happened(rank, after, Cause::kMessage, step.label));
-    const auto last = std::move(self);
+    session->under_way_->completed(*this);
   }
   Session* session = nullptr;
   int rank = 0;
   MessageStep step;
   bool sends = false;
-  std::shared_ptr<MessageRequest> self;  // until the transport has told it
+  std::unique_ptr<Arrival> arrival;  // of the put that it waits for
 };
 
-// The target's side of a put: it arrives whether or not anybody waits.
-struct Session::Arrival final : MessageListener {
-  void on_sent(std::int64_t /*index*/) override {}
-  void on_received(std::int64_t /*index*/) override {}
-  void on_delivered(std::int64_t /*index*/) override {
-    arrived = true;
-    if (waiting) waiting->finish();
-    const auto last = std::move(self);
-  }
-  bool arrived = false;
-  std::shared_ptr<MessageRequest> waiting;
-  std::shared_ptr<Arrival> self;
-};
+inline void Session::Arrival::on_delivered(std::int64_t /*index*/) {
+  has_arrived = true;
+  if (waiting != nullptr) waiting->finish();
+}
 
 // Messages of one (source, destination, tag) that have one side only.
 struct Session::Mailbox {
   struct Sent {
     MessageStep step;
     std::uint64_t channel = 0;
-    std::shared_ptr<Arrival> arrival;  // of a put
-    std::shared_ptr<MessageRequest> request;
+    CauseLog::Moment after = CauseLog::kStart;
+    std::unique_ptr<Arrival> arrival;   // of a put
+    MessageRequest* request = nullptr;  // under way, unless it is eager
   };
   std::deque<Sent> sent;
-  std::deque<std::shared_ptr<MessageRequest>> received;
+  std::deque<MessageRequest*> received;  // under way
 };
 
 // The n-th operation of every rank on a communicator is the same collective.
@@ -176,6 +204,7 @@ struct Session::Rank {
   double overlap_accounted_s = 0;
   Attribution attribution;
   int threads = 0;
+  bool takes_batches = false;
 };
 
 // A thread of a rank, as its schedule sees it.

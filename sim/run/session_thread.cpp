@@ -77,7 +77,7 @@ Request Session::Thread::start(const HostCopy& copy) { return session_.copy(rank
 Request Session::Thread::timer(double delay_s) { return session_.timer(rank_, delay_s, moment_); }
 
 Request Session::Thread::next_batch() {
-  ++session_.batches_taken_[static_cast<size_t>(rank_)];
+  session_.ranks_[static_cast<size_t>(rank_)]->takes_batches = true;
   return session_.next_batch(rank_, moment_);
 }
 
@@ -188,11 +188,8 @@ void Session::Thread::end_iteration() {
   Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
   session_.attributions_[static_cast<size_t>(rank_)].push_back(rank.attribution);
   rank.attribution = {};
-  auto& ends = session_.iteration_ends_[static_cast<size_t>(rank_)];
-  ends.push_back(now_s());
-  FORESCALE_CHECK(
-      session_.batches_taken_[static_cast<size_t>(rank_)] >= static_cast<std::int64_t>(ends.size()),
-      "a schedule ends an iteration without having taken its batch");
+  session_.iteration_ends_[static_cast<size_t>(rank_)].push_back(now_s());
+  if (session_.reading_ && !rank.takes_batches) session_.reading_->leave_out(rank_);
   session_.end_iteration(rank_, moment_);
 }
 

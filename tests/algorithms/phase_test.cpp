@@ -21,8 +21,8 @@ PhaseTimes powers_of_two() {
 TEST(Phases, KindsAreSumsOverTheTable) {
   const PhaseTimes times = powers_of_two();
   double all_s = 0;
-  for (const TimeKind kind : {TimeKind::kCompute, TimeKind::kCommunication, TimeKind::kInput,
-                              TimeKind::kWaiting})
+  for (const TimeKind kind :
+       {TimeKind::kCompute, TimeKind::kCommunication, TimeKind::kInput, TimeKind::kWaiting})
     all_s += time_of(times, kind);
   EXPECT_EQ(all_s, (1 << kPhaseCount) - 1);  // each phase is of one kind
   EXPECT_EQ(time_of(times, TimeKind::kCompute), time_of(times, Phase::kForward) +

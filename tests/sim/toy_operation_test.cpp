@@ -43,7 +43,8 @@ const bool kRegistered =
                          .source = "this test",
                          .plan = from_rank_to_rank,
                          .closed_form = [](const CollectiveCall& call, const StepCost& cost) {
-                           const double line_s = (call.rank_count - 1) * cost.transfer_s(call.bytes);
+                           const double line_s =
+                               (call.rank_count - 1) * cost.transfer_s(call.bytes);
                            return std::optional(call.bytes == 0 ? 0 : line_s);
                          }});
 
