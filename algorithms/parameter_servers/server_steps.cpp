@@ -156,29 +156,21 @@ void run_if_any(Worker& worker, const HostWork& work) {
 
 void ProcessorThreads::run(Worker& worker, const HostWork& work) {
   if (is_idle(work)) return;
-  Request turn;
-  {
-    const std::lock_guard lock(mutex_);
-    if (free_ > 0) {
-      --free_;
-    } else {
-      turn = worker.make_signal();
-      waiting_.push_back(turn);
-    }
+  if (free_ > 0) {
+    --free_;
+  } else {
+    const Request turn = worker.make_signal();
+    waiting_.push_back(turn);
+    worker.wait(turn);
   }
-  if (turn) worker.wait(turn);
   worker.run(work);
-  Request next;
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.empty()) {
-      ++free_;
-      return;
-    }
-    next = waiting_.front();
-    waiting_.erase(waiting_.begin());
+  if (waiting_.empty()) {
+    ++free_;
+    return;
   }
-  worker.set(next);  // another thread may run at once: the lock is not held
+  const Request next = waiting_.front();
+  waiting_.erase(waiting_.begin());
+  worker.set(next);
 }
 
 }  // namespace forescale

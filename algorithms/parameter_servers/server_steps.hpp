@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -63,7 +62,6 @@ class ProcessorThreads {
   void run(Worker& worker, const HostWork& work);
 
  private:
-  std::mutex mutex_;
   int free_;
   std::vector<Request> waiting_;
 };

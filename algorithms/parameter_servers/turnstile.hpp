@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "algorithms/worker.hpp"
@@ -19,7 +18,6 @@ class Turnstile {
   void leave(Worker& thread);
 
  private:
-  std::mutex mutex_;
   bool taken_ = false;
   std::uint64_t arrivals_ = 0;
   std::map<std::pair<double, std::uint64_t>, Request> waiting_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "algorithms/steps/training_steps.hpp"
 
@@ -72,7 +71,7 @@ class Exchange {
 
   // How many tensors all ranks have announced. `open`: those that are not reduced yet.
   size_t negotiate(Worker& thread, size_t open) {
-    const auto value = static_cast<std::int64_t>(announced_.load());
+    const auto value = static_cast<std::int64_t>(announced_);
     const std::int64_t request_bytes = rules_.request_bytes * static_cast<std::int64_t>(open);
     CollectiveStep step{.op = CollectiveOp::kGather,
                         .bytes = kLengthBytes * thread.worker_count(),
@@ -128,7 +127,7 @@ class Exchange {
   const NegotiationRules& rules_;
   const std::vector<Tensor>& gradients_;
   std::vector<Request> computed_;  // by stage; written before its gradients are announced
-  std::atomic<size_t> announced_ = 0;
+  size_t announced_ = 0;
   Request first_announcement_;
 };
 

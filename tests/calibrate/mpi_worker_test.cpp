@@ -10,6 +10,7 @@
 #include "base/registry.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "calibrate/measure/schedule_request.hpp"
+#include "tests/algorithms/toy_schedules.hpp"
 #include "tests/calibrate/mpi_here.hpp"
 
 namespace forescale::testing {
@@ -103,16 +104,26 @@ std::int64_t bytes_by_definition(const Schedule& schedule, const ScheduleRequest
   return std::llround(bytes);
 }
 
-MpiOutcome run(const std::string& library, const ScheduleRequest& request) {
+MpiOutcome run_by(const std::string& program, const std::string& library,
+                  const ScheduleRequest& request) {
   std::vector<std::string> command =
       loopback_command(library, static_cast<int>(request.jobs.size()));
-  command.push_back(mpi_program(library, FORESCALE_PROGRAM));
+  command.push_back(program);
   json text = schedule_request_to_json(request);
   text["format"] = "forescale-mpi-request-1";
   text["wait"] = {{"nap_s", 20e-6}};
   text["channels"] = 4;
   constexpr double kTimeout_s = 120;  // of a machine that does much else
   return run_mpi(command, text.dump(), {}, kTimeout_s);
+}
+
+MpiOutcome run(const std::string& library, const ScheduleRequest& request) {
+  return run_by(mpi_program(library, FORESCALE_PROGRAM), library, request);
+}
+
+// By the program that knows the toy schedules.
+MpiOutcome run_toy(const Schedule& schedule) {
+  return run_by(FORESCALE_MPI_TOYS, "openmpi", small_request(schedule));
 }
 
 double sum_of(const json& phases) {
@@ -202,6 +213,30 @@ INSTANTIATE_TEST_SUITE_P(Setting, EveryKindOfCompute,
                          ::testing::Values(Setting{Compute::kSpin, false},
                                            Setting{Compute::kGemm, false},
                                            Setting{Compute::kSleep, true}));
+
+// ---- what algorithms/worker.hpp promises; simulated: tests/sim/worker_contract_test.cpp ----
+
+TEST(ThreadsOfARealRank, TakeTurns) {
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  const MpiOutcome outcome = run_toy(toy_turns());
+  EXPECT_EQ(outcome.failure, "") << outcome.err_tail;
+}
+
+TEST(ThreadsOfARealRank, AreSeenWhereOneWaitsInsideItsSection) {
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  const MpiOutcome outcome = run_toy(toy_turns_broken());
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err_tail, HasSubstr("another thread of the rank is inside the section"));
+}
+
+TEST(RealRankWithoutTrainingData, TrainsAllTheSame) {
+  if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
+  const MpiOutcome outcome = run_toy(toy_pipeline());
+  ASSERT_EQ(outcome.failure, "") << outcome.err_tail;
+  const json answer = parse_json(outcome.answer);
+  for (const json& iteration : answer.at("iterations"))
+    EXPECT_GE(iteration.at("time_s").get<double>(), kWorkers * 4 * (kForward_s + kBackward_s));
+}
 
 // Rank 1 believes that a layer is larger: its all-reduce never meets that of the others.
 TEST(MismatchedRanks, SayWhatTheyWaitForInsteadOfHanging) {

@@ -76,11 +76,13 @@ TEST(ToyOperation, IsBoundedCostedAndSimulated) {
   const Collective& line = find_collective(kToy, "line", "test");
   const CollectiveCall call{.rank_count = 4, .bytes = 1 << 20, .root = 1};
   const double hop_s = kAlpha_s + static_cast<double>(call.bytes) / kStarBytesPerS;
-  EXPECT_NEAR(evaluate_cost(line, call, lanes, BufferPlace::kHost).time_s, 3 * hop_s, 1e-9 * hop_s);
+  const std::vector<int> slots = first_ranks(call.rank_count);
+  const double priced_s = evaluate_cost(line, call, lanes, BufferPlace::kHost, slots).time_s;
+  EXPECT_NEAR(priced_s, 3 * hop_s, 1e-9 * hop_s);
   const double simulated_s = in_child([&] { return collective_s(platform, stack, line, call); });
   EXPECT_NEAR(simulated_s, 3 * hop_s, 1e-9 * hop_s);
   // ceil(log2 4) latencies, or the vector into a rank.
-  const Bound bound = collective_bound(kToy, call, lanes, BufferPlace::kHost);
+  const Bound bound = collective_bound(kToy, call, lanes, BufferPlace::kHost, slots);
   const double into_s = static_cast<double>(call.bytes) / kStarBytesPerS;
   EXPECT_NEAR(bound.time_s, std::max(2 * kAlpha_s, into_s), 1e-9 * into_s);
   EXPECT_THAT(bound.reason, HasSubstr("at 12.5 GB/s"));

@@ -22,6 +22,11 @@ HOMES = [
                 r"device_launch_parameters|cooperative_groups|thrust/|cub/)[\w./]*$"),
      "calibrate/bench"),
 ]
+# Threads of a rank never run at the same time (algorithms/worker.hpp): nothing there is locked.
+NOT_IN = [
+    (re.compile(r"(mutex|shared_mutex|atomic|thread|condition_variable|semaphore|latch|barrier|"
+                r"future)$"), "algorithms", "threads of a rank take turns: no locks in schedules"),
+]
 # protoc writes X.pb.h for X.proto out of the source tree; these are found by their bare name too.
 GENERATED = {"caffe.pb.h": "models"}
 
@@ -72,6 +77,9 @@ def complaint_about_library(root, place, name):
     for pattern, home in HOMES:
         if pattern.match(name) and not is_inside(place, home):
             return f"<{name}> is for {home}{'' if home.endswith('.cpp') else '/'} only"
+    for pattern, folder, reason in NOT_IN:
+        if pattern.match(name) and is_inside(place, folder):
+            return f"<{name}> is not for {folder}/: {reason}"
     return None
 
 
