@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
-#include "base/what_if.hpp"
 
 namespace forescale {
 namespace {
@@ -55,6 +54,20 @@ JsonInput::JsonInput(std::shared_ptr<const json> root, const json* value, std::s
       file_(std::move(file)),
       path_(std::move(path)),
       provenance_(provenance) {}
+
+Scenario Scenario::scaled(const std::string& file, const std::string& path, double factor) const {
+  Scenario other = *this;
+  auto factors = std::make_shared<Factors>(factors_ ? *factors_ : Factors());
+  (*factors)[{file, path}] = factor;
+  other.factors_ = std::move(factors);
+  return other;
+}
+
+double Scenario::factor(const std::string& file, const std::string& path) const {
+  if (!factors_) return 1;
+  const auto found = factors_->find({file, path});
+  return found == factors_->end() ? 1 : found->second;
+}
 
 JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) {
   std::ifstream stream(file, std::ios::binary);
@@ -228,11 +241,11 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
     note.source = "given in " + file_;
   }
   if (provenance_ == nullptr) return note.value;
-  if (const double factor = number_factor(file_, path_); factor != 1)
+  if (const double factor = provenance_->scenario.factor(file_, path_); factor != 1)
     for (double* number : {&note.value, &note.fast, &note.slow}) *number *= factor;
   provenance_->numbers.push_back(note);
-  if (provenance_->scenario == Scenario::kFast) return note.fast;
-  if (provenance_->scenario == Scenario::kSlow) return note.slow;
+  if (provenance_->scenario.end() == Scenario::kFast) return note.fast;
+  if (provenance_->scenario.end() == Scenario::kSlow) return note.slow;
   return note.value;
 }
 

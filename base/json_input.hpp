@@ -12,19 +12,38 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
 
 namespace forescale {
 
-// Which value an uncertain number takes, assumed or measured with an interval: its nominal one, or
-// the end that makes things faster or slower. Running all three gives the range that they cause.
-enum class Scenario { kNominal, kFast, kSlow };
+// Which value every number of the input files takes: of an uncertain one, assumed or measured with
+// an interval, its nominal value or the end that makes things faster or slower (running all three
+// gives the range that they cause); and of numbers that are scaled, a multiple of that.
+class Scenario {
+ public:
+  enum End { kNominal, kFast, kSlow };
+  Scenario(End end = kNominal) : end_(end) {}  // NOLINT(google-explicit-constructor)
+
+  End end() const { return end_; }
+  // The same, but the number at `path` (a JSON pointer) of `file` is `factor` times what it would
+  // be; both as NumberSource names them.
+  Scenario scaled(const std::string& file, const std::string& path, double factor) const;
+  // 1 where nothing else was said.
+  double factor(const std::string& file, const std::string& path) const;
+
+ private:
+  using Factors = std::map<std::pair<std::string, std::string>, double>;
+  End end_;
+  std::shared_ptr<const Factors> factors_;  // null: none
+};
 
 struct NumberSource {
   std::string file;
@@ -37,7 +56,7 @@ struct NumberSource {
 };
 
 struct Provenance {
-  Scenario scenario = Scenario::kNominal;
+  Scenario scenario;
   std::vector<NumberSource> numbers;
 };
 

@@ -12,13 +12,12 @@
 #include "models/stack.hpp"
 #include "models/storage.hpp"
 #include "models/workload/network.hpp"
+#include "sim/ask/question.hpp"
 #include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
 #include "traces/program/program.hpp"
 
 namespace forescale {
-
-enum class Scaling { kStrong, kWeak };
 
 struct PredictionInputs {
   Platform platform;

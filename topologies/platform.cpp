@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "topologies/node_routes.hpp"
@@ -120,6 +121,16 @@ Bytes Platform::burst(Capacity capacity) const {
 bool Platform::has_bursts() const {
   return std::any_of(link_classes.begin(), link_classes.end(),
                      [](const LinkClass& each) { return each.burst.value > 0; });
+}
+
+std::vector<int> node_link_classes(const Platform& platform) {
+  std::set<int> classes;
+  for (const Link& link : platform.links) {
+    const Device& from = platform.devices[static_cast<size_t>(link.from)];
+    const Device& to = platform.devices[static_cast<size_t>(link.to)];
+    if (from.node != to.node) classes.insert(link.link_class);
+  }
+  return {classes.begin(), classes.end()};
 }
 
 std::string Platform::capacity_name(Capacity capacity) const {

@@ -113,6 +113,10 @@ class Platform {
   std::vector<std::vector<char>> fabric_splits;
 };
 
+// The classes of links that connect devices of different nodes: indices into
+// Platform::link_classes.
+std::vector<int> node_link_classes(const Platform& platform);
+
 // What --platform takes: a preset's name, a JSON file, or a generator such as
 // "star:hosts=64,bandwidth=12.5GB/s,latency=1us". InputError for anything wrong.
 Platform load_platform(const std::string& text, Scenario scenario = Scenario::kNominal);

@@ -11,7 +11,7 @@
 #include "cli/output_file.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
 #include "models/workload/network.hpp"
-#include "studies/predict/inputs.hpp"
+#include "sim/ask/inputs.hpp"
 
 namespace forescale {
 namespace {

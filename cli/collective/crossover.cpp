@@ -13,9 +13,8 @@
 #include "cli/collective/crossover_answer.hpp"
 #include "cli/command.hpp"
 #include "cli/text.hpp"
-#include "sim/isolate.hpp"
-#include "studies/predict/inputs.hpp"
-#include "studies/predict/progress.hpp"
+#include "sim/ask/inputs.hpp"
+#include "sim/ask/isolated.hpp"
 
 namespace forescale {
 namespace {
@@ -149,15 +148,10 @@ void print_csv(const json& points) {
 json answers(const std::vector<Contest>& contests, Depth depth) {
   const int cores = available_cores();
   const int parallel = std::max(1, cores / static_cast<int>(contests.size()));
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<std::function<json()>> tasks;
   for (const Contest& contest : contests)
-    tasks.push_back([contest, depth, parallel] { return answer(contest, depth, parallel).dump(); });
-  ProgressLine progress("searching crossings", tasks.size());
-  json points = json::array();
-  for (const std::string& text :
-       run_isolated(tasks, cores, [&](size_t done) { progress.done(done); }))
-    points.push_back(parse_json(text));
-  return points;
+    tasks.push_back([contest, depth, parallel] { return answer(contest, depth, parallel); });
+  return isolated(tasks, "searching crossings");
 }
 
 // The algorithm's name, or the whole plan where both have the same.

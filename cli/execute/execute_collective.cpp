@@ -47,7 +47,7 @@ std::vector<std::int64_t> ranks_of(Options& options) {
 }
 
 MachineScenarios machine_of(const Options& options) {
-  if (!options.platform.empty()) return load_machine(options.platform, options.stack);
+  if (!options.platform.empty()) return load_machines(options.platform, options.stack);
   if (!options.stack.empty())
     throw InputError({.source = "--stack",
                       .path = "",

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/execute/execute.hpp"
 #include "cli/output_file.hpp"
+#include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "studies/execute/executed_schedules.hpp"
 
@@ -20,7 +21,9 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  ScheduleExperimentText text;
+  QuestionOptions question;
+  ScheduleExperimentSettings settings;
+  bool range = true;
   MpiPlace place;
   std::string compute = "sleep";
   std::string wait = "nap";
@@ -52,18 +55,20 @@ MpiEngine engine_of(const Options& options) {
 }
 
 std::string only_schedule(const Options& options, const std::string& option) {
-  const std::vector<std::string> schedules = schedules_of(options.text);
+  const std::vector<std::string> schedules = schedules_of(options.settings);
   if (schedules.size() == 1) return schedules.front();
   throw InputError({.source = "--schedules",
                     .path = "",
-                    .value = fmt::format("{}", fmt::join(options.text.schedules, ",")),
+                    .value = fmt::format("{}", fmt::join(options.settings.schedules, ",")),
                     .constraint = "must be one schedule " + option});
 }
 
 void run(Options& options) {
+  options.settings.question = options.question.question();
+  options.settings.draws = draws_of(options.range);
   for (const Compute compute : {Compute::kSleep, Compute::kSpin, Compute::kGemm})
-    if (options.compute == name_of(compute)) options.text.compute = compute;
-  if (options.text.workers == 0) options.text.workers = rank_count(options.place);
+    if (options.compute == name_of(compute)) options.settings.compute = compute;
+  if (options.settings.workers == 0) options.settings.workers = rank_count(options.place);
   if (is_in_mpi() && options.executed.empty()) {
     const std::string schedule =
         only_schedule(options, "where mpirun or srun has started this program");
@@ -72,15 +77,15 @@ void run(Options& options) {
                         .path = "",
                         .value = "",
                         .constraint = "is needed where mpirun or srun has started this program"});
-    become_mpi_program(
-        options.place,
-        mpi_request(make_experiment(options.text, schedule, 0), options.wait == "nap" ? kNap_s : 0)
-            .dump(),
-        options.file);
+    become_mpi_program(options.place,
+                       mpi_request(make_experiment(options.settings, schedule, 0),
+                                   options.wait == "nap" ? kNap_s : 0)
+                           .dump(),
+                       options.file);
   }
   if (!options.executed.empty()) only_schedule(options, "with --executed");
   const ScheduleComparison comparison =
-      compare_schedules(options.text, engine_of(options),
+      compare_schedules(options.settings, engine_of(options),
                         [](const std::string& step) { fmt::print(stderr, "{}\n", step); });
   const std::string text = to_json(comparison).dump(2);
   if (!options.file.empty()) write_file(options.file, text + "\n", "-o");
@@ -92,7 +97,6 @@ void run(Options& options) {
 
 void add(Subcommand execute) {
   auto options = std::make_shared<Options>();
-  PredictionText& common = options->text.common;
   Subcommand command = execute.add_subcommand(
       "schedule", "Training schedules on real MPI, compute emulated, beside their prediction");
   command.footer(
@@ -113,49 +117,21 @@ void add(Subcommand execute) {
       "  forescale execute schedule ... --gpus 8 --schedules sc-obr --executed executed.json\n"
       "The last two run and compare on a cluster whose launcher starts everything.");
   add_place_options(command, options->place);
-  command.add_option("--platform", common.platform, "Hosts with an emulated GPU").required();
-  command.add_option("--stack", common.stack, "What `calibrate fit` wrote beside it").required();
-  command.add_option("--model", common.model, "Zoo name, JSON file or Caffe .prototxt").required();
-  command
-      .add_option("--batch", common.batch,
-                  "Images an iteration: of all GPUs (strong) or of each GPU (weak)")
-      .required();
-  command.add_option("--scaling", common.scaling, "strong (default) or weak")
-      .one_of({"strong", "weak"});
-  command.add_option("--gpus", options->text.workers, "Workers (default: as --ranks)")
+  add_question_options(command, options->question, {"platform", "stack", "model", "batch"},
+                       {"system", "schedule", "gpus", "options", "epoch_images"});
+  command.add_option("--gpus", options->settings.workers, "Workers (default: as --ranks)")
       .in_range(1, 4096);
   command
-      .add_option("--schedules", options->text.schedules,
+      .add_option("--schedules", options->settings.schedules,
                   "Names by commas, or `all`; options as in ddp:bucket_cap=1MiB, which may be "
                   "repeated (see `forescale schedule list`)")
       .allow_extra_args(false)
       .required();
   command
-      .add_option("--algorithm", options->text.plans,
-                  "Instead of the stack's choice for one operation: all-reduce/ring, "
-                  "reduce/cb:chain_size=4,chunk_bytes=64KiB; may be repeated")
-      .allow_extra_args(false);
-  command
       .add_option("--compute", options->compute,
                   "How kernels pass their time: sleep (default), spin or gemm")
       .one_of({"sleep", "spin", "gemm"});
-  command
-      .add_option("--compute-scale", common.compute_scale,
-                  "On the GPU's compute times, for both engines (default 1)")
-      .positive();
-  command.add_option("--bytes-scale", options->text.bytes_scale,
-                     "On the parameters of every tensor, for both engines (default 1)");
-  command
-      .add_option("--progress", options->text.progress,
-                  "Who moves messages on, for both engines: thread or inside-calls (default: "
-                  "as the stack says)")
-      .one_of({"thread", "inside-calls"});
-  command.add_option("--straggler", common.stragglers, "Slow ranks: 3:1.5; several by commas");
-  command.add_option("--iterations", common.iterations,
-                     "Iterations (default 6, or what the schedule needs)");
-  command.add_option("--input-shape", common.input_shape,
-                     "Input of a prototxt that does not state it: 3x227x227");
-  command.add_flag("--interval,!--no-range", common.range,
+  command.add_flag("--interval,!--no-range", options->range,
                    "The range that uncertain numbers cause (default)");
   command.add_option("--wait", options->wait, "Between polls: nap (default) or spin")
       .one_of({"nap", "spin"});

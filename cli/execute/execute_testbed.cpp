@@ -126,7 +126,7 @@ MachineScenarios fitted(const Measurement& measurement, const KeptFolder& kept) 
     write_json(file, content, "--keep");
     return file;
   };
-  return load_machine(written("platform.json", fit.platform), written("stack.json", fit.stack));
+  return load_machines(written("platform.json", fit.platform), written("stack.json", fit.stack));
 }
 
 json testbed_json(const TestbedSpec& spec) {

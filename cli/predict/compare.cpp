@@ -11,7 +11,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
-#include "cli/predict/prediction_options.hpp"
+#include "cli/question_options.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
@@ -23,8 +23,8 @@ constexpr size_t kShown = 8;              // sensitivities
 constexpr double kNoise_percent = 0.005;  // below it a number does not matter
 
 struct Options {
-  PredictionOptions prediction;
-  CompareText text;
+  QuestionOptions question;
+  CompareSettings settings;
   bool range = true;
   std::string out;
   OutputOptions output;
@@ -131,10 +131,10 @@ void print_csv(const Comparison& comparison) {
 
 void run(const Options& options) {
   check_writable(options.out, "--out");
-  CompareText text = options.text;
-  text.prediction = options.prediction.with_options();
-  text.prediction.range = options.range;
-  const Comparison comparison = compare(text);
+  CompareSettings settings = options.settings;
+  settings.question = options.question.question();
+  settings.draws = draws_of(options.range);
+  const Comparison comparison = compare(settings);
   const json document = to_json(comparison);
   if (!options.out.empty()) write_json(options.out, document, "--out");
   if (options.output.json) {
@@ -161,28 +161,24 @@ void add(Subcommand app) {
       "Efficiency is the speed-up over the first count, divided by the ideal one. With a price a\n"
       "node an hour, and what an hour of waiting is worth, the cheapest count is where an epoch's\n"
       "(nodes x price + value) x time is least.");
-  CompareText& text = options->text;
-  command.add_option("--platform", text.platforms, "Presets, files or generators, by commas")
+  CompareSettings& settings = options->settings;
+  command.add_option("--platform", settings.platforms, "Presets, files or generators, by commas")
       .delimiter(',')
       .required();
-  command.add_option("--system", text.systems, "Named systems, by commas (see `system list`)")
+  command.add_option("--system", settings.systems, "Named systems, by commas (see `system list`)")
       .delimiter(',');
-  command.add_option("--schedule", options->prediction.text.schedule,
-                     "Schedule, for all (default: the systems')");
-  command.add_option("--stack", options->prediction.text.stack,
-                     "Communication stack, for all (default: the systems')");
-  add_workload_options(command, options->prediction);
-  command.add_option("--efficiency", text.efficiency_min,
+  add_question_options(command, options->question, {"model", "batch"}, {"platform", "system"});
+  command.add_option("--efficiency", settings.efficiency_min,
                      "Below it a node does not pay (default 0.5)");
-  command.add_option("--node-price", text.node_price_per_h, "Of a node an hour, any currency")
+  command.add_option("--node-price", settings.node_price_per_h, "Of a node an hour, any currency")
       .non_negative();
   command
-      .add_option("--time-value", text.time_value_per_h,
+      .add_option("--time-value", settings.time_value_per_h,
                   "What an hour less until the end is worth, same currency")
       .non_negative();
-  command.add_flag("!--no-sensitivity", text.sensitivity,
+  command.add_flag("!--no-sensitivity", settings.sensitivity,
                    "Without the gain of each hardware number");
-  command.add_flag("!--no-network", text.network, "Without the search for the network's speed");
+  command.add_flag("!--no-network", settings.network, "Without the search for the network's speed");
   command.add_flag("--interval,!--no-range", options->range,
                    "The range that uncertain numbers cause, in --json (default)");
   command.add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");

@@ -33,15 +33,13 @@ void run(const std::string& folder) {
   std::vector<Curve> curves;
   std::string written;
   for (const auto& [name, letter] : kSystems) {
-    PredictionText text;
-    text.platform = "kesch";
-    text.model = "googlenet";
-    text.system = name;
-    text.batch = "1024";
-    text.gpus = "1..160";
     const std::filesystem::path trace = out / fmt::format("googlenet-{}-trace.json", name);
-    text.trace = trace.string();
-    const Prediction prediction = run_prediction(text);
+    const Prediction prediction = run_prediction({.platform = "kesch",
+                                                  .model = "googlenet",
+                                                  .system = name,
+                                                  .gpus = parse_integers("1..160", "--gpus"),
+                                                  .batch = 1024},
+                                                 {.files = {.trace = trace.string()}});
     const std::filesystem::path answer = out / fmt::format("googlenet-{}.json", name);
     write_json(answer.string(), to_json(prediction), "--out");
     written += fmt::format("  {}\n  {} (open in https://ui.perfetto.dev)\n", answer.string(),

@@ -5,24 +5,24 @@
 
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
-#include "cli/predict/prediction_options.hpp"
 #include "cli/predict/prediction_output.hpp"
+#include "cli/question_options.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
 namespace {
 
 struct Options {
-  PredictionOptions prediction;
+  QuestionOptions question;
   bool range = true;
+  AskFiles files;
   bool sources = false;
   OutputOptions output;
 };
 
 void run(const Options& options) {
-  PredictionText text = options.prediction.with_options();
-  text.range = options.range;
-  const Prediction prediction = run_prediction(text);
+  const Prediction prediction = run_prediction(
+      options.question.question(), {.draws = draws_of(options.range), .files = options.files});
   if (options.output.json) {
     fmt::print("{}\n", to_json(prediction).dump(2));
   } else if (options.output.csv) {
@@ -37,7 +37,6 @@ void run(const Options& options) {
 
 void add(Subcommand app) {
   auto options = std::make_shared<Options>();
-  PredictionText& text = options->prediction.text;
   Subcommand command = app.add_subcommand("predict", "How training scales with the number of GPUs");
   command.footer(
       "Examples:\n"
@@ -47,17 +46,14 @@ void add(Subcommand app) {
       "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
-  add_machine_options(command, options->prediction);
-  add_workload_options(command, options->prediction);
-  command.add_option("--epoch-images", text.epoch_images,
-                     "Images of an epoch (default 1281167: ILSVRC 2012 training set)");
+  add_question_options(command, options->question, {"platform", "model", "batch"});
   command.add_flag("--interval,!--no-range", options->range,
                    "The range that uncertain numbers cause, assumed ones and those measured with "
                    "an interval (default; --no-range is three times faster)");
   command.add_flag("--sources", options->sources, "List every number with its source");
-  command.add_option("--trace", text.trace,
+  command.add_option("--trace", options->files.trace,
                      "Write a Chrome/Perfetto timeline of the largest count to this file");
-  command.add_option("--record", text.record,
+  command.add_option("--record", options->files.record,
                      "Write what every rank of the largest count does, for `forescale replay`");
   add_output_options(command, options->output);
   command.callback([options] { run(*options); });

@@ -66,8 +66,8 @@ std::string to_table(const Prediction& prediction) {
       "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
       "rank 0\n",
       prediction.schedule, prediction.stack);
-  Table table(columns(prediction.text.range));
-  for (const Row& row : prediction.rows) add_row(table, row, prediction.text.range);
+  Table table(columns(prediction.has_range()));
+  for (const Row& row : prediction.rows) add_row(table, row, prediction.has_range());
   text += table.text();
   if (prediction.baseline_gpus > 0)
     text += fmt::format(
@@ -77,7 +77,7 @@ std::string to_table(const Prediction& prediction) {
                                  [](const Row& row) { return row.point.fits; });
   if (last != prediction.rows.rend()) {
     text += fmt::format("bound at {} GPUs: {}; an epoch of {} images takes {}\n", last->point.gpus,
-                        last->point.bound_reason, prediction.text.epoch_images,
+                        last->point.bound_reason, prediction.question.epoch_images,
                         to_text(Seconds{last->epoch_s}));
   }
   const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
@@ -91,7 +91,7 @@ std::string to_table(const Prediction& prediction) {
           "rests on {} numbers with a source{} and {} assumed ones{}; --sources lists them\n",
           static_cast<long>(prediction.numbers.size()) - assumed,
           intervals > 0 ? fmt::format(" ({} with an interval)", intervals) : "", assumed,
-          prediction.text.range ? ": \"range\" has all of those at their fast and slow ends" : ""),
+          prediction.has_range() ? ": \"range\" has all of those at their fast and slow ends" : ""),
       Colour::kDim);
   for (const std::string& warning : prediction.warnings)
     text += coloured("note: " + warning, Colour::kYellow) + "\n";

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/progress.hpp"
 #include "cli/sweep/sweep_commands.hpp"
 #include "cli/sweep/sweep_output.hpp"
 #include "cli/version.hpp"
 #include "sim/isolate.hpp"
-#include "studies/predict/progress.hpp"
 #include "studies/sweep/sweep_run.hpp"
 #include "studies/sweep/sweep_slurm.hpp"
 #include "studies/sweep/sweep_worker.hpp"

@@ -23,7 +23,7 @@
 #include "cli/tune/tune.hpp"
 #include "cli/tune/tuned_table.hpp"
 #include "cli/version.hpp"
-#include "studies/predict/inputs.hpp"
+#include "sim/ask/inputs.hpp"
 #include "studies/settings/offered_plans.hpp"
 #include "studies/tune/tune_collective.hpp"
 #include "topologies/placement.hpp"
@@ -88,7 +88,7 @@ std::string digest(const Provenance& provenance) {
 }
 
 // What an answer depends on beside its question: the first line of a --resume file.
-json circumstances(const Options& options, const MachineScenario& machine) {
+json circumstances(const Options& options, const QuestionMachine& machine) {
   std::string offered_by = options.emit;
   for (const std::string& name : options.among)
     offered_by += (offered_by.empty() ? "" : " ") + name;
@@ -113,7 +113,7 @@ std::vector<TunedPoint> read_answered(const std::string& file, const json& expec
                         .constraint = "must be " + expected.dump() + ": choose another --resume"});
     if (number == 1 || !text.is_object()) continue;  // a last line that was cut short
     try {
-      answered.push_back(tuned_point(text));
+      answered.push_back(text.get<TunedPoint>());
     } catch (const json::exception& error) {
       throw InputError({.source = file,
                         .path = fmt::format("line {}", number),
@@ -135,7 +135,7 @@ class KeptAnswers {
     append(is_new ? about.dump() + "\n" : "\n");  // ends a line that was cut short
   }
   void keep(const TunedPoint& point) const {
-    if (!file_.empty()) append(to_json(point).dump() + "\n");
+    if (!file_.empty()) append(json(point).dump() + "\n");
   }
 
  private:
@@ -166,7 +166,7 @@ TunedLibrary library_of(const Options& options, const Platform& platform) {
 }
 
 TunedSettings settings_of(const Options& options, const TunedLibrary& library,
-                          const std::vector<TunedPoint>& points, const MachineScenario& machine) {
+                          const std::vector<TunedPoint>& points, const QuestionMachine& machine) {
   TunedSettings settings;
   settings.nccl_channels = options.nccl_channels;
   for (const TunedRegion& region :
@@ -220,7 +220,7 @@ json to_json(const Options& options, const json& about, const std::vector<TunedP
   document["title"] = fmt::format("{} on {}", options.op, options.platform);
   document["tolerance"] = options.tolerance_percent / 100;
   document["points"] = json::array();
-  for (const TunedPoint& point : points) document["points"].push_back(to_json(point));
+  for (const TunedPoint& point : points) document["points"].push_back(json(point));
   const double tolerance = options.tolerance_percent / 100;
   document["regions"] = to_json(tuned_regions(points, TunedOf::kKnown, tolerance));
   document["offered_regions"] = to_json(tuned_regions(points, TunedOf::kOffered, tolerance));
@@ -269,7 +269,7 @@ void check_among(const Options& options, const std::vector<TuneQuestion>& questi
 }
 
 void run(const Options& options) {
-  const MachineScenarios machine = load_machine(options.platform, options.stack);
+  const MachineScenarios machine = load_machines(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
   const TunedLibrary library = library_of(options, platform);
   const OfferedPlans offered =

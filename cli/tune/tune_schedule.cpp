@@ -10,7 +10,7 @@
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
-#include "cli/predict/prediction_options.hpp"
+#include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "cli/tune/tune.hpp"
 #include "cli/version.hpp"
@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  PredictionOptions prediction;
+  QuestionOptions question;
   std::vector<std::string> only;
   bool range = true;
   std::string emit;
@@ -48,20 +48,20 @@ TunedSettings settings_of(const ScheduleTuning& tuning, const Options& options) 
   }
   if (tuning.schedule == "ddp") settings.training.bucket_bytes = bytes("bucket_bytes");
   settings.provenance = {{"forescale", kVersion},
-                         {"platform", options.prediction.text.platform},
+                         {"platform", options.question.question().platform},
                          {"tuned for", tuning.title},
                          {"GPUs", std::to_string(tuning.rows.back().gpus)}};
   return settings;
 }
 
 // Before the search: a format that can be told nothing of what is searched.
-void check_format(const SettingsFormat& format, const ScheduleTuneText& text,
+void check_format(const SettingsFormat& format, const ScheduleTuneSettings& settings,
                   const Options& options) {
-  const Schedule& schedule = *load_inputs(text.prediction, Scenario::kNominal).schedule;
+  const Schedule& schedule = *load_inputs(settings.question, Scenario::kNominal).schedule;
   ScheduleTuning tuning{.title = {}, .schedule = schedule.name, .rows = {{}}, .notes = {}};
   for (const Option& option : schedule.options)
-    if (text.only.empty() ||
-        std::find(text.only.begin(), text.only.end(), option.name) != text.only.end())
+    if (settings.only.empty() ||
+        std::find(settings.only.begin(), settings.only.end(), option.name) != settings.only.end())
       tuning.rows.front().numbers[option.name] = option.fallback;
   emit_settings(format, settings_of(tuning, options));
 }
@@ -121,10 +121,11 @@ void run(const Options& options) {
   const SettingsFormat* format = format_of(options);
   if (format != nullptr) check_writable(settings_file(options, *format), "--settings");
   check_writable(options.out, "--out");
-  ScheduleTuneText text{.prediction = options.prediction.with_options(), .only = options.only};
-  text.prediction.range = options.range;
-  if (format != nullptr) check_format(*format, text, options);
-  const ScheduleTuning tuning = tune_schedule(text);
+  const ScheduleTuneSettings settings{.question = options.question.question(),
+                                      .draws = draws_of(options.range),
+                                      .only = options.only};
+  if (format != nullptr) check_format(*format, settings, options);
+  const ScheduleTuning tuning = tune_schedule(settings);
   json document = to_json(tuning);
   if (format != nullptr) {
     const std::string file = settings_file(options, *format);
@@ -152,8 +153,7 @@ void add(Subcommand tune) {
                  "    --gpus 4..16 --system horovod-mpi-opt --emit horovod --settings horovod.env",
                  "tune schedule --platform kesch --model googlenet --batch 1024 --gpus 160 \\\n"
                  "    --schedule sc-obr --stack mvapich2-gdr --only reduce-plan"}});
-  add_machine_options(verb, options->prediction);
-  add_workload_options(verb, options->prediction);
+  add_question_options(verb, options->question, {"platform", "model", "batch"});
   verb.add_option("--only", options->only,
                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
                   "... (default: all)")

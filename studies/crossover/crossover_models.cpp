@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "sim/ask/isolated.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
 
 namespace forescale {
@@ -53,7 +52,14 @@ StepCost step_cost(const Contest& contest, const Lanes& lanes, std::int64_t chun
   return step;
 }
 
-std::string simulated(const Contest& contest, const PlanChoice& plan, std::int64_t chunks) {
+struct Simulated {
+  double time_s = 0;
+  std::string busiest;
+  double busiest_share = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulated, time_s, busiest, busiest_share)
+
+Simulated simulated(const Contest& contest, const PlanChoice& plan, std::int64_t chunks) {
   SessionOptions options;
   options.choices[contest.op] = plan;
   const CollectiveCall call = contest.call(plan, chunks);
@@ -63,9 +69,9 @@ std::string simulated(const Contest& contest, const PlanChoice& plan, std::int64
   const Lanes lanes(*contest.platform, *contest.stack);
   enforce(collective_bound(contest.resolved(plan, lanes, chunks)), outcome.time_s,
           plan.collective->algorithm);
-  return json{outcome.time_s, outcome.busiest.name,
-              outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0}
-      .dump();
+  return {.time_s = outcome.time_s,
+          .busiest = outcome.busiest.name,
+          .busiest_share = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0};
 }
 
 }  // namespace
@@ -151,15 +157,16 @@ std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lane
 }
 
 SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel) {
-  const auto answers = run_isolated({[&] { return simulated(contest, contest.first, chunks); },
-                                     [&] { return simulated(contest, contest.second, chunks); }},
-                                    parallel, [](size_t) {});
+  const std::vector<Simulated> answers =
+      isolated<Simulated>({[&] { return simulated(contest, contest.first, chunks); },
+                           [&] { return simulated(contest, contest.second, chunks); }},
+                          "simulating", parallel);
   SimulatedTimes times;
+  times.first_s = answers[0].time_s;
+  times.second_s = answers[1].time_s;
   for (const size_t i : {0U, 1U}) {
-    const json answer = parse_json(answers[i]);
-    (i == 0 ? times.first_s : times.second_s) = answer[0];
-    times.busiest[i] = answer[1];
-    times.busiest_share[i] = answer[2];
+    times.busiest[i] = answers[i].busiest;
+    times.busiest_share[i] = answers[i].busiest_share;
   }
   return times;
 }

@@ -9,12 +9,11 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
-#include "sim/isolate.hpp"
+#include "sim/ask/ask.hpp"
+#include "sim/ask/inputs.hpp"
+#include "sim/ask/isolated.hpp"
 #include "sim/run/simulate.hpp"
-#include "studies/predict/inputs.hpp"
-#include "studies/predict/progress.hpp"
 
 namespace forescale {
 namespace {
@@ -52,7 +51,7 @@ void check_counts(const std::vector<std::int64_t>& ranks, const std::vector<Byte
                         .constraint = "must be <= 1 GiB: every rank holds that much in memory"});
 }
 
-double simulated_s(const MachineScenario& machine, const CollectiveQuestion& question) {
+double simulated_s(const QuestionMachine& machine, const CollectiveQuestion& question) {
   const CollectiveOp op = question.plan.collective->op;
   SessionOptions session;
   session.choices[op] = question.plan;
@@ -126,14 +125,12 @@ CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
   return questions;
 }
 
-MachineScenarios load_machine(const std::string& platform, const std::string& stack) {
-  MachineScenarios scenarios;
-  for (const Scenario scenario : {Scenario::kNominal, Scenario::kFast, Scenario::kSlow}) {
-    MachineScenario& machine = scenarios.emplace_back();
-    machine.platform = load_platform(platform, scenario);
-    machine.stack = stack_for(machine.platform, stack, scenario);
-  }
-  return scenarios;
+MachineScenarios load_machines(const std::string& platform, const std::string& stack) {
+  MachineScenarios machines;
+  for (const Scenario::End end : ends_of(Draws::kEnds))
+    machines.push_back(load_machine(
+        {.about = Question::About::kCollective, .platform = platform, .stack = stack}, end));
+  return machines;
 }
 
 std::vector<TimeRange> predict_collectives(const std::vector<CollectiveQuestion>& questions,
@@ -141,22 +138,15 @@ std::vector<TimeRange> predict_collectives(const std::vector<CollectiveQuestion>
   std::vector<std::int64_t> ranks;
   for (const CollectiveQuestion& question : questions) ranks.push_back(question.ranks);
   check_ranks(machine.front().platform, ranks, "--ranks");
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<std::function<double()>> tasks;
   for (const CollectiveQuestion& question : questions)
-    for (const MachineScenario& scenario : machine)
-      tasks.push_back(
-          [&scenario, &question] { return json(simulated_s(scenario, question)).dump(); });
-  ProgressLine progress("predicting", tasks.size());
-  const std::vector<std::string> texts =
-      run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); });
+    for (const QuestionMachine& scenario : machine)
+      tasks.push_back([&scenario, &question] { return simulated_s(scenario, question); });
+  const std::vector<double> times_s = isolated(tasks, "predicting");
   std::vector<TimeRange> ranges;
-  for (size_t i = 0; i < texts.size(); i += machine.size()) {
-    std::vector<double> times_s;
-    for (size_t s = 0; s < machine.size(); ++s)
-      times_s.push_back(parse_json(texts[i + s]).get<double>());
-    const auto [low, high] = std::minmax_element(times_s.begin(), times_s.end());
-    ranges.push_back({.time_s = times_s.front(), .low_s = *low, .high_s = *high});
-  }
+  for (auto time = times_s.begin(); time != times_s.end();
+       time += static_cast<std::ptrdiff_t>(machine.size()))
+    ranges.push_back(range_of({time, time + static_cast<std::ptrdiff_t>(machine.size())}));
   return ranges;
 }
 

@@ -11,6 +11,8 @@
 
 #include "algorithms/plan_choice.hpp"
 #include "models/stack.hpp"
+#include "sim/ask/load_question.hpp"
+#include "sim/ask/time_range.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -37,22 +39,11 @@ CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
                                    const std::vector<std::int64_t>& ranks,
                                    const std::vector<Bytes>& sizes);
 
-// A time with the interval that uncertain numbers cause (predicted), or of the median (measured).
-struct TimeRange {
-  double time_s = 0;
-  double low_s = 0;
-  double high_s = 0;
-};
-
 // A platform and its stack, with their nominal numbers first, then with all uncertain ones at their
 // fast and at their slow ends.
-struct MachineScenario {
-  Platform platform;
-  Stack stack;
-};
-using MachineScenarios = std::vector<MachineScenario>;
+using MachineScenarios = std::vector<QuestionMachine>;
 // Texts as --platform and --stack take them.
-MachineScenarios load_machine(const std::string& platform, const std::string& stack);
+MachineScenarios load_machines(const std::string& platform, const std::string& stack);
 
 // By question, simulated in processes of their own. InputError naming --ranks where the platform
 // has fewer.

@@ -10,7 +10,6 @@
 #include "base/json_input.hpp"
 #include "base/json_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
-#include "sim/isolate.hpp"
 #include "sim/run/steady_state.hpp"
 
 namespace forescale {
@@ -30,41 +29,26 @@ IterationTimes times_of(double iteration_s, const PhaseTimes& phases_s) {
   return times;
 }
 
-TimeRange range_of(const std::vector<double>& nominal_fast_slow) {
-  const auto [low, high] = std::minmax_element(nominal_fast_slow.begin(), nominal_fast_slow.end());
-  return {.time_s = nominal_fast_slow.front(), .low_s = *low, .high_s = *high};
-}
-
-// Of all experiments and scenarios, in processes of their own.
-std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experiments) {
-  std::vector<std::function<std::string()>> tasks;
-  for (const ScheduleExperiment& experiment : experiments)
-    for (const PredictionInputs& inputs : experiment.scenarios)
-      tasks.push_back([&inputs, workers = experiment.run.workers] {
-        return json(predict_point(inputs, workers, nullptr)).dump();
-      });
-  const std::vector<IsolatedAnswer> answers =
-      run_isolated_each(tasks, available_cores(), [](size_t) {});
+std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experiments, Draws draws) {
+  std::vector<Question> questions;
+  for (const ScheduleExperiment& experiment : experiments) questions.push_back(experiment.question);
+  Asker asker;
   std::vector<ScheduleRow> rows;
-  size_t next = 0;
-  for (const ScheduleExperiment& experiment : experiments) {
+  for (const RangedAnswer& answer :
+       asker.ask(questions, {.label = "predicting", .draws = draws, .keep_failures = true})) {
     ScheduleRow row;
-    row.schedule = experiment.schedule;
-    std::vector<double> iteration_s;
+    row.schedule = questions[rows.size()].schedule;
+    std::vector<const Answer*> ends{&answer.nominal};
+    for (const std::optional<Answer>* end : {&answer.fast, &answer.slow})
+      if (*end) ends.push_back(&**end);
     std::vector<double> exposed_s;
-    for (size_t i = 0; i < experiment.scenarios.size(); ++i) {
-      const IsolatedAnswer& answer = answers[next++];
-      if (!answer.failure.empty()) {
-        row.failure = "no prediction: " + answer.failure;
-        continue;
-      }
-      const IterationTimes times = iteration_times(parse_json(answer.text).get<PredictionPoint>());
-      if (iteration_s.empty()) row.predicted = times;
-      iteration_s.push_back(times.iteration_s);
-      exposed_s.push_back(times.communication_or_waiting_s());
+    for (const Answer* end : ends) {
+      if (!end->failure.empty()) row.failure = "no prediction: " + end->failure;
+      exposed_s.push_back(iteration_times(end->training).communication_or_waiting_s());
     }
+    row.predicted = iteration_times(answer.nominal.training);
     if (row.failure.empty()) {
-      row.iteration = range_of(iteration_s);
+      row.iteration = answer.time(Question::About::kTraining);
       row.exposed = range_of(exposed_s);
     }
     rows.push_back(std::move(row));
@@ -73,15 +57,15 @@ std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experime
 }
 
 // "all" passes over what cannot run here; a schedule that was named must run.
-std::vector<ScheduleExperiment> make_experiments(const ScheduleExperimentText& text, int hosts,
-                                                 std::vector<std::string>& refused) {
-  const bool is_all =
-      std::find(text.schedules.begin(), text.schedules.end(), "all") != text.schedules.end();
+std::vector<ScheduleExperiment> make_experiments(const ScheduleExperimentSettings& settings,
+                                                 int hosts, std::vector<std::string>& refused) {
+  const bool is_all = std::find(settings.schedules.begin(), settings.schedules.end(), "all") !=
+                      settings.schedules.end();
   std::vector<ScheduleExperiment> experiments;
   std::string last;
-  for (const std::string& schedule : schedules_of(text)) {
+  for (const std::string& schedule : schedules_of(settings)) {
     try {
-      experiments.push_back(make_experiment(text, schedule, hosts));
+      experiments.push_back(make_experiment(settings, schedule, hosts));
     } catch (const InputError& error) {
       if (!is_all) throw;
       last = error.what();
@@ -138,8 +122,8 @@ IterationTimes iteration_times(const json& answer, const std::string& source,
   in.at("format").one_of({"forescale-executed-1"});
   const auto workers = static_cast<size_t>(experiment.run.workers);
   const std::vector<JsonInput> iterations = in.at("iterations").elements();
-  if (iterations.size() != static_cast<size_t>(experiment.scenarios.front().iterations))
-    in.at("iterations").fail(fmt::format("must be {}", experiment.scenarios.front().iterations));
+  if (iterations.size() != static_cast<size_t>(experiment.inputs.iterations))
+    in.at("iterations").fail(fmt::format("must be {}", experiment.inputs.iterations));
   std::vector<std::vector<double>> ends_s(workers);
   std::vector<std::int64_t> images;
   for (size_t rank = 0; rank < workers; ++rank) images.push_back(experiment.run.jobs[rank].batch);
@@ -150,7 +134,7 @@ IterationTimes iteration_times(const json& answer, const std::string& source,
       ends_s[rank].push_back(ranks[rank].at("end_s").number(0));
   }
   const SteadyState steady =
-      steady_state(ends_s, images, experiment.scenarios.front().schedule->is_asynchronous);
+      steady_state(ends_s, images, experiment.inputs.schedule->is_asynchronous);
   PhaseTimes phases_s;
   const auto counted = static_cast<double>(iterations.size() - steady.begin);
   for (size_t i = steady.begin; i < iterations.size(); ++i) {
@@ -205,25 +189,26 @@ OrderCheck check_order(const std::vector<ScheduleRow>& rows) {
   return check;
 }
 
-ScheduleComparison compare_schedules(const ScheduleExperimentText& text, const MpiEngine& engine,
+ScheduleComparison compare_schedules(const ScheduleExperimentSettings& settings,
+                                     const MpiEngine& engine,
                                      const std::function<void(const std::string&)>& on_progress) {
   ScheduleComparison comparison;
-  comparison.bytes_scale = text.bytes_scale;
-  comparison.compute_scale = text.common.compute_scale;
+  comparison.bytes_scale = settings.question.bytes_scale;
+  comparison.compute_scale = settings.question.compute_scale;
   const std::vector<ScheduleExperiment> experiments =
-      make_experiments(text, engine.hosts, comparison.refused);
-  const PredictionInputs& inputs = experiments.front().scenarios.front();
-  comparison.title =
-      fmt::format("{} on {} x {} ({}), stack {}, batch {} {}", inputs.network.name, text.workers,
-                  inputs.platform.name, inputs.platform.gpu_models.front().name, inputs.stack.name,
-                  inputs.batch, inputs.scaling == Scaling::kStrong ? "in all" : "a GPU");
+      make_experiments(settings, engine.hosts, comparison.refused);
+  const PredictionInputs& inputs = experiments.front().inputs;
+  comparison.title = fmt::format(
+      "{} on {} x {} ({}), stack {}, batch {} {}", inputs.network.name, settings.workers,
+      inputs.platform.name, inputs.platform.gpu_models.front().name, inputs.stack.name,
+      inputs.batch, inputs.scaling == Scaling::kStrong ? "in all" : "a GPU");
   on_progress(fmt::format("predicting {} schedules", experiments.size()));
-  comparison.rows = predict(experiments);
+  comparison.rows = predict(experiments, settings.draws);
   for (size_t i = 0; i < experiments.size(); ++i) {
     if (!comparison.rows[i].failure.empty()) continue;
     on_progress(fmt::format("executing {} ({} of {}): {} iterations of {} predicted",
-                            experiments[i].schedule, i + 1, experiments.size(),
-                            experiments[i].scenarios.front().iterations,
+                            experiments[i].question.schedule, i + 1, experiments.size(),
+                            experiments[i].inputs.iterations,
                             to_text(Seconds{comparison.rows[i].predicted.iteration_s})));
     execute(experiments[i], engine, comparison.rows[i], comparison.library);
   }

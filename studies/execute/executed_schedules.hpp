@@ -81,7 +81,8 @@ struct ScheduleComparison {
 // each other. A prediction or a run that fails leaves its reason in its row; CheckFailed when all
 // do. `on_progress`
 // is told what begins.
-ScheduleComparison compare_schedules(const ScheduleExperimentText& text, const MpiEngine& engine,
+ScheduleComparison compare_schedules(const ScheduleExperimentSettings& settings,
+                                     const MpiEngine& engine,
                                      const std::function<void(const std::string&)>& on_progress);
 
 nlohmann::json to_json(const ScheduleComparison& comparison);

@@ -18,7 +18,7 @@ MachineScenarios machine_of(const ClusterFit& fit) {
     std::ofstream(file) << content;
     return file;
   };
-  return load_machine(written("platform.json", fit.platform), written("stack.json", fit.stack));
+  return load_machines(written("platform.json", fit.platform), written("stack.json", fit.stack));
 }
 
 bool serves(const Collective& collective, const CollectiveCall& call) {

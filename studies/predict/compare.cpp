@@ -12,10 +12,6 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
-#include "base/what_if.hpp"
-#include "sim/isolate.hpp"
-#include "studies/predict/progress.hpp"
 
 namespace forescale {
 namespace {
@@ -26,52 +22,30 @@ constexpr double kOnePercent = 1.01;
 constexpr double kSlowest = 1.0 / 16;  // of the network's factors that are looked at
 constexpr int kBisections = 7;         // of a factor: to (64 * 16)^(1/128), 6 %
 
-// Of one GPU count, in a process of its own.
-double iteration_s(const PredictionInputs& inputs, int gpus) {
-  return predict_point(inputs, gpus, nullptr).iteration_s;
-}
-
-std::vector<double> iterations_s(const std::vector<std::function<double()>>& questions,
+std::vector<double> iterations_s(Asker& asker, const std::vector<Question>& questions,
                                  const std::string& label) {
-  std::vector<std::function<std::string()>> tasks;
-  for (const auto& question : questions)
-    tasks.push_back([&question] { return json(question()).dump(); });
-  ProgressLine progress(label, tasks.size());
-  std::vector<double> answers;
-  for (const std::string& text :
-       run_isolated(tasks, available_cores(), [&](size_t finished) { progress.done(finished); }))
-    answers.push_back(parse_json(text).get<double>());
-  return answers;
+  std::vector<double> times_s;
+  for (const RangedAnswer& answer : asker.ask(questions, {.label = label}))
+    times_s.push_back(answer.nominal.training.iteration_s);
+  return times_s;
 }
 
-std::vector<int> node_links(const Platform& platform) {
-  std::set<int> classes;
-  for (const Link& link : platform.links) {
-    const Device& from = platform.devices[static_cast<size_t>(link.from)];
-    const Device& to = platform.devices[static_cast<size_t>(link.to)];
-    if (from.node != to.node) classes.insert(link.link_class);
-  }
-  return {classes.begin(), classes.end()};
-}
-
-std::optional<NetworkNeed> network_need(const PredictionInputs& inputs, int gpus) {
-  const std::vector<int> classes = node_links(inputs.platform);
+std::optional<NetworkNeed> network_need(Asker& asker, const Question& question) {
+  const Platform& platform = asker.inputs(question).platform;
+  const std::vector<int> classes = node_link_classes(platform);
   if (classes.empty()) return std::nullopt;
   NetworkNeed need{.bandwidth_bytes_per_s = std::numeric_limits<double>::infinity()};
   for (const int index : classes)
     need.bandwidth_bytes_per_s =
         std::min(need.bandwidth_bytes_per_s,
-                 inputs.platform.link_classes[static_cast<size_t>(index)].bandwidth.value);
+                 platform.link_classes[static_cast<size_t>(index)].bandwidth.value);
   const auto with = [&](double factor) {
-    return [&, factor] {
-      PredictionInputs changed = inputs;
-      for (const int index : classes)
-        changed.platform.link_classes[static_cast<size_t>(index)].bandwidth.value *= factor;
-      return iteration_s(changed, gpus);
-    };
+    Question changed = question;
+    changed.network_scale *= factor;
+    return changed;
   };
   const std::vector<double> ends_s =
-      iterations_s({with(kFastest), with(1), with(kSlowest)}, "network speeds");
+      iterations_s(asker, {with(kFastest), with(1), with(kSlowest)}, "network speeds");
   const double wanted_s = kNetworkFree * ends_s[0];
   need.gain_fastest = ends_s[1] / ends_s[0] - 1;
   if (ends_s[2] <= wanted_s) {
@@ -82,7 +56,8 @@ std::optional<NetworkNeed> network_need(const PredictionInputs& inputs, int gpus
   double high = kFastest;
   for (int i = 0; i < kBisections; ++i) {
     const double middle = std::sqrt(low * high);
-    (iterations_s({with(middle)}, "network speeds").front() <= wanted_s ? high : low) = middle;
+    const double time_s = iterations_s(asker, {with(middle)}, "network speeds").front();
+    (time_s <= wanted_s ? high : low) = middle;
   }
   need.factor = high;
   return need;
@@ -97,17 +72,12 @@ Direction faster(const std::string& path) {
   return Direction::kNone;
 }
 
-std::vector<Sensitivity> sensitivities_of(const PredictionText& text,
-                                          const PredictionInputs& inputs, int gpus) {
+std::vector<Sensitivity> sensitivities_of(Asker& asker, const Question& question) {
   std::vector<Sensitivity> found{{.what = "GPU compute"}};
-  std::vector<std::function<double()>> questions{
-      [&] { return iteration_s(inputs, gpus); },
-      [&] {
-        PredictionText changed = text;
-        changed.compute_scale /= kOnePercent;
-        return iteration_s(load_inputs(changed, Scenario::kNominal), gpus);
-      }};
+  std::vector<Question> questions{question, question};
+  questions.back().compute_scale /= kOnePercent;
   std::set<std::pair<std::string, std::string>> seen;
+  const PredictionInputs& inputs = asker.inputs(question);
   for (const Provenance* provenance : {&inputs.platform.provenance, &inputs.stack.provenance})
     for (const NumberSource& number : provenance->numbers) {
       const Direction direction = faster(number.path);
@@ -120,12 +90,12 @@ std::vector<Sensitivity> sensitivities_of(const PredictionText& text,
       found.push_back(
           {.what = file + " " + number.path, .value = number.value, .assumed = number.assumed});
       const double factor = direction == Direction::kMore ? kOnePercent : 1 / kOnePercent;
-      questions.push_back([&text, gpus, factor, file = number.file, path = number.path] {
-        scale_number(file, path, factor);
-        return iteration_s(load_inputs(text, Scenario::kNominal), gpus);
-      });
+      questions.push_back(question);
+      auto& scales = questions.back().number_scales;
+      const double before = scales.emplace(file + ":" + number.path, 1).first->second;
+      scales[file + ":" + number.path] = before * factor;
     }
-  const std::vector<double> times_s = iterations_s(questions, "1 % faster");
+  const std::vector<double> times_s = iterations_s(asker, questions, "1 % faster");
   for (size_t i = 0; i < found.size(); ++i)
     found[i].gain_percent = 100 * (1 - times_s[i + 1] / times_s[0]);
   std::stable_sort(found.begin(), found.end(), [](const Sensitivity& a, const Sensitivity& b) {
@@ -147,7 +117,7 @@ Nodes nodes_of(const Platform& platform) {
 // Predictions of more counts as they are asked for.
 class Rows {
  public:
-  Rows(const PredictionText& text, const Prediction& prediction) : text_(text) {
+  Rows(Asker& asker, const Prediction& prediction) : asker_(asker), question_(prediction.question) {
     for (const Row& row : prediction.rows)
       if (row.point.fits) keep(row.point.gpus, row);
     if (!rows_.empty()) first_ = rows_.begin()->second;
@@ -169,28 +139,27 @@ class Rows {
   void keep(int gpus, const Row& row) { rows_.emplace(gpus, row); }
   const Row& at(int gpus) {
     if (rows_.find(gpus) == rows_.end()) {
-      PredictionText one = text_;
-      one.gpus = std::to_string(gpus);
-      one.range = false;
-      one.trace.clear();
-      keep(gpus, run_prediction(one).rows.front());
+      Question one = question_;
+      one.gpus = {gpus};
+      keep(gpus, run_prediction(one, {.draws = Draws::kNominal}, asker_).rows.front());
     }
     return rows_.at(gpus);
   }
-  const PredictionText& text_;
+  Asker& asker_;
+  const Question& question_;
   std::map<int, Row> rows_;
   Row first_;
 };
 
-void find_where_it_pays(Contender& contender, const CompareText& text,
-                        const PredictionText& prediction, const Nodes& nodes) {
-  Rows rows(prediction, contender.prediction);
+void find_where_it_pays(Contender& contender, const CompareSettings& settings, Asker& asker,
+                        const Nodes& nodes) {
+  Rows rows(asker, contender.prediction);
   if (rows.empty()) return;
   const std::vector<int> counts = rows.counts();
   int good = 0;
   int bad = 0;
   for (const int gpus : counts)
-    if (rows.efficiency(gpus) >= text.efficiency_min)
+    if (rows.efficiency(gpus) >= settings.efficiency_min)
       good = gpus;
     else if (good > 0 && bad <= good)
       bad = gpus;
@@ -201,17 +170,17 @@ void find_where_it_pays(Contender& contender, const CompareText& text,
     int high = nodes.of(bad);
     while (high - low > 1) {
       const int middle = (low + high) / 2;
-      (rows.efficiency(middle * nodes.per_node) >= text.efficiency_min ? low : high) = middle;
+      (rows.efficiency(middle * nodes.per_node) >= settings.efficiency_min ? low : high) = middle;
     }
     good = std::max(good, low * nodes.per_node);
   }
   contender.pays_up_to_gpus = good;
   contender.pays_up_to_nodes = nodes.of(good);
-  if (text.node_price_per_h <= 0) return;
+  if (settings.node_price_per_h <= 0) return;
   constexpr double kHour_s = 3600;
   const auto cost = [&](int gpus) {
     return rows.epoch_s(gpus) / kHour_s *
-           (nodes.of(gpus) * text.node_price_per_h + text.time_value_per_h);
+           (nodes.of(gpus) * settings.node_price_per_h + settings.time_value_per_h);
   };
   int best = counts.front();
   for (const int gpus : counts)
@@ -235,72 +204,70 @@ void find_where_it_pays(Contender& contender, const CompareText& text,
   contender.cheapest_epoch_cost = cost(best);
 }
 
-// One contender's prediction: the counts that its platform holds. InputError when it holds none.
-PredictionText prediction_text(const CompareText& text, const std::string& platform,
-                               const std::string& system) {
-  PredictionText prediction = text.prediction;
-  prediction.platform = platform;
-  prediction.system = system;
-  if (prediction.gpus.empty()) return prediction;
-  const int slots = load_platform(platform, Scenario::kNominal).slot_count();
-  std::vector<std::int64_t> counts = parse_integers(prediction.gpus, "--gpus");
-  std::erase_if(counts, [&](std::int64_t count) { return count > slots; });
-  if (counts.empty())
+// One contender's question: the counts that its platform holds. InputError when it holds none.
+Question question_of(const CompareSettings& settings, const std::string& platform,
+                     const std::string& system) {
+  Question question = settings.question;
+  question.platform = platform;
+  question.system = system;
+  if (question.gpus.empty()) return question;
+  const int slots = load_platform(platform).slot_count();
+  std::erase_if(question.gpus, [&](std::int64_t count) { return count > slots; });
+  if (question.gpus.empty())
     throw InputError({.source = "--gpus",
                       .path = "",
-                      .value = prediction.gpus,
+                      .value = question_field("gpus").print(settings.question).front(),
                       .constraint = fmt::format("must name a count that {} holds: at most {}",
                                                 platform, slots)});
-  prediction.gpus = fmt::format("{}", fmt::join(counts, ","));
-  return prediction;
+  return question;
 }
 
-Contender contender_of(const CompareText& text, const std::string& platform,
-                       const std::string& system) {
-  const PredictionText prediction = prediction_text(text, platform, system);
-  const PredictionInputs inputs = load_inputs(prediction, Scenario::kNominal);
-  Contender contender{.platform = platform,
-                      .system = system.empty() ? inputs.schedule->name : system,
-                      .prediction = run_prediction(prediction)};
-  find_where_it_pays(contender, text, prediction, nodes_of(inputs.platform));
+Contender contender_of(const CompareSettings& settings, const Question& question, Asker& asker) {
+  const PredictionInputs& inputs = asker.inputs(question);
+  Contender contender{.platform = question.platform,
+                      .system = question.system.empty() ? inputs.schedule->name : question.system,
+                      .prediction = run_prediction(question, {.draws = settings.draws}, asker)};
+  find_where_it_pays(contender, settings, asker, nodes_of(inputs.platform));
   for (const Row& row : contender.prediction.rows)
     if (row.point.fits) contender.at_gpus = std::max(contender.at_gpus, row.point.gpus);
   if (contender.at_gpus == 0) return contender;
-  if (text.network && nodes_of(inputs.platform).of(contender.at_gpus) > 1)
-    contender.network = network_need(inputs, contender.at_gpus);
-  if (text.sensitivity)
-    contender.sensitivities = sensitivities_of(prediction, inputs, contender.at_gpus);
+  Question largest = question;
+  largest.gpus = {contender.at_gpus};
+  if (settings.network && nodes_of(inputs.platform).of(contender.at_gpus) > 1)
+    contender.network = network_need(asker, largest);
+  if (settings.sensitivity) contender.sensitivities = sensitivities_of(asker, largest);
   return contender;
 }
 
 }  // namespace
 
-Comparison compare(const CompareText& text) {
-  if (text.efficiency_min <= 0 || text.efficiency_min > 1)
+Comparison compare(const CompareSettings& settings) {
+  if (settings.efficiency_min <= 0 || settings.efficiency_min > 1)
     throw InputError({.source = "--efficiency",
                       .path = "",
-                      .value = fmt::format("{}", text.efficiency_min),
+                      .value = fmt::format("{}", settings.efficiency_min),
                       .constraint = "must be above 0 and at most 1"});
-  if (text.time_value_per_h > 0 && text.node_price_per_h <= 0)
+  if (settings.time_value_per_h > 0 && settings.node_price_per_h <= 0)
     throw InputError({.source = "--time-value",
                       .path = "",
-                      .value = fmt::format("{}", text.time_value_per_h),
+                      .value = fmt::format("{}", settings.time_value_per_h),
                       .constraint = "is weighed against --node-price: give that too"});
-  Comparison comparison{.efficiency_min = text.efficiency_min};
+  Comparison comparison{.efficiency_min = settings.efficiency_min};
   const std::vector<std::string> systems =
-      text.systems.empty() ? std::vector<std::string>{""} : text.systems;
-  // All that was typed is looked at before the first simulation.
-  for (const std::string& platform : text.platforms)
+      settings.systems.empty() ? std::vector<std::string>{""} : settings.systems;
+  // All that was asked is looked at before the first simulation.
+  Asker asker;
+  std::vector<Question> questions;
+  for (const std::string& platform : settings.platforms)
     for (const std::string& system : systems) {
-      const PredictionText prediction = prediction_text(text, platform, system);
-      const PredictionInputs inputs = load_inputs(prediction, Scenario::kNominal);
-      gpu_counts(prediction, inputs);
+      questions.push_back(question_of(settings, platform, system));
+      const PredictionInputs& inputs = asker.inputs(questions.back());
+      gpu_counts(questions.back(), inputs);
       comparison.title = fmt::format("{}, batch {} {}", inputs.network.name, inputs.batch,
                                      inputs.scaling == Scaling::kStrong ? "in all" : "a GPU");
     }
-  for (const std::string& platform : text.platforms)
-    for (const std::string& system : systems)
-      comparison.contenders.push_back(contender_of(text, platform, system));
+  for (const Question& question : questions)
+    comparison.contenders.push_back(contender_of(settings, question, asker));
   return comparison;
 }
 

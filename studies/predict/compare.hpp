@@ -11,8 +11,9 @@
 
 namespace forescale {
 
-struct CompareText {
-  PredictionText prediction;           // workload and GPU counts; --stack and --schedule if given
+struct CompareSettings {
+  Question question;  // workload and GPU counts; --stack and --schedule if given
+  Draws draws = Draws::kEnds;
   std::vector<std::string> platforms;  // as --platform takes them
   std::vector<std::string> systems;    // as --system does; empty: the one of --schedule
   double efficiency_min = 0.5;         // wanted of the speed-up
@@ -64,8 +65,8 @@ struct Comparison {
   std::vector<Contender> contenders = {};
 };
 
-// InputError for anything wrong in the text.
-Comparison compare(const CompareText& text);
+// InputError for anything wrong in the settings.
+Comparison compare(const CompareSettings& settings);
 
 nlohmann::json to_json(const Comparison& comparison);
 

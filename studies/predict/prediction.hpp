@@ -8,40 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/predict.hpp"
+#include "sim/ask/ask.hpp"
 
 namespace forescale {
-
-// As typed; empty where not given.
-struct PredictionText {
-  std::string platform;
-  std::string model;
-  std::string input_shape;
-  std::string system;
-  std::string schedule;
-  std::string stack;
-  std::string batch;
-  std::string scaling = "strong";
-  std::string gpus;
-  std::string epoch_images = "1281167";
-  std::map<std::string, std::string> options;  // of the schedule: "fusion_threshold" -> "64MiB"
-  std::string framework;  // whose compute times count; empty: the system's, else the network's
-  std::string gpu_model;  // a file of `calibrate fit`; empty: the platform's GPU
-  std::string precision = "fp32";  // of that model's kernels
-  std::string data;                // source of training images; empty: synthetic
-  std::string placement;           // of ranks on slots; empty: the platform's own
-  std::string noise;               // parse_noise()
-  std::string stragglers;
-  int iterations = 0;        // 0: what the schedule needs
-  double compute_scale = 1;  // of the compute times by layer: a framework's own single-GPU speed
-  bool range = true;         // also with every assumed number at its fast and its slow end
-  std::string trace;         // Chrome trace of the largest GPU count that fits
-  std::string record;        // its program, for `forescale replay`
-};
-
-// All inputs for one scenario. InputError for anything wrong.
-PredictionInputs load_inputs(const PredictionText& text, Scenario scenario);
-std::vector<int> gpu_counts(const PredictionText& text, const PredictionInputs& inputs);
 
 struct Row {
   PredictionPoint point;
@@ -54,7 +23,9 @@ struct Row {
 };
 
 struct Prediction {
-  PredictionText text;
+  Question question;
+  Draws draws = Draws::kEnds;
+  bool has_range() const { return draws == Draws::kEnds; }
   std::string title;  // "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 (strong scaling)"
   std::string schedule;
   std::string framework;                       // that was asked for; may be empty
@@ -68,8 +39,17 @@ struct Prediction {
   std::vector<std::string> warnings;
 };
 
-// Simulates every GPU count in processes of its own.
-Prediction run_prediction(const PredictionText& text);
+// "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 in all (strong scaling)".
+std::string title_of(const Question& question, const PredictionInputs& inputs);
+
+struct PredictionSettings {
+  Draws draws = Draws::kEnds;  // also with every assumed number at its fast and its slow end
+  AskFiles files = {};         // of the largest GPU count that fits
+};
+// Simulates every GPU count in processes of its own; with an asker, only what it was not asked yet.
+Prediction run_prediction(const Question& question, const PredictionSettings& settings);
+Prediction run_prediction(const Question& question, const PredictionSettings& settings,
+                          Asker& asker);
 
 nlohmann::json to_json(const Prediction& prediction);
 

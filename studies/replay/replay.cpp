@@ -6,11 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
-#include "sim/isolate.hpp"
+#include "sim/ask/ask.hpp"
+#include "sim/ask/inputs.hpp"
+#include "sim/ask/isolated.hpp"
 #include "sim/predict.hpp"
-#include "studies/predict/inputs.hpp"
-#include "studies/predict/progress.hpp"
 #include "studies/replay/replay_compute.hpp"
 #include "studies/replay/replay_files.hpp"
 #include "topologies/placement.hpp"
@@ -18,9 +17,31 @@
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Overlap, communication_s, hidden_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BusyLink, name, mean, peak)
+
 namespace {
 
 using nlohmann::json;
+
+// What one simulation says.
+struct Run {
+  double iteration_s = 0;
+  bool is_steady = true;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+  std::string busiest;
+  double busiest_share = 0;
+  std::map<std::string, double> root_s;
+  Overlap overlap;
+  int critical_rank = 0;
+  std::map<std::string, double> critical_path_s;
+  std::vector<BusyLink> links;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, iteration_s, is_steady, messages, bytes_sent, busiest,
+                                   busiest_share, root_s, overlap, critical_rank, critical_path_s,
+                                   links)
 
 // What a program runs on.
 struct Place {
@@ -86,13 +107,13 @@ std::map<CollectiveOp, PlanChoice> choices_of(const ReplayText& text, const Prog
 }
 
 // The ten busiest.
-json links_json(const LinkUse::Curves& curves) {
-  json links = json::array();
+std::vector<BusyLink> busiest_links(const LinkUse::Curves& curves) {
+  std::vector<BusyLink> links;
   for (const LinkUse::Curve& curve : curves.links) {
     if (links.size() == 10) break;
-    links.push_back({{"link", curve.link},
-                     {"mean", curve.mean},
-                     {"peak", *std::max_element(curve.shares.begin(), curve.shares.end())}});
+    links.push_back({.name = curve.link,
+                     .mean = curve.mean,
+                     .peak = *std::max_element(curve.shares.begin(), curve.shares.end())});
   }
   return links;
 }
@@ -108,8 +129,8 @@ Overlap overlap_of(const std::vector<Attribution>& attributions, int workers) {
 }
 
 // One simulation. With `wanted` what was written down on the way, too.
-json simulate(const Place& place, const Program& program, const MeasuredRun& measured,
-              const std::map<CollectiveOp, PlanChoice>& choices, const ReplayText* wanted) {
+Run simulate(const Place& place, const Program& program, const MeasuredRun& measured,
+             const std::map<CollectiveOp, PlanChoice>& choices, const ReplayText* wanted) {
   const bool wants_files = wanted != nullptr && wanted->files_out.any();
   const bool wants_causes = wanted != nullptr && (wanted->causes || wants_files);
   Timeline timeline;
@@ -142,20 +163,18 @@ json simulate(const Place& place, const Program& program, const MeasuredRun& mea
                         .measured = measured},
                        wanted->files_out);
   const Attribution& root = outcome.attributions.front();
-  const Overlap overlap = overlap_of(outcome.attributions, program.workers);
-  return {
-      {"iteration_s", outcome.iteration_s},
-      {"is_steady", outcome.is_steady},
-      {"messages", outcome.messages},
-      {"bytes_sent", outcome.bytes_sent},
-      {"busiest", outcome.busiest.name},
-      {"busiest_share", outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0},
-      {"root_s", by_name(root.phase_s, root.idle_s)},
-      {"communication_s", overlap.communication_s},
-      {"hidden_s", overlap.hidden_s},
-      {"critical_rank", outcome.last_rank},
-      {"critical_path_s", path.by_cause_s},
-      {"links", links_json(curves)}};
+  std::map<std::string, double> causes_s(path.by_cause_s.begin(), path.by_cause_s.end());
+  return {.iteration_s = outcome.iteration_s,
+          .is_steady = outcome.is_steady,
+          .messages = outcome.messages,
+          .bytes_sent = outcome.bytes_sent,
+          .busiest = outcome.busiest.name,
+          .busiest_share = outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0,
+          .root_s = by_name(root.phase_s, root.idle_s),
+          .overlap = overlap_of(outcome.attributions, program.workers),
+          .critical_rank = outcome.last_rank,
+          .critical_path_s = std::move(causes_s),
+          .links = busiest_links(curves)};
 }
 
 bool has(const Program& program, std::initializer_list<Action::Kind> kinds) {
@@ -194,11 +213,10 @@ Replay replay(const ReplayText& text) {
   ImportedTrace imported = import_trace(text.files, text.import);
   scale_compute(imported.program, text.compute_scale);
   const auto choices = choices_of(text, imported.program);
-  std::vector<Scenario> scenarios{Scenario::kNominal};
-  if (text.range) scenarios.insert(scenarios.end(), {Scenario::kFast, Scenario::kSlow});
+  const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
   std::vector<Place> places;
   std::vector<Program> programs;
-  for (const Scenario scenario : scenarios) {
+  for (const Scenario::End scenario : ends_of(draws)) {
     places.push_back(place_of(text, imported.program, scenario));
     programs.push_back(imported.program);
     if (!text.gpu.empty()) move_to_gpu(programs.back(), imported.measured, text, scenario);
@@ -210,54 +228,43 @@ Replay replay(const ReplayText& text) {
                     "copies as measured",
                     text.gpu));
   const Program& program = imported.program;
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<std::function<Run()>> tasks;
   for (size_t i = 0; i < places.size(); ++i)
     tasks.push_back([&, i] {
-      return simulate(places[i], programs[i], imported.measured, choices, i == 0 ? &text : nullptr)
-          .dump();
+      return simulate(places[i], programs[i], imported.measured, choices, i == 0 ? &text : nullptr);
     });
-  ProgressLine progress("replaying " + program.title, tasks.size());
-  std::vector<json> answers;
-  for (const std::string& answer :
-       run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); }))
-    answers.push_back(parse_json(answer));
-  const json& nominal = answers.front();
+  const std::vector<Run> runs = isolated(tasks, "replaying " + program.title);
+  const Run& nominal = runs.front();
+  std::vector<double> times_s;
+  for (const Run& run : runs) times_s.push_back(run.iteration_s);
   Replay result{.title = program.title,
                 .platform = places.front().platform.name,
                 .stack = places.front().stack.name,
                 .ranks = static_cast<int>(program.ranks.size()),
                 .workers = program.workers,
-                .iteration = {},
+                .iteration = range_of(times_s),
                 .images_per_s = 0,
-                .root_s = nominal.at("root_s"),
-                .is_steady = nominal.at("is_steady"),
-                .messages = nominal.at("messages"),
-                .bytes_sent = nominal.at("bytes_sent"),
-                .busiest = nominal.at("busiest"),
-                .busiest_share = nominal.at("busiest_share"),
-                .overlap = {.communication_s = nominal.at("communication_s"),
-                            .hidden_s = nominal.at("hidden_s")},
-                .critical_rank = nominal.at("critical_rank"),
+                .root_s = nominal.root_s,
+                .is_steady = nominal.is_steady,
+                .messages = nominal.messages,
+                .bytes_sent = nominal.bytes_sent,
+                .busiest = nominal.busiest,
+                .busiest_share = nominal.busiest_share,
+                .overlap = nominal.overlap,
+                .critical_path = {nominal.critical_path_s.begin(), nominal.critical_path_s.end()},
+                .critical_rank = nominal.critical_rank,
+                .links = nominal.links,
                 .measured_s = imported.measured.step_s,
                 .measured_overlap = {.communication_s = imported.measured.communication_s,
                                      .hidden_s = imported.measured.hidden_s},
                 .notes = imported.notes};
-  for (const auto& [cause, cause_s] : nominal.at("critical_path_s").items())
-    result.critical_path.emplace_back(cause, cause_s);
   std::stable_sort(result.critical_path.begin(), result.critical_path.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (const json& link : nominal.at("links"))
-    result.links.push_back({link.at("link"), link.at("mean"), link.at("peak")});
   for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
-  const double time_s = nominal.at("iteration_s");
-  result.iteration = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
-  for (const json& answer : answers) {
-    result.iteration.low_s = std::min<double>(result.iteration.low_s, answer.at("iteration_s"));
-    result.iteration.high_s = std::max<double>(result.iteration.high_s, answer.at("iteration_s"));
-  }
   std::int64_t images = 0;
   for (const std::int64_t of_rank : program.images) images += of_rank;
-  if (time_s > 0) result.images_per_s = static_cast<double>(images) / time_s;
+  if (nominal.iteration_s > 0)
+    result.images_per_s = static_cast<double>(images) / nominal.iteration_s;
   return result;
 }
 

@@ -12,12 +12,10 @@
 #include "algorithms/common_options.hpp"
 #include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "sim/ask/isolated.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
-#include "studies/predict/progress.hpp"
 
 namespace forescale {
 namespace {
@@ -99,7 +97,7 @@ double messages_s(const ResolvedCall& call) {
 }
 
 std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<PlanChoice>& plans,
-                               const MachineScenario& machine) {
+                               const QuestionMachine& machine) {
   const Lanes lanes(machine.platform, machine.stack);
   const SharedGroup group = shared_first_slots(machine.platform, question.ranks);
   std::vector<Candidate> candidates;
@@ -119,31 +117,27 @@ std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<P
 
 // A choice of none is the stack's own.
 double simulated_s(const TuneQuestion& question, const PlanChoice* plan,
-                   const MachineScenario& machine) {
-  const auto task = [&] {
+                   const QuestionMachine& machine) {
+  const std::function<double()> task = [&] {
     SessionOptions session;
     if (plan != nullptr) session.choices[question.op] = *plan;
-    return json(simulate_collective(machine.platform, machine.stack,
-                                    {.op = question.op,
-                                     .bytes = question.bytes,
-                                     .root = 0,
-                                     .label = name_of(question.op)},
-                                    question.ranks, session)
-                    .time_s)
-        .dump();
+    return simulate_collective(machine.platform, machine.stack,
+                               {.op = question.op,
+                                .bytes = question.bytes,
+                                .root = 0,
+                                .label = name_of(question.op)},
+                               question.ranks, session)
+        .time_s;
   };
-  return parse_json(run_isolated({task}, 1, [](size_t) {}).front()).get<double>();
+  return isolated<double>({task}, "simulating").front();
 }
 
 TunedPlan with_ends(const TuneQuestion& question, const PlanChoice* plan, double nominal_s,
                     const MachineScenarios& machine) {
-  TimeRange range{.time_s = nominal_s, .low_s = nominal_s, .high_s = nominal_s};
-  for (size_t i = 1; i < machine.size(); ++i) {
-    const double time_s = simulated_s(question, plan, machine[i]);
-    range.low_s = std::min(range.low_s, time_s);
-    range.high_s = std::max(range.high_s, time_s);
-  }
-  return {.plan = plan == nullptr ? "" : plan_text(*plan), .time = range};
+  std::vector<double> times_s{nominal_s};
+  for (size_t i = 1; i < machine.size(); ++i)
+    times_s.push_back(simulated_s(question, plan, machine[i]));
+  return {.plan = plan == nullptr ? "" : plan_text(*plan), .time = range_of(times_s)};
 }
 
 // What was simulated of a question is not simulated again for a second list of candidates.
@@ -279,10 +273,10 @@ TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& mach
   return point;
 }
 
-json to_json(const TunedPoint& point) {
-  json text{{"op", name_of(point.question.op)}, {"ranks", point.question.ranks},
-            {"bytes", point.question.bytes},    {"known", to_json(point.known)},
-            {"candidates", point.candidates},   {"simulated", point.simulated}};
+void to_json(json& text, const TunedPoint& point) {
+  text = json{{"op", name_of(point.question.op)}, {"ranks", point.question.ranks},
+              {"bytes", point.question.bytes},    {"known", to_json(point.known)},
+              {"candidates", point.candidates},   {"simulated", point.simulated}};
   if (point.offered) {
     text["offered"] = to_json(*point.offered);
     text["offered"]["loss"] = point.known.margin(point.offered->best);
@@ -291,19 +285,17 @@ json to_json(const TunedPoint& point) {
     text["default"] = to_json(*point.stack_default);
     text["default"]["margin"] = point.known.margin(*point.stack_default);
   }
-  return text;
 }
 
-TunedPoint tuned_point(const json& text) {
-  TunedPoint point{.question = {.op = parse_collective_op(text.at("op"), "op"),
-                                .ranks = text.at("ranks"),
-                                .bytes = text.at("bytes")},
-                   .known = tuned_choice(text.at("known")),
-                   .candidates = text.at("candidates"),
-                   .simulated = text.at("simulated")};
+void from_json(const json& text, TunedPoint& point) {
+  point = TunedPoint{.question = {.op = parse_collective_op(text.at("op"), "op"),
+                                  .ranks = text.at("ranks"),
+                                  .bytes = text.at("bytes")},
+                     .known = tuned_choice(text.at("known")),
+                     .candidates = text.at("candidates"),
+                     .simulated = text.at("simulated")};
   if (text.contains("offered")) point.offered = tuned_choice(text.at("offered"));
   if (text.contains("default")) point.stack_default = tuned_plan(text.at("default"));
-  return point;
 }
 
 std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,
@@ -326,17 +318,15 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
   std::stable_sort(open.begin(), open.end(), [&](size_t a, size_t b) {
     return questions[a].bytes * questions[a].ranks > questions[b].bytes * questions[b].ranks;
   });
-  ProgressLine progress("tuning", open.size());
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<std::function<TunedPoint()>> tasks;
   for (const size_t i : open)
     tasks.push_back([&questions, &machine, &offered, &on_point, tolerance, i] {
       const TunedPoint point = tune_point(questions[i], machine, offered, tolerance);
       on_point(point);
-      return to_json(point).dump();
+      return point;
     });
-  const std::vector<std::string> answers =
-      run_isolated(tasks, available_cores(), [&](size_t done) { progress.done(done); });
-  for (size_t i = 0; i < open.size(); ++i) points[open[i]] = tuned_point(parse_json(answers[i]));
+  std::vector<TunedPoint> tuned = isolated(tasks, "tuning");
+  for (size_t i = 0; i < open.size(); ++i) points[open[i]] = std::move(tuned[i]);
   return points;
 }
 

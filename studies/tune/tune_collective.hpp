@@ -64,13 +64,13 @@ struct TunedPoint {
 // What a library offers for a question; empty where it leaves none to choose.
 using OfferedPlans = std::function<std::vector<PlanChoice>(const TuneQuestion&)>;
 
-// Of one question. `machine` are the scenarios of load_machine(); call it in a process that has no
+// Of one question. `machine` are the scenarios of load_machines(); call it in a process that has no
 // simulation of its own (sim/isolate.hpp). `offered` may be null.
 TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
                       const OfferedPlans& offered, double tolerance);
 
-nlohmann::json to_json(const TunedPoint& point);
-TunedPoint tuned_point(const nlohmann::json& text);
+void to_json(nlohmann::json& text, const TunedPoint& point);
+void from_json(const nlohmann::json& text, TunedPoint& point);
 
 // Of all questions, in processes of their own. What `answered` has is not asked again. `on_point`
 // is told each new answer, in the process that has found it, so that it can be kept at once.

@@ -10,8 +10,6 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/options_text.hpp"
-#include "sim/isolate.hpp"
-#include "studies/predict/progress.hpp"
 
 namespace forescale {
 namespace {
@@ -29,7 +27,7 @@ struct Value {
 
 struct Setting {
   std::string name;
-  bool is_plan = false;
+  const Option* option = nullptr;              // none: it is a plan
   CollectiveOp op = CollectiveOp::kAllReduce;  // of a plan
   std::vector<Value> values = {};
   size_t chosen = 0;  // index; 0 is where the search begins
@@ -39,6 +37,7 @@ using Point = std::vector<size_t>;  // an index into the values of each setting
 
 Setting option_setting(const Option& option, double begun) {
   Setting setting{.name = option.name,
+                  .option = &option,
                   .values = {{.text = to_text(option, begun), .number = begun}}};
   for (const double value : option.tried)
     if (value != begun && value >= option.min && value <= option.max)
@@ -69,7 +68,7 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
         questions.push_back({.op = op, .ranks = gpus, .bytes = bytes});
     if (questions.empty() || gpus < 2) continue;
     const MachineScenarios machine{{.platform = inputs.platform, .stack = inputs.stack}};
-    Setting setting{.name = std::string(name_of(op)) + "-plan", .is_plan = true, .op = op};
+    Setting setting{.name = std::string(name_of(op)) + "-plan", .op = op};
     std::string begun = kRules;
     Value first{.text = kRules};
     if (const auto choice = inputs.choices.find(op); choice != inputs.choices.end()) {
@@ -94,37 +93,50 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
   return settings;
 }
 
-PredictionInputs with_values(const PredictionInputs& inputs, const std::vector<Setting>& settings,
-                             const Point& point) {
-  PredictionInputs changed = inputs;
-  std::map<std::string, double> options = inputs.options.values();
-  for (size_t i = 0; i < settings.size(); ++i) {
-    const Value& value = settings[i].values[point[i]];
-    if (!settings[i].is_plan)
-      options[settings[i].name] = value.number;
-    else if (value.plan.collective == nullptr)
-      changed.choices.erase(settings[i].op);
-    else
-      changed.choices[settings[i].op] = value.plan;
+// A value as ScheduleOptions reads it back to the last digit.
+std::string exact_text(const Option& option, double value) {
+  switch (option.unit) {
+    case OptionUnit::kBytes:
+      return fmt::format("{}B", static_cast<std::int64_t>(value));
+    case OptionUnit::kSeconds:
+      return fmt::format("{}s", value);
+    case OptionUnit::kFlag:
+      return value != 0 ? "true" : "false";
+    case OptionUnit::kChoice:
+      return option.choices[static_cast<size_t>(value)];
+    default:
+      return fmt::format("{}", value);
   }
-  changed.options = ScheduleOptions(std::move(options));
-  return changed;
 }
 
-struct Simulated {
-  double iteration_s = 0;
-  std::string failure;
-};
+// What the search began with is not said again.
+Question with_values(Question question, const std::vector<Setting>& settings, const Point& point) {
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (point[i] == 0) continue;
+    const Setting& setting = settings[i];
+    const Value& value = setting.values[point[i]];
+    if (setting.option != nullptr)
+      question.options[setting.name] = exact_text(*setting.option, value.number);
+    else  // an operation alone: the stack's choice
+      question.plans[name_of(setting.op)] =
+          value.plan.collective == nullptr ? name_of(setting.op) : plan_text(value.plan);
+  }
+  return question;
+}
 
 class Search {
  public:
-  Search(const PredictionInputs& inputs, int gpus, std::vector<Setting> settings)
-      : inputs_(inputs), gpus_(gpus), settings_(std::move(settings)), best_(settings_.size(), 0) {}
+  // `question` is of one GPU count.
+  Search(Asker& asker, Question question, std::vector<Setting> settings)
+      : asker_(asker),
+        question_(std::move(question)),
+        settings_(std::move(settings)),
+        best_(settings_.size(), 0) {}
 
   // InputError or SimulationStuck where not even the beginning can be simulated.
   void run() {
     simulate({best_});
-    const Simulated& begun = times_.at(best_);
+    const Answer& begun = answers_.at(best_);
     if (!begun.failure.empty()) throw SimulationStuck(begun.failure);
     for (int pass = 0; pass < kPasses; ++pass) {
       const Point before = best_;
@@ -134,24 +146,24 @@ class Search {
   }
 
   TunedSchedule result() {
-    TunedSchedule row{.gpus = gpus_};
+    TunedSchedule row{.gpus = static_cast<int>(question_.gpus.front())};
     for (size_t i = 0; i < settings_.size(); ++i) {
       const std::vector<Point> line = values_of(i);
       simulate(line);
       for (size_t k = 0; k < line.size(); ++k) {
-        const Simulated& one = times_.at(line[k]);
+        const Answer& one = answers_.at(line[k]);
         row.effects.push_back({.setting = settings_[i].name,
                                .value = settings_[i].values[k].text,
                                .is_chosen = k == best_[i],
-                               .iteration_s = one.iteration_s,
+                               .iteration_s = one.training.iteration_s,
                                .failure = one.failure});
       }
       const Value& chosen = settings_[i].values[best_[i]];
       row.begun[settings_[i].name] = settings_[i].values.front().text;
       row.chosen[settings_[i].name] = chosen.text;
-      if (!settings_[i].is_plan) row.numbers[settings_[i].name] = chosen.number;
+      if (settings_[i].option != nullptr) row.numbers[settings_[i].name] = chosen.number;
     }
-    row.simulated = static_cast<int>(times_.size());
+    row.simulated = static_cast<int>(answers_.size());
     return row;
   }
 
@@ -173,37 +185,26 @@ class Search {
     const std::vector<Point> line = values_of(i);
     simulate(line);
     for (const Point& point : line) {
-      const Simulated& one = times_.at(point);
-      if (one.failure.empty() && one.iteration_s < times_.at(best_).iteration_s) best_ = point;
+      const Answer& one = answers_.at(point);
+      if (one.failure.empty() && one.training.iteration_s < answers_.at(best_).training.iteration_s)
+        best_ = point;
     }
   }
 
   void simulate(const std::vector<Point>& points) {
-    std::vector<Point> open;
-    for (const Point& point : points)
-      if (!times_.contains(point)) open.push_back(point);
-    std::vector<std::function<std::string()>> tasks;
-    for (const Point& point : open)
-      tasks.push_back([this, point] {
-        const PredictionPoint answer =
-            predict_point(with_values(inputs_, settings_, point), gpus_, nullptr);
-        return json(answer.iteration_s).dump();
-      });
-    ProgressLine progress(fmt::format("tuning {} GPUs", gpus_), tasks.size());
-    const std::vector<IsolatedAnswer> answers = run_isolated_each(
-        tasks, available_cores(), [&](size_t finished) { progress.done(finished); });
-    for (size_t i = 0; i < open.size(); ++i)
-      times_[open[i]] =
-          answers[i].failure.empty()
-              ? Simulated{.iteration_s = parse_json(answers[i].text).get<double>(), .failure = {}}
-              : Simulated{.iteration_s = 0, .failure = answers[i].failure};
+    std::vector<Question> questions;
+    for (const Point& point : points) questions.push_back(with_values(question_, settings_, point));
+    const std::vector<RangedAnswer> answers = asker_.ask(
+        questions,
+        {.label = fmt::format("tuning {} GPUs", question_.gpus.front()), .keep_failures = true});
+    for (size_t i = 0; i < points.size(); ++i) answers_[points[i]] = answers[i].nominal;
   }
 
-  const PredictionInputs& inputs_;
-  int gpus_;
+  Asker& asker_;
+  Question question_;
   std::vector<Setting> settings_;
   Point best_;
-  std::map<Point, Simulated> times_;
+  std::map<Point, Answer> answers_;
 };
 
 std::vector<Setting> wanted(std::vector<Setting> settings, const std::vector<std::string>& only) {
@@ -241,25 +242,15 @@ std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
   return wanted(std::move(settings), only);
 }
 
-// Best and beginning with all uncertain numbers at their ends.
-void add_ranges(TunedSchedule& row, const Search& search,
-                const std::vector<PredictionInputs>& scenarios) {
-  std::vector<std::function<std::string()>> tasks;
-  for (const PredictionInputs& inputs : scenarios)
-    for (const Point& point : {Point(search.settings().size(), 0), search.best()})
-      tasks.push_back([&inputs, &search, &row, point] {
-        return json(predict_point(with_values(inputs, search.settings(), point), row.gpus, nullptr)
-                        .iteration_s)
-            .dump();
-      });
-  const std::vector<std::string> answers = run_isolated(tasks, available_cores(), [](size_t) {});
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const double time_s = parse_json(answers[i]).get<double>();
-    TimeRange& range = i % 2 == 0 ? row.before : row.after;
-    if (i < 2) range = {.time_s = time_s, .low_s = time_s, .high_s = time_s};
-    range.low_s = std::min(range.low_s, time_s);
-    range.high_s = std::max(range.high_s, time_s);
-  }
+// Best and beginning with all uncertain numbers at their ends, if they are drawn.
+void add_ranges(TunedSchedule& row, Asker& asker, const Question& question, const Search& search,
+                Draws draws) {
+  const std::vector<RangedAnswer> answers =
+      asker.ask({with_values(question, search.settings(), Point(search.settings().size(), 0)),
+                 with_values(question, search.settings(), search.best())},
+                {.label = "ranges", .draws = draws});
+  row.before = answers[0].time(question.about);
+  row.after = answers[1].time(question.about);
 }
 
 json to_json(const TimeRange& range) {
@@ -268,27 +259,26 @@ json to_json(const TimeRange& range) {
 
 }  // namespace
 
-ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
-  std::vector<PredictionInputs> scenarios{load_inputs(text.prediction, Scenario::kNominal)};
-  if (text.prediction.range)
-    for (const Scenario scenario : {Scenario::kFast, Scenario::kSlow})
-      scenarios.push_back(load_inputs(text.prediction, scenario));
-  const PredictionInputs& nominal = scenarios.front();
+ScheduleTuning tune_schedule(const ScheduleTuneSettings& settings) {
+  Asker asker;
+  const PredictionInputs& nominal = asker.inputs(settings.question);
+  // Settings do not change how long is simulated.
+  Question question = settings.question;
+  question.iterations = nominal.iterations;
   ScheduleTuning tuning{
-      .title = fmt::format(
-          "{}: {} on {}, batch {} {}",
-          text.prediction.system.empty() ? nominal.schedule->name : text.prediction.system,
-          nominal.network.name, nominal.platform.name, nominal.batch,
-          nominal.scaling == Scaling::kStrong ? "in all" : "a GPU"),
+      .title = fmt::format("{}: {} on {}, batch {} {}",
+                           question.system.empty() ? nominal.schedule->name : question.system,
+                           nominal.network.name, nominal.platform.name, nominal.batch,
+                           nominal.scaling == Scaling::kStrong ? "in all" : "a GPU"),
       .schedule = nominal.schedule->name,
       .rows = {},
       .notes = {}};
-  std::map<std::string, std::string> given = text.prediction.options;
-  if (!text.prediction.schedule.empty()) {
-    const OptionsText named = OptionsText::parse(text.prediction.schedule, "--schedule");
+  std::map<std::string, std::string> given = question.options;
+  if (!question.schedule.empty()) {
+    const OptionsText named = OptionsText::parse(question.schedule, "--schedule");
     given.insert(named.values().begin(), named.values().end());
   }
-  for (const int gpus : gpu_counts(text.prediction, nominal)) {
+  for (const int gpus : gpu_counts(settings.question, nominal)) {
     const auto shares = batch_shares(nominal.batch, nominal.scaling, gpus);
     if (nominal.memory_at(std::max<std::int64_t>(1, shares.front())) >
         nominal.platform.gpu_models.front().memory) {
@@ -296,15 +286,16 @@ ScheduleTuning tune_schedule(const ScheduleTuneText& text) {
           fmt::format("{} GPUs: a GPU's share of the batch does not fit in its memory", gpus));
       continue;
     }
-    std::vector<Setting> settings = settings_of(nominal, gpus, given, text.only);
-    if (settings.empty()) {
+    std::vector<Setting> searched = settings_of(nominal, gpus, given, settings.only);
+    if (searched.empty()) {
       tuning.notes.push_back(fmt::format("{} GPUs: there is nothing to choose", gpus));
       continue;
     }
-    Search search(nominal, gpus, std::move(settings));
+    question.gpus = {gpus};
+    Search search(asker, question, std::move(searched));
     search.run();
     tuning.rows.push_back(search.result());
-    add_ranges(tuning.rows.back(), search, scenarios);
+    add_ranges(tuning.rows.back(), asker, question, search, settings.draws);
   }
   if (tuning.rows.empty())
     throw InputError(

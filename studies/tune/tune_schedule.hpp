@@ -22,9 +22,10 @@ namespace forescale {
 inline constexpr int kPasses = 3;
 inline constexpr int kPlans_max = 8;
 
-struct ScheduleTuneText {
-  PredictionText prediction;      // one schedule; its options are where the search begins
-  std::vector<std::string> only;  // settings to search; empty: all that there are
+struct ScheduleTuneSettings {
+  Question question;                   // one schedule; its options are where the search begins
+  Draws draws = Draws::kEnds;          // of the beginning and the best
+  std::vector<std::string> only = {};  // settings to search; empty: all that there are
 };
 
 // One value of one setting, the others at their best.
@@ -56,9 +57,9 @@ struct ScheduleTuning {
   std::vector<std::string> notes;
 };
 
-// InputError for anything wrong in the text, for --only naming what is no setting of the schedule
-// (the message lists those that are), and where there is nothing to search.
-ScheduleTuning tune_schedule(const ScheduleTuneText& text);
+// InputError for anything wrong in the settings, for --only naming what is no setting of the
+// schedule (the message lists those that are), and where there is nothing to search.
+ScheduleTuning tune_schedule(const ScheduleTuneSettings& settings);
 
 nlohmann::json to_json(const ScheduleTuning& tuning);
 

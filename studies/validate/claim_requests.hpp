@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/plan_choice.hpp"
 #include "base/json_input.hpp"
-#include "studies/predict/prediction.hpp"
+#include "sim/ask/question.hpp"
 
 namespace forescale {
 
@@ -21,24 +20,12 @@ struct Calibration {
   std::string source;
 };
 
-struct ClaimedCollective {
-  std::string platform;
-  std::string placement;  // of ranks on slots; empty: the platform's own
-  std::string stack;
-  std::string op;
-  std::string algorithm;  // empty: the stack's choice
-  OptionValues options;   // of the algorithm
-  // Nothing: the stack's choice. InputError for an option that the algorithm does not declare.
-  std::optional<PlanChoice> plan() const;
-};
-
-// One of the two; ranks, sizes and GPU counts come from the formulas that use it.
+// GPU counts of training, ranks and bytes of a collective come from the formulas that use it.
 struct RunRequest {
   std::string name;
-  std::optional<PredictionText> training;
+  Question question;
   std::optional<Calibration> calibration;  // of training
-  std::optional<ClaimedCollective> collective;
-  std::vector<std::string> omitted;  // keys of rules
+  std::vector<std::string> omitted;        // keys of rules
 };
 
 // The object of a claims file: {NAME: {"predict": {...} or "collective": {...}, "extends": NAME,

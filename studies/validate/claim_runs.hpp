@@ -3,25 +3,27 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/ask/ask.hpp"
 #include "studies/validate/claim_requests.hpp"
 
 namespace forescale {
 
-// A training run on `ranks` GPUs, or a collective of `bytes` on `ranks` ranks.
+// One simulation: a training run on one GPU count, or a collective of so many ranks and bytes.
 struct NeededRun {
-  RunRequest request;
-  int ranks = 0;
-  std::int64_t bytes = 0;
-  Scenario scenario = Scenario::kNominal;
+  Question question;
+  std::optional<Calibration> calibration = {};  // of training
+  Scenario::End end = Scenario::kNominal;
+
+  // Of a request at a GPU count, or at ranks and bytes.
+  static NeededRun of(const RunRequest& request, int ranks, std::int64_t bytes, Scenario::End end);
 };
 
 class ClaimRuns {
  public:
-  // Runs with the same inputs are one, whatever their requests are called.
+  // The same question at the same end is simulated once, whatever its requests are called.
   void need(const NeededRun& run);
   size_t count() const { return runs_.size(); }
 
@@ -32,8 +34,9 @@ class ClaimRuns {
   // Throw Unavailable with the reason if the run failed.
   const PredictionPoint& point(const NeededRun& run) const;
   double collective_s(const NeededRun& run) const;
-  // Of a calibrated request; 1 where there is none.
-  double compute_scale(const NeededRun& run) const;
+  // What was simulated: the question with the compute scale that the calibration found. The command
+  // that repeats the answer is command_of() it.
+  Question question_of(const NeededRun& run) const;
 
  private:
   struct Scale {
@@ -42,23 +45,17 @@ class ClaimRuns {
     bool done = false;
     std::string failure;
   };
-  struct Answer {
-    PredictionPoint point;
-    double time_s = 0;
-    std::string failure = "was not run";
-  };
   static std::string scale_key(const NeededRun& run);
   static std::string key(const NeededRun& run);
+  std::vector<Answer> ask(const std::vector<NeededRun>& runs, const std::string& label);
   void calibrate();
   static void improve(Scale& scale, const PredictionPoint& point);
   const Answer& answer(const NeededRun& run) const;
 
+  Asker asker_;
   std::map<std::string, NeededRun> runs_;
   std::map<std::string, Answer> answers_;
   std::map<std::string, Scale> scales_;
 };
-
-// The command that repeats the run: "forescale predict --platform kesch ...".
-std::string command_of(const NeededRun& run);
 
 }  // namespace forescale

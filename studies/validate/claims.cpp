@@ -121,7 +121,7 @@ void read_series(const JsonInput& in, ClaimFile& file) {
   const JsonInput request_in = in.at("request");
   const auto request = file.requests.find(request_in.string());
   if (request == file.requests.end()) request_in.fail("is no request of this file");
-  const bool is_collective = request->second.collective.has_value();
+  const bool is_collective = request->second.question.about == Question::About::kCollective;
   const std::string id = in.at("id").string();
   const std::string source = in.at("source").string();
   const JsonInput measured_in = in.at("measured");
@@ -197,7 +197,7 @@ void check_kind(const Formula& formula, const ClaimFile& file, const JsonInput& 
   for (const std::string& name : {formula.name, two ? formula.other : formula.name}) {
     const auto request = file.requests.find(name);
     if (request == file.requests.end()) in.fail(name + " is no request of this file");
-    if (request->second.training.has_value() != trains)
+    if ((request->second.question.about == Question::About::kTraining) != trains)
       in.fail(name + (trains ? " is no training run" : " is no collective"));
   }
 }

@@ -21,8 +21,8 @@ constexpr const char* kLessTime = "% less time";
 // Notes which runs a formula asks for, on the way to an answer that nobody reads.
 class Needs : public FormulaValues {
  public:
-  Needs(const ClaimFile& file, Scenario scenario, std::vector<NeededRun>& runs)
-      : file_(file), scenario_(scenario), runs_(runs) {}
+  Needs(const ClaimFile& file, Scenario::End end, std::vector<NeededRun>& runs)
+      : file_(file), end_(end), runs_(runs) {}
   double point(const std::string& request, int gpus, const std::string& /*value*/) override {
     return note(request, gpus, 0);
   }
@@ -33,21 +33,18 @@ class Needs : public FormulaValues {
 
  private:
   double note(const std::string& request, int ranks, std::int64_t bytes) {
-    runs_.push_back({.request = file_.requests.at(request),
-                     .ranks = ranks,
-                     .bytes = bytes,
-                     .scenario = scenario_});
+    runs_.push_back(NeededRun::of(file_.requests.at(request), ranks, bytes, end_));
     return 1;
   }
   const ClaimFile& file_;
-  Scenario scenario_;
+  Scenario::End end_;
   std::vector<NeededRun>& runs_;
 };
 
 class Answers : public FormulaValues {
  public:
-  Answers(const ClaimFile& file, Scenario scenario, const ClaimRuns& runs)
-      : file_(file), scenario_(scenario), runs_(runs) {}
+  Answers(const ClaimFile& file, Scenario::End end, const ClaimRuns& runs)
+      : file_(file), end_(end), runs_(runs) {}
 
   double point(const std::string& request, int gpus, const std::string& value) override {
     const PredictionPoint& found = runs_.point(run(request, gpus, 0));
@@ -68,19 +65,16 @@ class Answers : public FormulaValues {
 
  private:
   NeededRun run(const std::string& request, int ranks, std::int64_t bytes) const {
-    return {.request = file_.requests.at(request),
-            .ranks = ranks,
-            .bytes = bytes,
-            .scenario = scenario_};
+    return NeededRun::of(file_.requests.at(request), ranks, bytes, end_);
   }
   const ClaimFile& file_;
-  Scenario scenario_;
+  Scenario::End end_;
   const ClaimRuns& runs_;
 };
 
-std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file, Scenario scenario) {
+std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file, Scenario::End end) {
   std::vector<NeededRun> runs;
-  Needs needs(file, scenario, runs);
+  Needs needs(file, end, runs);
   if (claim.formula) evaluate(*claim.formula, needs);
   for (const OrderingStep& step : claim.ordering)
     for (const Formula& operand : step.operands) evaluate(operand, needs);
@@ -106,24 +100,21 @@ void add_unique(std::vector<std::string>& list, const std::string& text) {
 
 void add_inputs(ValidationRow& row, const std::vector<NeededRun>& needed, const ClaimRuns& runs) {
   for (const NeededRun& run : needed) {
-    if (run.request.training) {
-      const PredictionText& text = *run.request.training;
-      add_unique(row.systems,
-                 text.system.empty() ? text.schedule + " with " + text.stack : text.system);
-      add_unique(row.platforms, text.platform);
-      if (run.request.calibration) row.compute_scale = runs.compute_scale(run);
-    } else {
-      add_unique(row.systems, run.request.collective->stack);
-      add_unique(row.platforms, run.request.collective->platform);
-    }
-    add_unique(row.commands, command_of(run));
+    const Question question = runs.question_of(run);
+    add_unique(row.systems, !question.system.empty() ? question.system
+                            : !question.schedule.empty()
+                                ? question.schedule + " with " + question.stack
+                                : question.stack);
+    add_unique(row.platforms, question.platform);
+    if (run.calibration) row.compute_scale = question.compute_scale;
+    add_unique(row.commands, command_of(question));
   }
 }
 
-std::optional<double> predicted_at(const Claim& claim, const ClaimFile& file, Scenario scenario,
+std::optional<double> predicted_at(const Claim& claim, const ClaimFile& file, Scenario::End end,
                                    const ClaimRuns& runs) {
   if (!claim.formula) return std::nullopt;
-  Answers answers(file, scenario, runs);
+  Answers answers(file, end, runs);
   return compare(claim, answers).predicted;
 }
 
@@ -300,8 +291,8 @@ bool is_miss(const ValidationRow& row) {
 
 Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {
   check_choices(files, choice);
-  std::vector<Scenario> scenarios{Scenario::kNominal};
-  if (choice.range) scenarios = {Scenario::kNominal, Scenario::kFast, Scenario::kSlow};
+  std::vector<Scenario::End> ends{Scenario::kNominal};
+  if (choice.range) ends = {Scenario::kNominal, Scenario::kFast, Scenario::kSlow};
   std::vector<std::pair<const ClaimFile*, const Claim*>> chosen;
   ClaimRuns runs;
   for (const ClaimFile& file : files) {
@@ -309,8 +300,8 @@ Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice&
     for (const Claim& claim : file.claims) {
       if (!allows(choice.ids, claim.id) || !allows(choice.roles, name_of(claim.role))) continue;
       chosen.emplace_back(&file, &claim);
-      for (const Scenario scenario : scenarios)
-        for (const NeededRun& run : runs_of(claim, file, scenario)) runs.need(run);
+      for (const Scenario::End end : ends)
+        for (const NeededRun& run : runs_of(claim, file, end)) runs.need(run);
     }
   }
   if (chosen.empty())

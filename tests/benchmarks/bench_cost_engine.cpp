@@ -8,7 +8,7 @@ namespace forescale::benchmarks {
 namespace {
 
 // items_per_second: operations (a message is two, its send and its receive).
-void cost_engine(benchmark::State& state, const Question& question) {
+void cost_engine(benchmark::State& state, const BenchmarkCall& question) {
   const CollectiveCall call = question.call(state.range(0));
   constexpr StepCost kStep{.alpha_s = 1e-6, .beta_s_per_byte = 1 / 12.5e9};
   std::int64_t operations = 0;
@@ -19,7 +19,7 @@ void cost_engine(benchmark::State& state, const Question& question) {
 }
 
 // The same on lanes that differ: KESCH under MVAPICH2-GDR.
-void cost_engine_lanes(benchmark::State& state, const Question& question) {
+void cost_engine_lanes(benchmark::State& state, const BenchmarkCall& question) {
   const CollectiveCall call = question.call(state.range(0));
   const Platform platform = load_platform("kesch");
   const Stack stack = load_stack("mvapich2-gdr");
@@ -33,7 +33,7 @@ void cost_engine_lanes(benchmark::State& state, const Question& question) {
 }
 
 // Rank after rank: no time, no matching.
-void op_stream(benchmark::State& state, const Question& question) {
+void op_stream(benchmark::State& state, const BenchmarkCall& question) {
   const CollectiveCall call = question.call(state.range(0));
   std::int64_t operations = 0;
   for ([[maybe_unused]] auto _ : state)

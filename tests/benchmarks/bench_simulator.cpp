@@ -13,7 +13,7 @@
 namespace forescale::benchmarks {
 namespace {
 
-void simulator(benchmark::State& state, const Question& question) {
+void simulator(benchmark::State& state, const BenchmarkCall& question) {
   const Platform platform = load_platform(star_of(state.range(0)));
   const Stack stack = load_stack("ideal");
   const auto simulate = [&] {

@@ -15,7 +15,7 @@ inline std::string star_of(std::int64_t hosts) {
   return fmt::format("star:hosts={},bandwidth=12.5GB/s,latency=1us", hosts);
 }
 
-struct Question {
+struct BenchmarkCall {
   PlanChoice plan;
   std::int64_t bytes = 0;
 
@@ -30,17 +30,17 @@ struct Question {
 };
 
 // 100 MiB, the gradients of a large convolutional network.
-inline Question ring() {
+inline BenchmarkCall ring() {
   return {.plan = parse_plan("all-reduce/ring", "benchmark"), .bytes = 100 * kMiB};
 }
 
 // CB-8, 64 chunks of 4 MiB.
-inline Question cb8() {
+inline BenchmarkCall cb8() {
   return {.plan = parse_plan("reduce/cb:chain_size=8,chunk_bytes=4MiB", "benchmark"),
           .bytes = 256 * kMiB};
 }
 
-inline Question binomial() {
+inline BenchmarkCall binomial() {
   return {.plan = parse_plan("reduce/binomial", "benchmark"), .bytes = 256 * kMiB};
 }
 

@@ -15,33 +15,32 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-CompareText text_of(const std::vector<std::string>& systems) {
-  CompareText text;
-  text.prediction.model = "alexnet";
-  text.prediction.batch = "32";
-  text.prediction.scaling = "weak";
-  text.prediction.gpus = "1,4,16";
-  text.prediction.range = false;
-  text.platforms = {"ri2"};
-  text.systems = systems;
-  text.sensitivity = false;
-  text.network = false;
-  return text;
+CompareSettings settings_of(const std::vector<std::string>& systems) {
+  CompareSettings settings;
+  settings.question = {
+      .model = "alexnet", .gpus = {1, 4, 16}, .batch = 32, .scaling = Scaling::kWeak};
+  settings.draws = Draws::kNominal;
+  settings.platforms = {"ri2"};
+  settings.systems = systems;
+  settings.sensitivity = false;
+  settings.network = false;
+  return settings;
 }
 
-PredictionText single(const CompareText& text, const std::string& system) {
-  PredictionText one = text.prediction;
-  one.platform = text.platforms.front();
+Question single(const CompareSettings& settings, const std::string& system) {
+  Question one = settings.question;
+  one.platform = settings.platforms.front();
   one.system = system;
   return one;
 }
 
 TEST(Compare, EachContenderIsItsPrediction) {
-  const CompareText text = text_of({"horovod-mpi", "horovod-mpi-opt"});
-  const Comparison comparison = compare(text);
+  const CompareSettings settings = settings_of({"horovod-mpi", "horovod-mpi-opt"});
+  const Comparison comparison = compare(settings);
   ASSERT_THAT(comparison.contenders, SizeIs(2));
   for (const Contender& one : comparison.contenders) {
-    const Prediction alone = run_prediction(single(text, one.system));
+    const Prediction alone =
+        run_prediction(single(settings, one.system), {.draws = Draws::kNominal});
     for (size_t i = 0; i < alone.rows.size(); ++i)
       EXPECT_EQ(one.prediction.rows[i].point.iteration_s, alone.rows[i].point.iteration_s);
   }
@@ -49,44 +48,44 @@ TEST(Compare, EachContenderIsItsPrediction) {
 
 // The next whole node is below what is wanted, the last one is not.
 TEST(Compare, StopsPayingWhereTheEfficiencyCrosses) {
-  CompareText text = text_of({"s-caffe-b-hr"});
-  text.platforms = {"kesch"};
-  text.prediction.batch = "256";
-  text.prediction.scaling = "strong";
-  text.prediction.gpus = "16,32,64";
-  text.efficiency_min = 0.7;
-  const Contender one = compare(text).contenders.front();
+  CompareSettings settings = settings_of({"s-caffe-b-hr"});
+  settings.platforms = {"kesch"};
+  settings.question.batch = 256;
+  settings.question.scaling = Scaling::kStrong;
+  settings.question.gpus = {16, 32, 64};
+  settings.efficiency_min = 0.7;
+  const Contender one = compare(settings).contenders.front();
   ASSERT_GT(one.pays_up_to_gpus, 0);
   ASSERT_FALSE(one.pays_to_the_end);
   EXPECT_EQ(one.pays_up_to_gpus % 16, 0);
-  PredictionText check = single(text, "s-caffe-b-hr");
-  check.gpus = "16," + std::to_string(one.pays_up_to_gpus + 16);
-  EXPECT_LT(run_prediction(check).rows.back().efficiency, 0.7);
+  Question check = single(settings, "s-caffe-b-hr");
+  check.gpus = {16, one.pays_up_to_gpus + 16};
+  EXPECT_LT(run_prediction(check, {.draws = Draws::kNominal}).rows.back().efficiency, 0.7);
   if (one.pays_up_to_gpus > 16) {
-    check.gpus = "16," + std::to_string(one.pays_up_to_gpus);
-    EXPECT_GE(run_prediction(check).rows.back().efficiency, 0.7);
+    check.gpus = {16, one.pays_up_to_gpus};
+    EXPECT_GE(run_prediction(check, {.draws = Draws::kNominal}).rows.back().efficiency, 0.7);
   }
 }
 
 TEST(Compare, TheCheapestCountFollowsThePrice) {
-  CompareText text = text_of({"horovod-mpi-opt"});
-  text.node_price_per_h = 10;
-  const Contender patient = compare(text).contenders.front();
+  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  settings.node_price_per_h = 10;
+  const Contender patient = compare(settings).contenders.front();
   EXPECT_EQ(patient.cheapest_gpus, 1);  // time is worth nothing: fewest nodes
   const double epoch_s = patient.prediction.rows.front().epoch_s;
   EXPECT_NEAR(patient.cheapest_epoch_cost, epoch_s / 3600 * 10, 1e-9);
-  text.time_value_per_h = 1e6;
-  const Contender hasty = compare(text).contenders.front();
+  settings.time_value_per_h = 1e6;
+  const Contender hasty = compare(settings).contenders.front();
   EXPECT_EQ(hasty.cheapest_gpus, 16);
 }
 
 // What is hidden or not there cannot matter; what is faster never harms by more than rounding; the
 // shares of all that an iteration consists of add up to it.
 TEST(Compare, SensitivitiesAreShares) {
-  CompareText text = text_of({"horovod-mpi-opt"});
-  text.prediction.gpus = "4";
-  text.sensitivity = true;
-  const Contender one = compare(text).contenders.front();
+  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  settings.question.gpus = {4};
+  settings.sensitivity = true;
+  const Contender one = compare(settings).contenders.front();
   ASSERT_FALSE(one.sensitivities.empty());
   const double sum = std::accumulate(
       one.sensitivities.begin(), one.sensitivities.end(), 0.0,
@@ -102,10 +101,10 @@ TEST(Compare, SensitivitiesAreShares) {
 
 // A network of that speed is nearly as good as one 64 times as fast; half of it is not.
 TEST(Compare, TheNetworkNeededIsEnough) {
-  CompareText text = text_of({"horovod-mpi-opt"});
-  text.prediction.gpus = "4";
-  text.network = true;
-  const Contender one = compare(text).contenders.front();
+  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  settings.question.gpus = {4};
+  settings.network = true;
+  const Contender one = compare(settings).contenders.front();
   ASSERT_TRUE(one.network);
   EXPECT_GT(one.network->factor, 1.0 / 16);
   EXPECT_GE(one.network->gain_fastest, 0);
@@ -114,17 +113,17 @@ TEST(Compare, TheNetworkNeededIsEnough) {
 }
 
 TEST(Compare, APlatformTooSmallForACountIsComparedWhereItCan) {
-  CompareText text = text_of({"horovod-mpi-opt"});
-  text.platforms = {"kesch", "ri2"};
-  text.prediction.gpus = "2,16,32";
-  const Comparison comparison = compare(text);
+  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  settings.platforms = {"kesch", "ri2"};
+  settings.question.gpus = {2, 16, 32};
+  const Comparison comparison = compare(settings);
   EXPECT_THAT(comparison.contenders.at(0).prediction.rows, SizeIs(3));
   EXPECT_THAT(comparison.contenders.at(1).prediction.rows, SizeIs(2));  // of 20 GPUs
 }
 
-std::string refusal(const CompareText& text) {
+std::string refusal(const CompareSettings& settings) {
   try {
-    compare(text);
+    compare(settings);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -132,17 +131,17 @@ std::string refusal(const CompareText& text) {
 }
 
 TEST(Compare, RefusesBeforeItSimulates) {
-  CompareText text = text_of({"horovod-mpi", "horovod-mpj"});
-  EXPECT_THAT(refusal(text), HasSubstr("horovod-mpj"));
-  text = text_of({"horovod-mpi-opt"});
-  text.efficiency_min = 1.5;
-  EXPECT_THAT(refusal(text), HasSubstr("--efficiency"));
-  text.efficiency_min = 0.5;
-  text.time_value_per_h = 3;
-  EXPECT_THAT(refusal(text), HasSubstr("--node-price"));
-  text = text_of({"horovod-mpi-opt"});
-  text.prediction.gpus = "1000";
-  EXPECT_THAT(refusal(text), HasSubstr("that ri2 holds: at most"));
+  CompareSettings settings = settings_of({"horovod-mpi", "horovod-mpj"});
+  EXPECT_THAT(refusal(settings), HasSubstr("horovod-mpj"));
+  settings = settings_of({"horovod-mpi-opt"});
+  settings.efficiency_min = 1.5;
+  EXPECT_THAT(refusal(settings), HasSubstr("--efficiency"));
+  settings.efficiency_min = 0.5;
+  settings.time_value_per_h = 3;
+  EXPECT_THAT(refusal(settings), HasSubstr("--node-price"));
+  settings = settings_of({"horovod-mpi-opt"});
+  settings.question.gpus = {1000};
+  EXPECT_THAT(refusal(settings), HasSubstr("that ri2 holds: at most"));
 }
 
 }  // namespace

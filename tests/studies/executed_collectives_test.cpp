@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "algorithms/pieces/levels.hpp"
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "studies/execute/collective_comparison.hpp"
 
@@ -255,14 +255,14 @@ TEST(Expectations, SayWhatIsNotKept) {
 TEST(Prediction, HasAnIntervalOnlyWhereNumbersAreUncertain) {
   const auto questions = make_questions(plans_of({"reduce/binomial"}), {2, 4}, {{1000000}}).asked;
   const std::vector<TimeRange> times = predict_collectives(
-      questions, load_machine("star:hosts=4,bandwidth=1GB/s,latency=1us", "ideal"));
+      questions, load_machines("star:hosts=4,bandwidth=1GB/s,latency=1us", "ideal"));
   ASSERT_EQ(times.size(), 2U);
   // One and two rounds of 1e6 bytes at 1 GB/s; two cables of 1 us each way.
   EXPECT_NEAR(times[0].time_s, 1e-3, 5e-6);
   EXPECT_NEAR(times[1].time_s, 2e-3, 1e-5);
   EXPECT_DOUBLE_EQ(times[0].low_s, times[0].high_s);
   EXPECT_THROW(predict_collectives(
-                   questions, load_machine("star:hosts=2,bandwidth=1GB/s,latency=1us", "ideal")),
+                   questions, load_machines("star:hosts=2,bandwidth=1GB/s,latency=1us", "ideal")),
                InputError);
 }
 

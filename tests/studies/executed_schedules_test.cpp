@@ -80,22 +80,20 @@ class ExecutedSchedules : public ::testing::Test {
     std::ofstream(folder_ + "/" + name) << content.dump();
   }
 
-  ScheduleExperimentText text() const {
-    ScheduleExperimentText text;
-    text.common.platform = folder_ + "/platform.json";
-    text.common.stack = folder_ + "/stack.json";
-    text.common.model = "cifar10-quick";
-    text.common.batch = "256";
-    text.common.range = false;
-    text.workers = kHosts;
-    text.schedules = {"phases"};
-    return text;
+  ScheduleExperimentSettings settings() const {
+    return {.question = {.platform = folder_ + "/platform.json",
+                         .stack = folder_ + "/stack.json",
+                         .model = "cifar10-quick",
+                         .batch = 256},
+            .draws = Draws::kNominal,
+            .workers = kHosts,
+            .schedules = {"phases"}};
   }
 
-  static std::string refusal(const ScheduleExperimentText& text,
+  static std::string refusal(const ScheduleExperimentSettings& asked,
                              const std::string& schedule = "phases", int hosts = kHosts) {
     try {
-      make_experiment(text, schedule, hosts);
+      make_experiment(asked, schedule, hosts);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -108,7 +106,7 @@ class ExecutedSchedules : public ::testing::Test {
 
 // cifar10-quick has 145,578 values: 582,312 bytes.
 TEST_F(ExecutedSchedules, EveryRankIsToldTheWholeNetwork) {
-  const json request = mpi_request(make_experiment(text(), "phases", kHosts), 20e-6);
+  const json request = mpi_request(make_experiment(settings(), "phases", kHosts), 20e-6);
   EXPECT_EQ(request.at("format"), "forescale-mpi-request-1");
   EXPECT_EQ(request.at("task"), "schedule");
   EXPECT_EQ(request.at("schedule"), "phases");
@@ -133,8 +131,8 @@ TEST_F(ExecutedSchedules, EveryRankIsToldTheWholeNetwork) {
 }
 
 TEST_F(ExecutedSchedules, AlgorithmsAreTheStacksUnlessOneIsNamed) {
-  ScheduleExperimentText asked = text();
-  asked.plans = {"reduce/cb:chain_size=2,chunk_bytes=64KiB"};
+  ScheduleExperimentSettings asked = settings();
+  asked.question.plans = {{"reduce", "reduce/cb:chain_size=2,chunk_bytes=64KiB"}};
   const ScheduleExperiment experiment = make_experiment(asked, "phases", kHosts);
   const json choices = mpi_request(experiment, 0).at("choices");
   EXPECT_EQ(choices.at("broadcast").at(0).at("algorithm"), "binomial");
@@ -146,20 +144,17 @@ TEST_F(ExecutedSchedules, AlgorithmsAreTheStacksUnlessOneIsNamed) {
   // Negotiation keeps to the stack, as in the simulator.
   EXPECT_EQ(experiment.request.control_choices.at("reduce").front().algorithm, "binomial");
   // The simulator is told the same.
-  EXPECT_EQ(experiment.scenarios.front().choices.at(CollectiveOp::kReduce).collective->algorithm,
-            "cb");
-  asked.plans.emplace_back("reduce/chain");
-  EXPECT_THAT(refusal(asked), HasSubstr("reduce for the second time"));
+  EXPECT_EQ(experiment.inputs.choices.at(CollectiveOp::kReduce).collective->algorithm, "cb");
 }
 
 TEST_F(ExecutedSchedules, ProgressAndStragglersReachTheWorkers) {
-  ScheduleExperimentText asked = text();
+  ScheduleExperimentSettings asked = settings();
   const ScheduleExperiment even = make_experiment(asked, "sc-obr", kHosts);
-  asked.progress = "thread";
-  asked.common.stragglers = "2:1.5";
+  asked.question.progress = "thread";
+  asked.question.stragglers = "2:1.5";
   const ScheduleExperiment odd = make_experiment(asked, "sc-obr", kHosts);
   EXPECT_EQ(mpi_request(odd, 0).at("progress"), "thread");
-  EXPECT_EQ(odd.scenarios.front().stack.progress, Progress::kHardware);
+  EXPECT_EQ(odd.inputs.stack.progress, Progress::kHardware);
   for (size_t rank = 0; rank < 4; ++rank) {
     const double factor = rank == 2 ? 1.5 : 1;
     const TrainingStage& stage = odd.request.jobs[rank].stages.front();
@@ -173,9 +168,9 @@ TEST_F(ExecutedSchedules, ProgressAndStragglersReachTheWorkers) {
 }
 
 TEST_F(ExecutedSchedules, BytesScaleLeavesComputeAlone) {
-  const ScheduleExperiment whole = make_experiment(text(), "phases", kHosts);
-  ScheduleExperimentText asked = text();
-  asked.bytes_scale = 0.01;
+  const ScheduleExperiment whole = make_experiment(settings(), "phases", kHosts);
+  ScheduleExperimentSettings asked = settings();
+  asked.question.bytes_scale = 0.01;
   const ScheduleExperiment small = make_experiment(asked, "phases", kHosts);
   std::int64_t bytes = 0;
   for (size_t i = 0; i < whole.request.jobs.front().stages.size(); ++i) {
@@ -197,41 +192,41 @@ TEST_F(ExecutedSchedules, BytesScaleLeavesComputeAlone) {
 }
 
 TEST_F(ExecutedSchedules, WhatCannotRunIsRefused) {
-  ScheduleExperimentText asked = text();
-  asked.common.data = "lmdb";
+  ScheduleExperimentSettings asked = settings();
+  asked.question.data = "lmdb";
   EXPECT_THAT(refusal(asked), HasSubstr("--data = lmdb: cannot be executed"));
-  asked = text();
-  asked.common.noise = "sigma=0.05";
+  asked = settings();
+  asked.question.noise = "sigma=0.05";
   EXPECT_THAT(refusal(asked), HasSubstr("--noise"));
-  asked = text();
-  asked.common.stragglers = "4:2";
+  asked = settings();
+  asked.question.stragglers = "4:2";
   EXPECT_THAT(refusal(asked), HasSubstr("must be a rank below 4"));
-  asked = text();
-  asked.common.platform = "kesch";
+  asked = settings();
+  asked.question.platform = "kesch";
   EXPECT_THAT(refusal(asked), HasSubstr("has real GPUs"));
-  asked = text();
-  asked.common.batch = "3";
+  asked = settings();
+  asked.question.batch = 3;
   EXPECT_THAT(refusal(asked), HasSubstr("must be >= 4: an image for every GPU"));
-  asked = text();
-  asked.common.model = "vgg-16";
-  asked.common.batch = "4096";
+  asked = settings();
+  asked.question.model = "vgg-16";
+  asked.question.batch = 4096;
   EXPECT_THAT(refusal(asked), HasSubstr("--batch = 4096: needs"));
-  asked = text();
+  asked = settings();
   asked.workers = 5;
   EXPECT_THAT(refusal(asked), HasSubstr("--gpus"));
   for (const double scale : {0.0, -1.0, 2.0}) {
-    asked = text();
-    asked.bytes_scale = scale;
+    asked = settings();
+    asked.question.bytes_scale = scale;
     EXPECT_THAT(refusal(asked), HasSubstr("--bytes-scale"));
   }
-  asked = text();
+  asked = settings();
   asked.schedules = {"sc-obb"};
   EXPECT_THROW(schedules_of(asked), InputError);
 }
 
 // A server for two workers on their own hosts: MPI's third rank goes to the third host.
 TEST_F(ExecutedSchedules, ServersElsewhereThanMpiWouldPutThemAreRefused) {
-  ScheduleExperimentText asked = text();
+  ScheduleExperimentSettings asked = settings();
   asked.workers = 2;
   const std::string shared = "parameter-server:servers=1,own_hosts=false";
   const std::string own = "parameter-server:servers=1,own_hosts=true";
@@ -269,7 +264,7 @@ json answer_of(const std::vector<double>& ends_s) {
 
 // Of six iterations the last four count: (6.2 - 2.2) / 4 = 1 s.
 TEST_F(ExecutedSchedules, MeasuredIterationsSettleAsSimulatedOnesDo) {
-  const ScheduleExperiment experiment = make_experiment(text(), "phases", kHosts);
+  const ScheduleExperiment experiment = make_experiment(settings(), "phases", kHosts);
   const json answer = answer_of({1.2, 2.2, 3.19, 4.2, 5.21, 6.2});
   const IterationTimes times = iteration_times(answer, "answer", experiment);
   EXPECT_NEAR(times.iteration_s, 1, 1e-12);
@@ -352,7 +347,7 @@ TEST(ScheduleRows, ErrorsAreRelativeToTheMeasurement) {
 
 // The engine is told what was predicted, and a schedule that fails does not stop the others.
 TEST_F(ExecutedSchedules, OneFailureLeavesTheOthers) {
-  ScheduleExperimentText asked = text();
+  ScheduleExperimentSettings asked = settings();
   asked.schedules = {"phases", "sc-ob"};
   std::vector<std::string> steps;
   const ScheduleComparison comparison =

@@ -20,20 +20,22 @@ using ::testing::HasSubstr;
 
 constexpr double kExact = 1e-9;  // relative
 
-PredictionText prediction_of(const std::string& schedule, const std::string& platform) {
-  PredictionText text;
-  text.platform = platform;
-  text.stack = "mvapich2-gdr";
-  text.schedule = schedule;
-  text.model = "alexnet";
-  text.batch = "30";  // shares of 8 and 7 images
-  text.gpus = "4";
-  text.range = false;
-  return text;
+Question prediction_of(const std::string& schedule, const std::string& platform) {
+  return {.platform = platform,
+          .stack = "mvapich2-gdr",
+          .model = "alexnet",
+          .schedule = schedule,
+          .gpus = {4},
+          .batch = 30};  // shares of 8 and 7 images
 }
 
-double predicted_s(const PredictionText& text) {
-  return run_prediction(text).rows.front().point.iteration_s;
+Row predicted(const Question& question, const std::string& record = "") {
+  return run_prediction(question, {.draws = Draws::kNominal, .files = {.record = record}})
+      .rows.front();
+}
+
+double predicted_s(const Question& question, const std::string& record = "") {
+  return predicted(question, record).point.iteration_s;
 }
 
 std::string content_of(const std::string& file) {
@@ -61,10 +63,9 @@ INSTANTIATE_TEST_SUITE_P(Replay, EverySchedule, ::testing::ValuesIn(Registry<Sch
 
 TEST_P(EverySchedule, TakesTheSameTimeWhereItWasRecorded) {
   const ScratchFolder folder("replay");
-  PredictionText text = prediction_of(GetParam(), "kesch");
-  text.record = folder.file("program.jsonl");
-  const Row row = run_prediction(text).rows.front();
-  const Replay again = replay({.files = {text.record}, .range = false});
+  const std::string record = folder.file("program.jsonl");
+  const Row row = predicted(prediction_of(GetParam(), "kesch"), record);
+  const Replay again = replay({.files = {record}, .range = false});
   EXPECT_NEAR(again.iteration.time_s, row.point.iteration_s, kExact * row.point.iteration_s);
   EXPECT_EQ(again.messages, row.point.messages);
   EXPECT_EQ(again.bytes_sent, row.point.bytes_sent);
@@ -89,52 +90,52 @@ TEST_P(EverySchedule, TakesTheTimeOfAFreshPredictionElsewhere) {
   slower.replace(slower.find(fabric), fabric.size(), "ethernet-10g");
   const std::string elsewhere = folder.file("slower.json");
   std::ofstream(elsewhere) << slower;
-  PredictionText text = prediction_of(GetParam(), "kesch");
-  text.placement = "linear:per_node=1";
-  text.record = folder.file("program.jsonl");
-  run_prediction(text);
-  PredictionText fresh = prediction_of(GetParam(), elsewhere);
-  fresh.placement = text.placement;
+  Question question = prediction_of(GetParam(), "kesch");
+  question.placement = "linear:per_node=1";
+  const std::string record = folder.file("program.jsonl");
+  predicted(question, record);
+  Question fresh = prediction_of(GetParam(), elsewhere);
+  fresh.placement = question.placement;
   const double fresh_s = predicted_s(fresh);
   const Replay there = replay(
-      {.files = {text.record}, .platform = elsewhere, .placement = text.placement, .range = false});
+      {.files = {record}, .platform = elsewhere, .placement = fresh.placement, .range = false});
   EXPECT_NEAR(there.iteration.time_s, fresh_s, kExact * fresh_s);
-  EXPECT_NE(there.iteration.time_s,
-            replay({.files = {text.record}, .range = false}).iteration.time_s);
+  EXPECT_NE(there.iteration.time_s, replay({.files = {record}, .range = false}).iteration.time_s);
 }
 
 class Recorded : public ::testing::Test {
  protected:
-  Recorded() : folder_("replay"), text_(prediction_of("sc-obr", "kesch")) {
-    text_.record = folder_.file("program.jsonl");
-  }
+  Recorded()
+      : folder_("replay"),
+        record_(folder_.file("program.jsonl")),
+        question_(prediction_of("sc-obr", "kesch")) {}
   ScratchFolder folder_;
-  PredictionText text_;
+  std::string record_;
+  Question question_;
 };
 
 TEST_F(Recorded, KeepsTheConditionsOfItsRun) {
-  text_.data = "lmdb";
-  text_.noise = "sigma=0.1,seed=3";
-  text_.stragglers = "1:1.5";
-  text_.placement = "random:seed=5";
-  const double recorded_s = predicted_s(text_);
-  const Replay again = replay({.files = {text_.record}, .range = false});
+  question_.data = "lmdb";
+  question_.noise = "sigma=0.1,seed=3";
+  question_.stragglers = "1:1.5";
+  question_.placement = "random:seed=5";
+  const double recorded_s = predicted_s(question_, record_);
+  const Replay again = replay({.files = {record_}, .range = false});
   EXPECT_NEAR(again.iteration.time_s, recorded_s, kExact * recorded_s);
 }
 
 TEST_F(Recorded, TakesAnotherPlan) {
-  const double recorded_s = predicted_s(text_);
+  const double recorded_s = predicted_s(question_, record_);
   const Replay chain =
-      replay({.files = {text_.record}, .plans = {"reduce/chain:chunk_bytes=1MiB"}, .range = false});
-  EXPECT_NE(chain.messages, replay({.files = {text_.record}, .range = false}).messages);
+      replay({.files = {record_}, .plans = {"reduce/chain:chunk_bytes=1MiB"}, .range = false});
+  EXPECT_NE(chain.messages, replay({.files = {record_}, .range = false}).messages);
   EXPECT_NE(chain.iteration.time_s, recorded_s);
 }
 
 // A number that the recorded order may have spoilt says so; the others say nothing.
 TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
-  run_prediction(text_);
-  EXPECT_TRUE(
-      replay({.files = {text_.record}, .platform = "cluster-b", .range = false}).notes.empty());
+  predicted(question_, record_);
+  EXPECT_TRUE(replay({.files = {record_}, .platform = "cluster-b", .range = false}).notes.empty());
   const std::string timed = folder_.file("timed.jsonl");
   std::ofstream(timed)
       << R"({"format": "forescale-program-1", "title": "t", "ranks": 1, "workers": 1,)"
@@ -151,30 +152,29 @@ TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
 
 // Poseidon has a server on every node: other nodes would need others.
 TEST_F(Recorded, RefusesOtherNodesThanItsServersStandOn) {
-  text_.schedule = "poseidon";
-  text_.placement = "linear:per_node=1";
-  run_prediction(text_);
-  EXPECT_THAT(refusal({.files = {text_.record}, .platform = "kesch", .range = false}),
+  question_.schedule = "poseidon";
+  question_.placement = "linear:per_node=1";
+  predicted(question_, record_);
+  EXPECT_THAT(refusal({.files = {record_}, .platform = "kesch", .range = false}),
               HasSubstr("servers"));
 }
 
 TEST_F(Recorded, SlowerKernelsTakeLonger) {
-  const double recorded_s = predicted_s(text_);
-  const Replay slow = replay({.files = {text_.record}, .compute_scale = 2, .range = false});
+  const double recorded_s = predicted_s(question_, record_);
+  const Replay slow = replay({.files = {record_}, .compute_scale = 2, .range = false});
   EXPECT_GT(slow.iteration.time_s, recorded_s);
   EXPECT_LE(slow.iteration.time_s, 2 * recorded_s);
 }
 
 TEST_F(Recorded, RefusesWhatDoesNotFit) {
-  run_prediction(text_);
+  predicted(question_, record_);
   EXPECT_THAT(refusal({.files = {"/nowhere.jsonl"}}), HasSubstr("cannot be opened"));
-  EXPECT_THAT(refusal({.files = {text_.record}, .platform = "kesh"}),
+  EXPECT_THAT(refusal({.files = {record_}, .platform = "kesh"}),
               HasSubstr("did you mean \"kesch\""));
-  EXPECT_THAT(refusal({.files = {text_.record}, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
-  EXPECT_THAT(refusal({.files = {text_.record}, .compute_scale = 0}), HasSubstr("--compute-scale"));
-  EXPECT_THAT(
-      refusal({.files = {text_.record}, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
-      HasSubstr("the program's workers"));
+  EXPECT_THAT(refusal({.files = {record_}, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
+  EXPECT_THAT(refusal({.files = {record_}, .compute_scale = 0}), HasSubstr("--compute-scale"));
+  EXPECT_THAT(refusal({.files = {record_}, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
+              HasSubstr("the program's workers"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What must hold for every system that there is: no edit here is needed for a new one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,12 +20,11 @@ namespace {
 constexpr int kBatchPerGpu = 8;
 
 PredictionInputs inputs_of(const std::string& system, int gpus, const std::string& model) {
-  PredictionText text;
-  text.platform = "kesch";
-  text.model = model;
-  text.system = system;
-  text.batch = std::to_string(kBatchPerGpu * gpus);
-  return load_inputs(text, Scenario::kNominal);
+  return load_inputs({.platform = "kesch",
+                      .model = model,
+                      .system = system,
+                      .batch = std::int64_t{kBatchPerGpu} * gpus},
+                     Scenario::kNominal);
 }
 
 // The prediction as bytes.
@@ -150,13 +150,12 @@ TEST_P(EverySystem, GivesTheSameAnswerTwice) {
 
 // One thread decodes an image in 0.1 s, far slower than the network computes.
 TEST_P(EverySystem, WaitsForItsTrainingData) {
-  PredictionText text;
-  text.platform = "kesch";
-  text.model = "cifar10-quick";
-  text.system = GetParam();
-  text.batch = std::to_string(4 * kBatchPerGpu);
-  text.data = "image-files:decode=100ms,decode_threads=1";
-  const PredictionPoint point = predicted(load_inputs(text, Scenario::kNominal), 4);
+  const Question question{.platform = "kesch",
+                          .model = "cifar10-quick",
+                          .system = GetParam(),
+                          .batch = 4 * kBatchPerGpu,
+                          .data = "image-files:decode=100ms,decode_threads=1"};
+  const PredictionPoint point = predicted(load_inputs(question, Scenario::kNominal), 4);
   EXPECT_NEAR(point.iteration_s, kBatchPerGpu * 0.1, 0.02 * kBatchPerGpu * 0.1);
   EXPECT_GT(point.io_s, 0.5 * point.iteration_s);
 }
@@ -170,15 +169,14 @@ TEST_P(EverySystem, AStragglerNeverHelps) {
 
 PredictionInputs with_straggler(const std::string& system, int rank, double factor,
                                 const std::map<std::string, std::string>& options = {}) {
-  PredictionText text;
-  text.platform = "owens";
-  text.model = "cifar10-quick";
-  text.system = system;
-  text.batch = "64";
-  text.scaling = "weak";
-  text.options = options;
-  text.stragglers = std::to_string(rank) + ":" + std::to_string(factor);
-  return load_inputs(text, Scenario::kNominal);
+  return load_inputs({.platform = "owens",
+                      .model = "cifar10-quick",
+                      .system = system,
+                      .options = options,
+                      .batch = 64,
+                      .scaling = Scaling::kWeak,
+                      .stragglers = fmt::format("{}:{}", rank, factor)},
+                     Scenario::kNominal);
 }
 
 // Threads of a server that wake each other must not hold what the other one needs.

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "base/scratch_folder.hpp"
+#include "sim/ask/inputs.hpp"
 #include "sim/isolate.hpp"
-#include "studies/predict/inputs.hpp"
 #include "studies/replay/replay.hpp"
 
 namespace forescale {

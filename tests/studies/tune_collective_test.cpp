@@ -69,7 +69,7 @@ TEST_P(Tuned, IsTheBestOfAllCandidatesSimulated) {
        {std::pair("star:hosts=6,bandwidth=1GB/s,latency=5us", ""),
         std::pair("kesch", "mvapich2-gdr"), std::pair("minsky", "nccl-2.3")})
     for (const std::int64_t bytes : {4096L, 1L << 20}) {
-      const MachineScenarios machine = {load_machine(platform, stack).front()};
+      const MachineScenarios machine = {load_machines(platform, stack).front()};
       const TuneQuestion question{.op = GetParam(), .ranks = 6, .bytes = bytes};
       SCOPED_TRACE(std::string(platform) + ", " + std::to_string(bytes));
       const std::vector<TunedPoint> tuned =
@@ -102,7 +102,7 @@ TEST_P(Tuned, IsTheBestOfAllCandidatesSimulated) {
 const TuneQuestion kQuestion{.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = 65536};
 
 TEST(TuneCollective, WhatALibraryLacksIsNotOfferedForIt) {
-  const MachineScenarios machine = load_machine("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
+  const MachineScenarios machine = load_machines("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
   const OfferedPlans offered = [](const TuneQuestion&) {
     return std::vector{parse_plan("all-reduce/ring", "plan"),
                        parse_plan("all-reduce/recursive-doubling", "plan")};
@@ -116,7 +116,7 @@ TEST(TuneCollective, WhatALibraryLacksIsNotOfferedForIt) {
 }
 
 TEST(TuneCollective, WhatIsAnsweredIsNotAskedAgain) {
-  const MachineScenarios machine = load_machine("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
+  const MachineScenarios machine = load_machines("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
   TunedPoint answered{.question = kQuestion};
   answered.known.best = {.plan = "all-reduce/ring", .time = {1, 1, 1}};
   const TuneQuestion other{.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = 4096};
@@ -134,8 +134,8 @@ TEST(TunedPoint, ReadsWhatItWrites) {
   point.known.near = {{"all-reduce/ring", 2}, {"all-reduce/x", 2.1}};
   point.offered = point.known;
   point.stack_default = {.plan = "", .time = {3, 3, 3}};
-  const nlohmann::json text = to_json(point);
-  EXPECT_EQ(to_json(tuned_point(text)), text);
+  const nlohmann::json text = point;
+  EXPECT_EQ(nlohmann::json(text.get<TunedPoint>()), text);
   EXPECT_EQ(text["known"]["next"]["margin"], 1.0);
   EXPECT_EQ(text["default"]["margin"], 0.5);
   EXPECT_EQ(text["offered"]["loss"], 0.0);

@@ -15,41 +15,40 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-ScheduleTuneText text_of(const std::string& schedule, const std::string& gpus) {
-  ScheduleTuneText text;
-  text.prediction.platform = "kesch";
-  text.prediction.stack = "mvapich2-gdr";
-  text.prediction.schedule = schedule;
-  text.prediction.model = "alexnet";
-  text.prediction.batch = "64";
-  text.prediction.gpus = gpus;
-  text.prediction.range = false;
-  return text;
+ScheduleTuneSettings settings_of(const std::string& schedule, std::int64_t gpus) {
+  return {.question = {.platform = "kesch",
+                       .stack = "mvapich2-gdr",
+                       .model = "alexnet",
+                       .schedule = schedule,
+                       .gpus = {gpus},
+                       .batch = 64},
+          .draws = Draws::kNominal};
 }
 
-double predicted_s(PredictionText text, const std::map<std::string, std::string>& options) {
-  text.options = options;
-  return run_prediction(text).rows.front().point.iteration_s;
+double predicted_s(Question question, const std::map<std::string, std::string>& options) {
+  question.options = options;
+  return run_prediction(question, {.draws = Draws::kNominal}).rows.front().point.iteration_s;
 }
 
 TEST(TuneSchedule, FindsTheBestOfAGridOfTwoSettings) {
-  ScheduleTuneText text = text_of("ddp", "4");
-  text.only = {"bucket_bytes", "gradient_as_bucket_view"};
-  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  ScheduleTuneSettings settings = settings_of("ddp", 4);
+  settings.only = {"bucket_bytes", "gradient_as_bucket_view"};
+  const TunedSchedule row = tune_schedule(settings).rows.at(0);
   double best_s = INFINITY;
   for (const char* bucket :
        {"1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "25MiB", "32MiB", "64MiB", "128MiB", "256MiB"})
     for (const char* view : {"true", "false"})
-      best_s = std::min(best_s, predicted_s(text.prediction, {{"bucket_bytes", bucket},
-                                                              {"gradient_as_bucket_view", view}}));
+      best_s = std::min(best_s,
+                        predicted_s(settings.question,
+                                    {{"bucket_bytes", bucket}, {"gradient_as_bucket_view", view}}));
   EXPECT_DOUBLE_EQ(row.after.time_s, best_s);
-  EXPECT_DOUBLE_EQ(row.before.time_s, predicted_s(text.prediction, {}));
+  EXPECT_DOUBLE_EQ(row.before.time_s, predicted_s(settings.question, {}));
   EXPECT_EQ(row.begun.at("bucket_bytes"), "25 MiB");
 }
 
 TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
   for (const char* schedule : {"horovod", "mxnet-concum", "sc-obr"}) {
-    const ScheduleTuning tuning = tune_schedule(text_of(schedule, "4"));
+    const ScheduleTuning tuning = tune_schedule(settings_of(schedule, 4));
     ASSERT_THAT(tuning.rows, SizeIs(1));
     const TunedSchedule& row = tuning.rows.front();
     EXPECT_GE(row.speedup(), 1);
@@ -66,9 +65,9 @@ TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
 
 // A schedule's plan is what the simulator runs: sc-obr waits for its reduces.
 TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
-  ScheduleTuneText text = text_of("sc-obr", "8");
-  text.only = {"reduce-plan"};
-  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  ScheduleTuneSettings settings = settings_of("sc-obr", 8);
+  settings.only = {"reduce-plan"};
+  const TunedSchedule row = tune_schedule(settings).rows.at(0);
   EXPECT_EQ(row.begun.at("reduce-plan"), "the stack's rules");
   EXPECT_GT(std::count_if(
                 row.effects.begin(), row.effects.end(),
@@ -77,12 +76,12 @@ TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
 }
 
 TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
-  ScheduleTuneText text = text_of("parameter-server", "160");
-  text.prediction.options = {{"own_hosts", "true"}};
-  text.prediction.batch = "320";
-  text.prediction.gpus = "144";  // of 160: one node is left
-  text.only = {"servers"};
-  const TunedSchedule row = tune_schedule(text).rows.at(0);
+  ScheduleTuneSettings settings = settings_of("parameter-server", 160);
+  settings.question.options = {{"own_hosts", "true"}};
+  settings.question.batch = 320;
+  settings.question.gpus = {144};  // of 160: one node is left
+  settings.only = {"servers"};
+  const TunedSchedule row = tune_schedule(settings).rows.at(0);
   const auto failed =
       std::find_if(row.effects.begin(), row.effects.end(),
                    [](const SettingEffect& effect) { return !effect.failure.empty(); });
@@ -90,9 +89,9 @@ TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
   EXPECT_FALSE(failed->is_chosen);
 }
 
-std::string refusal(const ScheduleTuneText& text) {
+std::string refusal(const ScheduleTuneSettings& settings) {
   try {
-    tune_schedule(text);
+    tune_schedule(settings);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -100,12 +99,12 @@ std::string refusal(const ScheduleTuneText& text) {
 }
 
 TEST(TuneSchedule, RefusesWhatIsNoSetting) {
-  ScheduleTuneText text = text_of("ddp", "2");
-  text.only = {"bucket_byte"};
-  EXPECT_THAT(refusal(text), HasSubstr("did you mean \"bucket_bytes\""));
-  text.only = {"bucket_bytes"};
-  text.prediction.batch = "100000";
-  EXPECT_THAT(refusal(text), HasSubstr("does not fit"));
+  ScheduleTuneSettings settings = settings_of("ddp", 2);
+  settings.only = {"bucket_byte"};
+  EXPECT_THAT(refusal(settings), HasSubstr("did you mean \"bucket_bytes\""));
+  settings.only = {"bucket_bytes"};
+  settings.question.batch = 100000;
+  EXPECT_THAT(refusal(settings), HasSubstr("does not fit"));
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ json two_hosts() {
     "rules": {"size": {"input": "message size", "value": "1 kB", "rule": "the smallest"}},
     "requests": {
       "tree": {"collective": {"platform": "star:hosts=8,bandwidth=1GB/s,latency=1us",
-                              "op": "broadcast", "algorithm": "binomial"}, "omitted": ["size"]},
+                              "plan": "broadcast/binomial"}, "omitted": ["size"]},
       "again": {"extends": "tree"},
-      "flat": {"extends": "tree", "collective": {"algorithm": "flat"}}},
+      "flat": {"extends": "tree", "collective": {"plan": "broadcast/flat"}}},
     "claims": [
       {"id": "Mine-1", "section": "1", "claim": "two ranks", "role": "prediction",
        "qualifier": "exact", "measured": 1e-6, "unit": "s",
@@ -157,6 +157,63 @@ TEST_F(ClaimsFile, ComputeIsScaledToTheMeasuredThroughput) {
   EXPECT_LT(validation.rows[1].predicted.value(), 500);
 }
 
+// One claim was once answered with the run of another that differed in its placement alone.
+TEST_F(ClaimsFile, EveryDifferenceMakesARunOfItsOwn) {
+  json document = two_hosts();
+  document["requests"] = parse_json(R"({
+    "dense": {"predict": {"platform": "kesch", "model": "cifar10-quick", "batch": 64,
+                          "system": "s-caffe-b"}},
+    "spread": {"extends": "dense", "predict": {"placement": "linear:per_node=1"}},
+    "fed": {"extends": "dense", "predict": {"data": "image-files:decode=100ms"}}})");
+  document["claims"] = json::array();
+  for (const char* request : {"dense", "spread", "fed"})
+    document["claims"].push_back(
+        {{"id", request},
+         {"section", "1"},
+         {"claim", "time"},
+         {"role", "prediction"},
+         {"qualifier", "exact"},
+         {"measured", 1},
+         {"unit", "s"},
+         {"formula", {{"point", request}, {"gpus", 4}, {"value", "iteration_s"}}}});
+  const std::vector<ClaimFile> files{load(document)};
+  const Validation together = validate(files, {});
+  EXPECT_EQ(together.runs, 3U);
+  std::set<double> times_s;
+  for (const ValidationRow& row : together.rows) {
+    times_s.insert(row.predicted.value());
+    const Validation alone = validate(files, chosen({}, {row.claim.id}, {}));
+    EXPECT_EQ(alone.rows[0].predicted, row.predicted) << row.claim.id;
+  }
+  EXPECT_EQ(times_s.size(), 3U);
+  EXPECT_THAT(together.rows[1].commands, Contains(HasSubstr("--placement linear:per_node=1")));
+}
+
+// The command that is printed gives the number that stands beside it.
+TEST_F(ClaimsFile, CommandsSayTheScaleOfTheCalibration) {
+  json document = two_hosts();
+  document["requests"] = parse_json(R"({"train": {"predict": {"platform": "cluster-b",
+    "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
+  document["claims"] = json::array();
+  document["series"] = parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
+    "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
+  const Validation validation = validate({load(document)}, {});
+  for (const ValidationRow& row : validation.rows) {
+    ASSERT_EQ(row.commands.size(), 1U);
+    EXPECT_THAT(row.commands[0], HasSubstr(fmt::format("--compute-scale {}", row.compute_scale)));
+    Question again{.platform = "cluster-b",
+                   .model = "alexnet",
+                   .system = "s-caffe-b",
+                   .gpus = {row.claim.id == "alexnet-2" ? 2 : 4},
+                   .batch = 64,
+                   .scaling = Scaling::kWeak,
+                   .compute_scale = row.compute_scale};
+    EXPECT_EQ(row.commands[0], command_of(again));
+    EXPECT_EQ(Asker().ask({again}, {.label = "again"})[0].nominal.training.images_per_s,
+              row.predicted.value());
+  }
+}
+
 TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
   const auto wrong = [&](const std::string& pointer, const json& value, const std::string& path,
                          const std::string& part) {
@@ -171,7 +228,8 @@ TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
   wrong("/claims/0/formula/ranks", 0, "/claims/0/formula/ranks", "must be >= 1");
   wrong("/requests/again/extends", "tre", "/requests/again/extends", "tree");
   wrong("/requests/again/extends", "again", "/requests/again", "extends itself");
-  wrong("/requests/tree/collective/op", "brodcast", "/requests/tree/collective/op", "broadcast");
+  wrong("/requests/tree/collective/plan", "brodcast", "/requests/tree/collective/plan",
+        "broadcast");
   wrong("/requests/tree/predict", json::object(), "/requests/tree/predict/platform", "required");
   wrong("/claims/1/ordering/0/equal", json::array({1, 2}), "/claims/1/ordering/0", "either");
   wrong("/rules/size/why", "x", "/rules/size/why", "unknown");

@@ -77,7 +77,7 @@ KernelScaling::KernelScaling(const std::string& traced, const std::string& wante
 // New time over old time.
 double KernelScaling::ratio_of(RooflineSide kind) const {
   const double by_memory = traced_.memory_bytes_per_s / wanted_.memory_bytes_per_s;
-  if (kind == RooflineSide::kMemory && scenario_ == Scenario::kNominal) return by_memory;
+  if (kind == RooflineSide::kMemory && scenario_.end() == Scenario::kNominal) return by_memory;
   const RooflineSide arithmetic = kind == RooflineSide::kMemory ? RooflineSide::kMatrix : kind;
   for (const Gpu* gpu : {&traced_, &wanted_})
     if (!(peak_of(gpu->peaks, arithmetic) > 0))
@@ -89,8 +89,8 @@ double KernelScaling::ratio_of(RooflineSide kind) const {
                                       gpu->name + " has no \"half_flops_per_s\""});
   const double by_arithmetic =
       peak_of(traced_.peaks, arithmetic) / peak_of(wanted_.peaks, arithmetic);
-  if (scenario_ == Scenario::kFast) return std::min(by_memory, by_arithmetic);
-  if (scenario_ == Scenario::kSlow) return std::max(by_memory, by_arithmetic);
+  if (scenario_.end() == Scenario::kFast) return std::min(by_memory, by_arithmetic);
+  if (scenario_.end() == Scenario::kSlow) return std::max(by_memory, by_arithmetic);
   return by_arithmetic;
 }
 

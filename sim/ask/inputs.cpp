@@ -1,4 +1,4 @@
-#include "studies/predict/inputs.hpp"
+#include "sim/ask/inputs.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,93 @@
+// Asking the simulator: questions in, answers out. Each simulation runs in a process of its own
+// (SimGrid allows one engine a process), as many at a time as there are cores; the same question is
+// simulated once. Ranges are made here and nowhere else.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/ask/collective_answer.hpp"
+#include "sim/ask/load_question.hpp"
+#include "sim/ask/time_range.hpp"
+
+namespace forescale {
+
+// Of one simulation: a training question's point, or what a collective took.
+struct Answer {
+  PredictionPoint training = {};
+  CollectiveAnswer collective = {};
+  std::string failure = {};  // why there is no answer; empty: there is one
+
+  // Of an iteration, or of the collective; 0 where there is no answer, or the batch does not fit.
+  double time_s(Question::About about) const {
+    return about == Question::About::kTraining ? training.iteration_s : collective.time_s;
+  }
+};
+
+// Which values uncertain numbers take: their nominal ones alone, or also all at their fast, and all
+// at their slow end.
+enum class Draws { kNominal, kEnds };
+// The nominal end first.
+std::vector<Scenario::End> ends_of(Draws draws);
+
+struct RangedAnswer {
+  Answer nominal;
+  std::optional<Answer> fast = {};
+  std::optional<Answer> slow = {};
+
+  // Nominal, least and greatest of the simulated times.
+  TimeRange time(Question::About about) const;
+};
+
+// What a nominal simulation leaves beside its answer; empty: nothing.
+struct AskFiles {
+  std::string trace = {};   // Chrome trace, of training the last iteration
+  std::string record = {};  // the program of a training question, for `forescale replay`
+};
+
+struct AskSettings {
+  std::string label;  // "simulating ...": of the line that shows progress
+  Draws draws = Draws::kNominal;
+  // A simulation that fails leaves its reason in its answer; else ask() throws what it threw.
+  bool keep_failures = false;
+  Engines engines = Engines::kSimulator;  // of collectives
+  double cpu_limit_s = 0;                 // a simulation that takes longer fails; 0: none does
+  // Of the question of this index; the others leave nothing.
+  std::optional<size_t> files_of = {};
+  AskFiles files = {};
+};
+
+class Asker {
+ public:
+  // Answers in the order of the questions, each of which has one GPU count (training), or ranks and
+  // bytes (collectives). Throws what a simulation throws (InputError, SimulationStuck,
+  // CheckFailed), that of the first by order, unless failures are kept.
+  std::vector<RangedAnswer> ask(const std::vector<Question>& questions, AskSettings settings);
+  // The same for questions at one end each; `settings.draws` is not looked at.
+  std::vector<Answer> ask_each(const std::vector<Question>& questions,
+                               const std::vector<Scenario::End>& ends, const AskSettings& settings);
+
+  // What a question says beside its GPU counts, ranks and bytes; read once. InputError.
+  const PredictionInputs& inputs(const Question& question, Scenario::End end = Scenario::kNominal);
+  const QuestionMachine& machine(const Question& question, Scenario::End end = Scenario::kNominal);
+
+ private:
+  struct Task {
+    Question question;
+    Scenario::End end;
+    Engines engines;
+    std::string key() const;
+  };
+  void read_what_is_shared(const std::vector<Task>& tasks, bool keep_failures);
+  std::string simulated(const Task& task, const AskSettings& settings, bool leaves_files);
+  void simulate(const std::vector<Task>& tasks, const AskSettings& settings);
+
+  std::map<std::string, std::unique_ptr<PredictionInputs>> inputs_;
+  std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
+  std::map<std::string, Answer> answers_;
+};
+
+}  // namespace forescale

@@ -1,0 +1,187 @@
+#include "sim/ask/collective_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "algorithms/common_options.hpp"
+#include "algorithms/plan_choice.hpp"
+#include "base/error.hpp"
+#include "sim/ask/inputs.hpp"
+#include "sim/bounds.hpp"
+#include "sim/cost_engine.hpp"
+#include "sim/pair_times.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+json optional_json(const std::optional<double>& time_s) { return time_s ? json(*time_s) : json(); }
+
+std::optional<double> optional_time(const json& time_s) {
+  if (time_s.is_null()) return std::nullopt;
+  return time_s.get<double>();
+}
+
+void price(const ResolvedCall& resolved, CollectiveAnswer& answer) {
+  if (!resolved.why_not_priced().empty()) return;
+  const CostResult cost = evaluate_cost(resolved);
+  answer.time_s = cost.time_s;
+  answer.cost_engine_s = cost.time_s;
+  answer.messages = cost.messages;
+  answer.bytes_sent = cost.bytes_sent;
+  if (const auto step = uniform_step(*resolved.lanes, resolved.group->slots, resolved.kind()))
+    if (const auto closed = resolved.collective->closed_form(resolved.call, *step))
+      answer.closed_form_s = resolved.call_s + *closed;
+}
+
+void simulate(const Question& question, const QuestionMachine& machine,
+              const std::optional<PlanChoice>& plan, const std::vector<int>& slots,
+              const std::string& trace, CollectiveAnswer& answer) {
+  const CollectiveOp op = parse_collective_op(answer.op, "--plan");
+  Timeline timeline;
+  SessionOptions session;
+  if (plan) session.choices[op] = *plan;
+  session.explicit_staging = question.explicit_staging;
+  if (!trace.empty()) session.timeline = &timeline;
+  const int last = *std::max_element(slots.begin(), slots.end());
+  const CollectiveOutcome outcome =
+      simulate_collective(machine.platform, machine.stack,
+                          {.op = op,
+                           .bytes = answer.bytes,
+                           .root = question.root,
+                           .label = answer.op,
+                           .group = std::make_shared<const std::vector<int>>(slots)},
+                          last + 1, session);
+  answer.time_s = outcome.time_s;
+  answer.simulated_s = outcome.time_s;
+  answer.messages = outcome.messages;
+  answer.bytes_sent = outcome.bytes_sent;
+  answer.root_s = outcome.root_s;
+  answer.busiest = outcome.busiest.name;
+  answer.busiest_share = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
+  if (trace.empty()) return;
+  std::ofstream file(trace);
+  write_chrome_trace(timeline, rank_places(machine.platform, last + 1), file);
+  file.flush();
+  if (!file)
+    throw InputError(
+        {.source = "--trace", .path = "", .value = trace, .constraint = "cannot be written"});
+}
+
+}  // namespace
+
+void to_json(json& text, const CollectiveAnswer& answer) {
+  text = {{"op", answer.op},
+          {"algorithm", answer.algorithm},
+          {"ranks", answer.ranks},
+          {"bytes", answer.bytes},
+          {"chunk_bytes", answer.chunk_bytes},
+          {"time_s", answer.time_s},
+          {"simulated_s", optional_json(answer.simulated_s)},
+          {"cost_engine_s", optional_json(answer.cost_engine_s)},
+          {"closed_form_s", optional_json(answer.closed_form_s)},
+          {"bound_s", answer.bound_s},
+          {"bound_reason", answer.bound_reason},
+          {"messages", answer.messages},
+          {"bytes_sent", answer.bytes_sent}};
+  if (!answer.simulated_s) return;
+  text["root_s"] = answer.root_s;
+  text["busiest"] = answer.busiest;
+  text["busiest_share"] = answer.busiest_share;
+}
+
+void from_json(const json& text, CollectiveAnswer& answer) {
+  text.at("op").get_to(answer.op);
+  text.at("algorithm").get_to(answer.algorithm);
+  text.at("ranks").get_to(answer.ranks);
+  text.at("bytes").get_to(answer.bytes);
+  text.at("chunk_bytes").get_to(answer.chunk_bytes);
+  text.at("time_s").get_to(answer.time_s);
+  answer.simulated_s = optional_time(text.at("simulated_s"));
+  answer.cost_engine_s = optional_time(text.at("cost_engine_s"));
+  answer.closed_form_s = optional_time(text.at("closed_form_s"));
+  text.at("bound_s").get_to(answer.bound_s);
+  text.at("bound_reason").get_to(answer.bound_reason);
+  text.at("messages").get_to(answer.messages);
+  text.at("bytes_sent").get_to(answer.bytes_sent);
+  if (!answer.simulated_s) return;
+  text.at("root_s").get_to(answer.root_s);
+  text.at("busiest").get_to(answer.busiest);
+  text.at("busiest_share").get_to(answer.busiest_share);
+}
+
+std::vector<int> slots_of(const Question& question, const Platform& platform) {
+  if (!question.slots.empty()) {
+    if (!question.ranks.empty())
+      throw InputError({.source = "--slots",
+                        .path = "",
+                        .value = question_field("slots").print(question).front(),
+                        .constraint = "is given beside --ranks"});
+    std::vector<int> slots;
+    for (const std::int64_t slot : question.slots) {
+      if (slot < 0 || slot >= platform.slot_count() ||
+          std::find(slots.begin(), slots.end(), slot) != slots.end())
+        throw InputError({.source = "--slots",
+                          .path = "",
+                          .value = std::to_string(slot),
+                          .constraint = fmt::format("must be from 0 to {}, each once",
+                                                    platform.slot_count() - 1)});
+      slots.push_back(static_cast<int>(slot));
+    }
+    return slots;
+  }
+  const std::int64_t ranks =
+      question.ranks.empty() ? platform.slot_count() : question.ranks.front();
+  check_ranks(platform, {ranks}, "--ranks");
+  std::vector<int> slots(static_cast<size_t>(ranks));
+  std::iota(slots.begin(), slots.end(), 0);
+  return slots;
+}
+
+CollectiveAnswer answer_collective(const Question& question, const QuestionMachine& machine,
+                                   Engines engines, const std::string& trace) {
+  const std::vector<int> slots = slots_of(question, machine.platform);
+  if (question.root < 0 || question.root >= static_cast<int>(slots.size()))
+    throw InputError({.source = "--root",
+                      .path = "",
+                      .value = std::to_string(question.root),
+                      .constraint = fmt::format("must be a rank: 0 to {} of {} ranks",
+                                                slots.size() - 1, slots.size())});
+  std::optional<PlanChoice> plan;
+  if (question.plan.find('/') != std::string::npos) plan = parse_plan(question.plan, "--plan");
+  const CollectiveOp op =
+      plan ? plan->collective->op : parse_collective_op(question.plan, "--plan");
+  const Lanes lanes(machine.platform, machine.stack);
+  const ResolvedCall resolved = resolve(lanes, shared_group(machine.platform, slots),
+                                        {.op = op,
+                                         .bytes = question.bytes.front(),
+                                         .root = question.root,
+                                         .plan = plan ? &*plan : nullptr});
+  const Bound bound = collective_bound(resolved);
+  CollectiveAnswer answer{.op = name_of(op),
+                          .algorithm = resolved.collective->algorithm,
+                          .ranks = static_cast<std::int64_t>(slots.size()),
+                          .bytes = question.bytes.front(),
+                          .chunk_bytes = resolved.call.options.number(kChunkBytes),
+                          .bound_s = bound.time_s,
+                          .bound_reason = bound.reason};
+  if (engines != Engines::kSimulator) price(resolved, answer);
+  if (engines == Engines::kCostEngine && !answer.cost_engine_s)
+    throw InputError(
+        {.source = "--engine",
+         .path = "",
+         .value = "cost",
+         .constraint = fmt::format("cannot price {}; use sim", resolved.why_not_priced())});
+  if (engines != Engines::kCostEngine) simulate(question, machine, plan, slots, trace, answer);
+  enforce(bound, answer.time_s,
+          fmt::format("{} on {} ranks", resolved.collective->name, slots.size()));
+  return answer;
+}
+
+}  // namespace forescale

@@ -1,0 +1,48 @@
+// What is said of one collective: by the simulator, the cost engine, the closed form and the bound.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "sim/ask/load_question.hpp"
+
+namespace forescale {
+
+enum class Engines { kSimulator, kCostEngine, kBoth };
+
+struct CollectiveAnswer {
+  std::string op;
+  std::string algorithm;
+  std::int64_t ranks = 0;
+  std::int64_t bytes = 0;
+  std::int64_t chunk_bytes = 0;  // 0: the plan has none
+  double time_s = 0;             // simulated, or priced where nothing was simulated
+  std::optional<double> simulated_s = {};
+  std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
+  std::optional<double> closed_form_s = {};
+  double bound_s = 0;
+  std::string bound_reason;
+  std::uint64_t messages = 0;
+  double bytes_sent = 0;
+  // Of the simulation: what the root (rank 0 without one) did, and the busiest resource.
+  std::map<std::string, double> root_s = {};
+  std::string busiest = {};
+  double busiest_share = 0;
+};
+void to_json(nlohmann::json& json, const CollectiveAnswer& answer);
+void from_json(const nlohmann::json& json, CollectiveAnswer& answer);
+
+// Of a question with one rank count, or slots, and one size. `trace`, if any, is the file of a
+// Chrome trace. InputError for what cannot be asked, or priced where only the cost engine is asked;
+// SimulationStuck; CheckFailed for a time below the bound.
+CollectiveAnswer answer_collective(const Question& question, const QuestionMachine& machine,
+                                   Engines engines, const std::string& trace);
+
+// The platform's slots of the ranks: those that are named, or the first `ranks`, or all.
+// InputError.
+std::vector<int> slots_of(const Question& question, const Platform& platform);
+
+}  // namespace forescale

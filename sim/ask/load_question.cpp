@@ -1,0 +1,213 @@
+#include "sim/ask/load_question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/plan_choice.hpp"
+#include "algorithms/system.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "base/options_text.hpp"
+#include "models/compute/fitted_compute.hpp"
+#include "models/compute/kernel_fit_json.hpp"
+#include "sim/ask/inputs.hpp"
+#include "topologies/placement.hpp"
+
+namespace forescale {
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& constraint) {
+  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
+}
+
+// With the question's factors; one of the project's own files may be named from the project's root.
+Scenario with_scales(const Question& question, Scenario scenario) {
+  for (const auto& [number, factor] : question.number_scales) {
+    const size_t colon = number.find(":/");
+    const std::string file = number.substr(0, colon);
+    const std::string path = number.substr(colon + 1);
+    scenario = scenario.scaled(file, path, factor).scaled(data_path(file), path, factor);
+  }
+  return scenario;
+}
+
+// A number that nothing read is misspelt, or belongs to a file that this question does not use.
+void check_scales(const Question& question, std::initializer_list<const Provenance*> read) {
+  for (const auto& [number, factor] : question.number_scales) {
+    const bool is_read = std::any_of(read.begin(), read.end(), [&](const Provenance* provenance) {
+      return std::any_of(provenance->numbers.begin(), provenance->numbers.end(),
+                         [&](const NumberSource& source) {
+                           const std::string name = source.file + ":" + source.path;
+                           return name == number || name == data_path("") + number;
+                         });
+    });
+    if (!is_read) refuse("--scale-number", number, "is no number that this question reads");
+  }
+}
+
+void scale_network(Platform& platform, double factor) {
+  if (factor == 1) return;
+  for (const int index : node_link_classes(platform))
+    platform.link_classes[static_cast<size_t>(index)].bandwidth.value *= factor;
+}
+
+Platform load_platform_of(const Question& question, Scenario scenario) {
+  Platform platform = load_platform(question.platform, scenario);
+  scale_network(platform, question.network_scale);
+  if (!question.placement.empty()) place_ranks(platform, question.placement, "--placement");
+  return platform;
+}
+
+// Plans that the question names, in place of the system's and the stack's; an operation alone is
+// the stack's.
+void choose_plans(const Question& question, PredictionInputs& inputs) {
+  for (const auto& [op, text] : question.plans)
+    if (text == op)
+      inputs.choices.erase(parse_collective_op(op, "--plan"));
+    else
+      inputs.choices[parse_collective_op(op, "--plan")] = parse_plan(text, "--plan");
+}
+
+// Schedule and stack: those of --system, unless --schedule or --stack replace one of them.
+void choose_schedule(const Question& question, PredictionInputs& inputs, Scenario scenario) {
+  std::string schedule = question.schedule;
+  std::string stack = question.stack;
+  std::map<std::string, std::string> given;  // options of the schedule
+  if (!question.system.empty()) {
+    const System system = load_system(question.system, "--system");
+    inputs.framework = system.framework;
+    if (!system.data.empty()) inputs.data = load_data_source(system.data, scenario);
+    if (schedule.empty()) {
+      schedule = system.schedule;
+      given = system.options;
+    }
+    if (stack.empty()) {
+      stack = system.stack;
+      inputs.choices = system.collectives;
+    }
+  }
+  if (question.framework) inputs.framework = question.framework;
+  if (schedule.empty())
+    refuse("--system", "", "is required (or --schedule and --stack); see `forescale system list`");
+  const OptionsText named = OptionsText::parse(schedule, "--schedule");
+  inputs.schedule = &Registry<Schedule>::find(named.name(), "--schedule");
+  for (const auto& [name, value] : named.values()) given[name] = value;
+  for (const auto& [name, value] : question.options) given[name] = value;
+  inputs.options =
+      ScheduleOptions::parse(inputs.schedule->options, given, "schedule " + inputs.schedule->name);
+  inputs.stack = stack_for(inputs.platform, stack, scenario);
+  if (!question.progress.empty())
+    inputs.stack.progress =
+        question.progress == "thread" ? Progress::kHardware : Progress::kInsideCalls;
+}
+
+// As many iterations as show a steady state; noise has none, only a mean.
+int steady_iterations(const PredictionInputs& inputs) {
+  constexpr int kWithNoise = 20;
+  int iterations = inputs.schedule->iterations;
+  // A worker uses up its staleness before it is held to the pace of the others.
+  if (inputs.options.values().contains("staleness"))
+    iterations += 4 * static_cast<int>(inputs.options.integer("staleness"));
+  if (inputs.noise.sigma > 0) iterations = std::max(iterations, kWithNoise);
+  // Batches read ahead must have been used up.
+  if (!inputs.data.is_synthetic()) iterations = std::max(iterations, inputs.data.prefetch + 4);
+  return iterations;
+}
+
+void scale_compute(ComputeTable& compute, double scale) {
+  for (LayerTime& layer : compute.layers)
+    for (double* time_s :
+         {&layer.forward_t0_s, &layer.forward_t1_s, &layer.backward_t0_s, &layer.backward_t1_s})
+      *time_s *= scale;
+}
+
+void scale_parameters(Network& network, double scale) {
+  if (scale == 1) return;
+  const auto scaled = [](std::int64_t values, double factor) {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(values) * factor));
+  };
+  for (Layer& layer : network.layers) {
+    if (layer.parameters == 0) continue;
+    layer.parameters = layer.parameter_tensors.empty() ? scaled(layer.parameters, scale) : 0;
+    for (std::int64_t& values : layer.parameter_tensors) {
+      values = scaled(values, scale);
+      layer.parameters += values;
+    }
+    if (layer.matrix_rows == 0) continue;
+    layer.matrix_rows = scaled(layer.matrix_rows, std::sqrt(scale));
+    layer.matrix_columns = scaled(layer.matrix_columns, std::sqrt(scale));
+  }
+}
+
+// The GPU model's numbers in place of the platform's, on every GPU. One that is asked for goes
+// before one that the platform names.
+void choose_compute(const Question& question, PredictionInputs& inputs) {
+  GpuModel& gpu = inputs.platform.gpu_models.front();
+  const std::string& measured =
+      question.gpu_model.empty() ? inputs.platform.fitted_gpu : question.gpu_model;
+  if (measured.empty()) {
+    if (question.precision != Precision::kFp32)
+      refuse("--precision", name_of(question.precision),
+             "needs --gpu-model: the tables of GPUs are FP32");
+    inputs.compute = compute_table(gpu, inputs.network, &inputs.provenance, inputs.framework);
+    return;
+  }
+  const bool is_asked = !question.gpu_model.empty();
+  Provenance of_platform{.scenario = inputs.provenance.scenario, .numbers = {}};  // noted there
+  const FittedGpu fitted =
+      load_fitted_gpu(measured, "--gpu-model", is_asked ? &inputs.provenance : &of_platform);
+  if (is_asked) gpu = with_measured(gpu, fitted, &inputs.platform.provenance);
+  inputs.compute =
+      fitted_compute(fitted, gpu, inputs.network, question.precision, &inputs.provenance).table;
+}
+
+}  // namespace
+
+QuestionMachine load_machine(const Question& question, Scenario scenario) {
+  scenario = with_scales(question, scenario);
+  QuestionMachine machine{.platform = load_platform_of(question, scenario), .stack = {}};
+  machine.stack = stack_for(machine.platform, question.stack, scenario);
+  check_scales(question, {&machine.platform.provenance, &machine.stack.provenance});
+  return machine;
+}
+
+PredictionInputs load_inputs(const Question& question, Scenario scenario) {
+  scenario = with_scales(question, scenario);
+  PredictionInputs inputs;
+  inputs.platform = load_platform_of(question, scenario);
+  if (!inputs.platform.can_train())
+    refuse("--platform", question.platform,
+           "has no GPUs to train on (see `forescale platform list`)");
+  choose_schedule(question, inputs, scenario);
+  choose_plans(question, inputs);
+  if (!question.data.empty()) inputs.data = load_data_source(question.data, scenario);
+  inputs.provenance.scenario = scenario;
+  inputs.network = load_network(question.model, "--model", parse_shape(question.input_shape));
+  choose_compute(question, inputs);
+  scale_compute(inputs.compute, question.compute_scale);
+  scale_parameters(inputs.network, question.bytes_scale);
+  inputs.batch = question.batch;
+  if (inputs.batch < 1) refuse("--batch", std::to_string(question.batch), "must be >= 1");
+  inputs.scaling = question.scaling;
+  inputs.noise = parse_noise(question.noise, question.stragglers);
+  inputs.iterations = question.iterations == 0 ? steady_iterations(inputs) : question.iterations;
+  if (inputs.iterations < 2)
+    refuse("--iterations", std::to_string(question.iterations),
+           "must be >= 2 to see a steady state");
+  check_scales(question,
+               {&inputs.platform.provenance, &inputs.stack.provenance, &inputs.provenance});
+  return inputs;
+}
+
+std::vector<int> gpu_counts(const Question& question, const PredictionInputs& inputs) {
+  std::vector<std::int64_t> counts = question.gpus;
+  if (counts.empty())
+    counts = parse_integers(fmt::format("1..{}", inputs.platform.slot_count()), "--gpus");
+  check_ranks(inputs.platform, counts, "--gpus");
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace forescale

@@ -1,0 +1,437 @@
+#include "sim/ask/question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/plan_choice.hpp"
+#include "base/error.hpp"
+#include "base/options_text.hpp"
+#include "base/units.hpp"
+#include "models/compute/kernel_fit_json.hpp"
+#include "sim/ask/inputs.hpp"
+
+namespace forescale {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+[[noreturn]] void refuse(const std::string& source, const std::string& text,
+                         const std::string& constraint) {
+  throw InputError({.source = source, .path = "", .value = text, .constraint = constraint});
+}
+
+// A member that is text, as it is.
+template <std::string Question::*kMember>
+void parse_text(Question& question, const std::string& text, const std::string&) {
+  question.*kMember = text;
+}
+template <std::string Question::*kMember>
+Texts print_text(const Question& question) {
+  return (question.*kMember).empty() ? Texts{} : Texts{question.*kMember};
+}
+
+// A whole number, at least `kMin`.
+template <auto kMember, std::int64_t kMin>
+void parse_count(Question& question, const std::string& text, const std::string& source) {
+  const std::int64_t number = parse_integer(text, source);
+  if (number < kMin) refuse(source, text, fmt::format("must be >= {}", kMin));
+  using Number = std::remove_reference_t<decltype(question.*kMember)>;
+  if (number > std::numeric_limits<Number>::max()) refuse(source, text, "is too large");
+  question.*kMember = static_cast<Number>(number);
+}
+template <auto kMember>
+Texts print_count(const Question& question) {
+  return question.*kMember == Question().*kMember ? Texts{}
+                                                  : Texts{std::to_string(question.*kMember)};
+}
+
+double parse_factor(const std::string& text, const std::string& source) {
+  double factor = 0;
+  size_t end = 0;
+  try {
+    factor = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  if (end == 0 || end != text.size() || !std::isfinite(factor) || factor <= 0)
+    refuse(source, text, "must be a number above 0");
+  return factor;
+}
+// Shortest text that reads back as the same number.
+std::string exact(double number) { return fmt::format("{}", number); }
+
+template <double Question::*kMember>
+void parse_scale(Question& question, const std::string& text, const std::string& source) {
+  question.*kMember = parse_factor(text, source);
+}
+template <double Question::*kMember>
+Texts print_scale(const Question& question) {
+  return question.*kMember == 1 ? Texts{} : Texts{exact(question.*kMember)};
+}
+
+void parse_option(Question& question, const std::string& text, const std::string& source) {
+  const OptionsText given = OptionsText::parse("option:" + text, source);
+  for (const auto& [name, value] : given.values()) question.options[name] = value;
+}
+Texts print_options(const Question& question) {
+  Texts texts;
+  for (const auto& [name, value] : question.options) texts.push_back(name + "=" + value);
+  return texts;
+}
+
+// An operation alone, as the stack chooses, or with an algorithm and its options.
+std::string checked_plan(const std::string& text, const std::string& source) {
+  if (text.find('/') != std::string::npos) return plan_text(parse_plan(text, source));
+  return name_of(parse_collective_op(text, source));
+}
+
+void parse_plan_field(Question& question, const std::string& text, const std::string& source) {
+  question.plan = checked_plan(text, source);
+}
+
+void parse_plan_choice(Question& question, const std::string& text, const std::string& source) {
+  const std::string plan = checked_plan(text, source);
+  question.plans[plan.substr(0, plan.find('/'))] = plan;
+}
+Texts print_plans(const Question& question) {
+  Texts texts;
+  for (const auto& [op, plan] : question.plans) texts.push_back(plan);
+  return texts;
+}
+
+void parse_number_scale(Question& question, const std::string& text, const std::string& source) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || text.find(":/") >= equals)
+    refuse(source, text, "must be FILE:/json/pointer=FACTOR");
+  question.number_scales[text.substr(0, equals)] = parse_factor(text.substr(equals + 1), source);
+}
+Texts print_number_scales(const Question& question) {
+  Texts texts;
+  for (const auto& [number, factor] : question.number_scales)
+    texts.push_back(number + "=" + exact(factor));
+  return texts;
+}
+
+void parse_gpus(Question& question, const std::string& text, const std::string& source) {
+  question.gpus = parse_integers(text, source);
+  std::sort(question.gpus.begin(), question.gpus.end());
+  question.gpus.erase(std::unique(question.gpus.begin(), question.gpus.end()), question.gpus.end());
+}
+template <std::vector<std::int64_t> Question::*kMember>
+void parse_list(Question& question, const std::string& text, const std::string& source) {
+  question.*kMember = parse_integers(text, source);
+}
+template <std::vector<std::int64_t> Question::*kMember>
+Texts print_list(const Question& question) {
+  if ((question.*kMember).empty()) return {};
+  return {fmt::format("{}", fmt::join(question.*kMember, ","))};
+}
+
+void parse_sizes(Question& question, const std::string& text, const std::string& source) {
+  question.bytes.clear();
+  for (const Bytes size : parse_byte_list(text, source)) question.bytes.push_back(size.value);
+}
+
+void parse_staging(Question& question, const std::string& text, const std::string& source) {
+  if (text != "true") refuse(source, text, "must be true, or left out");
+  question.explicit_staging = true;
+}
+Texts print_staging(const Question& question) {
+  return question.explicit_staging ? Texts{"true"} : Texts{};
+}
+
+void parse_scaling(Question& question, const std::string& text, const std::string& source) {
+  if (text != "strong" && text != "weak") refuse(source, text, "must be strong or weak");
+  question.scaling = text == "weak" ? Scaling::kWeak : Scaling::kStrong;
+}
+Texts print_scaling(const Question& question) {
+  return question.scaling == Scaling::kWeak ? Texts{"weak"} : Texts{};
+}
+
+void parse_framework(Question& question, const std::string& text, const std::string& source) {
+  question.framework = read_framework(text, source);
+}
+Texts print_framework(const Question& question) {
+  return question.framework ? Texts{to_text(*question.framework)} : Texts{};
+}
+
+void parse_precision_field(Question& question, const std::string& text, const std::string& source) {
+  question.precision = parse_precision(text, source);
+}
+Texts print_precision(const Question& question) {
+  return question.precision == Precision::kFp32 ? Texts{} : Texts{name_of(question.precision)};
+}
+
+void parse_input_shape(Question& question, const std::string& text, const std::string& /*source*/) {
+  parse_shape(text);  // names --input-shape
+  question.input_shape = text;
+}
+
+void parse_progress(Question& question, const std::string& text, const std::string& source) {
+  if (text != "thread" && text != "inside-calls")
+    refuse(source, text, "must be thread or inside-calls");
+  question.progress = text;
+}
+
+std::vector<QuestionField> make_fields() {
+  // Of both kinds, of training only (the default), or of collectives only.
+  const auto of_both = [](QuestionField field) {
+    field.of_collectives = true;
+    return field;
+  };
+  const auto of_collectives = [](QuestionField field) {
+    field.of_training = false;
+    field.of_collectives = true;
+    return field;
+  };
+  std::vector<QuestionField> fields = {
+      of_both({.name = "platform",
+               .doc = "Preset, JSON file or generator",
+               .parse = parse_text<&Question::platform>,
+               .print = print_text<&Question::platform>}),
+      {.name = "system",
+       .doc = "Named system, see `forescale system list`",
+       .parse = parse_text<&Question::system>,
+       .print = print_text<&Question::system>},
+      {.name = "schedule",
+       .doc = "Schedule (default: the system's)",
+       .parse = parse_text<&Question::schedule>,
+       .print = print_text<&Question::schedule>},
+      of_both({.name = "stack",
+               .doc = "Communication stack (default: the system's)",
+               .parse = parse_text<&Question::stack>,
+               .print = print_text<&Question::stack>}),
+      {.name = "model",
+       .doc = "Zoo name, JSON file or Caffe .prototxt",
+       .parse = parse_text<&Question::model>,
+       .print = print_text<&Question::model>},
+      {.name = "batch",
+       .doc = "Images an iteration: of all GPUs (strong) or of each GPU (weak)",
+       .parse = parse_count<&Question::batch, 1>,
+       .print = print_count<&Question::batch>},
+      {.name = "scaling",
+       .doc = "strong (default) or weak",
+       .parse = parse_scaling,
+       .print = print_scaling},
+      {.name = "gpus",
+       .doc = "Counts: 16,32,64 or 1..160 (doubling); default: 1 to all",
+       .parse = parse_gpus,
+       .print = print_list<&Question::gpus>},
+      {.name = "options",
+       .option = "--option",
+       .repeats = QuestionField::kRepeats,
+       .doc = "An option of the schedule, such as fusion_threshold=64MiB; may be repeated (see "
+              "`forescale schedule show NAME`)",
+       .parse = parse_option,
+       .print = print_options},
+      {.name = "plans",
+       .option = "--plan",
+       .repeats = QuestionField::kRepeats,
+       .doc =
+           "Plan of an operation in place of the system's: all-reduce/ring, or all-reduce for the "
+           "stack's choice; may be repeated",
+       .parse = parse_plan_choice,
+       .print = print_plans},
+      {.name = "framework",
+       .doc =
+           "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the system's)",
+       .parse = parse_framework,
+       .print = print_framework},
+      {.name = "gpu_model",
+       .doc =
+           "GPU model in place of the platform's own: what `calibrate fit` wrote, or p100, v100, "
+           "m40 (default: the one that the platform's file names as gpu_model, if any)",
+       .parse = parse_text<&Question::gpu_model>,
+       .print = print_text<&Question::gpu_model>},
+      {.name = "precision",
+       .doc = "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16",
+       .parse = parse_precision_field,
+       .print = print_precision},
+      {.name = "data",
+       .doc = "Where training images come from: image-files, lmdb, ... (default: synthetic, which "
+              "costs nothing); options as in image-files:decode_threads=4",
+       .parse = parse_text<&Question::data>,
+       .print = print_text<&Question::data>},
+      of_both({.name = "placement",
+               .doc = "Ranks on nodes: linear or random:seed=N, with per_node=K (default: the "
+                      "platform's)",
+               .parse = parse_text<&Question::placement>,
+               .print = print_text<&Question::placement>}),
+      {.name = "noise",
+       .doc = "Seeded noise of every kernel: sigma=0.05,seed=7 (log-normal, mean 1)",
+       .parse = parse_text<&Question::noise>,
+       .print = print_text<&Question::noise>},
+      {.name = "stragglers",
+       .option = "--straggler",
+       .doc = "Slow ranks: 3:1.5 makes rank 3 take 1.5 times as long; several by commas",
+       .parse = parse_text<&Question::stragglers>,
+       .print = print_text<&Question::stragglers>},
+      {.name = "input_shape",
+       .doc = "Input of a prototxt that does not state it: 3x227x227",
+       .parse = parse_input_shape,
+       .print = print_text<&Question::input_shape>},
+      {.name = "iterations",
+       .doc = "Iterations to simulate (default: what the schedule needs)",
+       .parse = parse_count<&Question::iterations, 0>,
+       .print = print_count<&Question::iterations>},
+      {.name = "epoch_images",
+       .doc = "Images of an epoch (default 1281167: ILSVRC 2012 training set)",
+       .parse = parse_count<&Question::epoch_images, 1>,
+       .print = print_count<&Question::epoch_images>},
+      {.name = "compute_scale",
+       .doc = "Factor on all compute times: 1.1 is 10 % slower GPUs",
+       .parse = parse_scale<&Question::compute_scale>,
+       .print = print_scale<&Question::compute_scale>},
+      {.name = "bytes_scale",
+       .doc = "Factor on the values of every tensor, compute times stay as they are",
+       .parse = parse_scale<&Question::bytes_scale>,
+       .print = print_scale<&Question::bytes_scale>},
+      {.name = "progress",
+       .doc = "Who moves messages on: thread (always) or inside-calls (default: as the stack says)",
+       .parse = parse_progress,
+       .print = print_text<&Question::progress>},
+      of_collectives({.name = "plan",
+                      .doc = "Operation, reduce, or operation and algorithm with its options, "
+                             "reduce/cb:chain_size=8,chunk_bytes=4MiB (default: the stack's)",
+                      .parse = parse_plan_field,
+                      .print = print_text<&Question::plan>}),
+      of_collectives({.name = "ranks",
+                      .doc = "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)",
+                      .parse = parse_list<&Question::ranks>,
+                      .print = print_list<&Question::ranks>}),
+      of_collectives({.name = "slots",
+                      .doc = "The ranks are these slots of the platform: 0,8,16,24 (instead of "
+                             "--ranks)",
+                      .parse = parse_list<&Question::slots>,
+                      .print = print_list<&Question::slots>}),
+      of_collectives({.name = "bytes",
+                      .doc = "Sizes: 256MiB or 64KiB..256MiB (doubling)",
+                      .parse = parse_sizes,
+                      .print = print_list<&Question::bytes>}),
+      of_collectives({.name = "root",
+                      .doc = "Root rank (default 0)",
+                      .parse = parse_count<&Question::root, 0>,
+                      .print = print_count<&Question::root>}),
+      of_collectives({.name = "explicit_staging",
+                      .repeats = QuestionField::kFlag,
+                      .doc = "Simulate every segment of staged copies (slow; default: the fill "
+                             "formula)",
+                      .parse = parse_staging,
+                      .print = print_staging}),
+      of_both({.name = "network_scale",
+               .doc = "Factor on the bandwidth of all links between nodes",
+               .parse = parse_scale<&Question::network_scale>,
+               .print = print_scale<&Question::network_scale>}),
+      of_both({.name = "number_scales",
+               .option = "--scale-number",
+               .repeats = QuestionField::kRepeats,
+               .doc = "One number of the input files times a factor: "
+                      "models/stacks/gloo.json:/eager_limit_bytes=2 (--sources lists them); may be "
+                      "repeated",
+               .parse = parse_number_scale,
+               .print = print_number_scales}),
+  };
+  for (QuestionField& field : fields) {
+    if (!field.option.empty()) continue;
+    field.option = "--" + field.name;
+    std::replace(field.option.begin(), field.option.end(), '_', '-');
+  }
+  return fields;
+}
+
+std::string scalar_text(const JsonInput& value) {
+  return value.is_string() ? value.string() : value.raw().dump();
+}
+
+// What a member of a JSON object gives a field, and where.
+std::vector<std::pair<JsonInput, std::string>> texts_of(const JsonInput& value,
+                                                        const QuestionField& field) {
+  std::vector<std::pair<JsonInput, std::string>> texts;
+  if (field.repeats == QuestionField::kRepeats && value.is_object()) {
+    for (const std::string& name : value.keys())
+      texts.emplace_back(value.at(name), name + "=" + scalar_text(value.at(name)));
+  } else if (field.repeats == QuestionField::kRepeats) {
+    for (const JsonInput& element : value.elements()) texts.emplace_back(element, element.string());
+  } else {
+    if (value.is_object() || value.is_array()) value.fail("must be a text or a number");
+    texts.emplace_back(value, scalar_text(value));
+  }
+  return texts;
+}
+
+}  // namespace
+
+const std::vector<QuestionField>& question_fields() {
+  static const std::vector<QuestionField> fields = make_fields();
+  return fields;
+}
+
+const QuestionField& question_field(const std::string& name) {
+  for (const QuestionField& field : question_fields())
+    if (field.name == name) return field;
+  FORESCALE_CHECK(false, "no field of a question: " + name);
+}
+
+std::map<std::string, std::vector<std::string>> given_fields(const Question& question) {
+  std::map<std::string, std::vector<std::string>> given;
+  for (const QuestionField& field : question_fields())
+    if (field.is_of(question.about))
+      if (Texts texts = field.print(question); !texts.empty())
+        given.emplace(field.name, std::move(texts));
+  return given;
+}
+
+nlohmann::json to_json(const Question& question) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, texts] : given_fields(question))
+    if (question_field(name).repeats == QuestionField::kRepeats)
+      json[name] = texts;
+    else
+      json[name] = texts.front();
+  return json;
+}
+
+void read_question(const JsonInput& in, Question& question,
+                   const std::vector<std::string>& others) {
+  for (const std::string& key : in.keys()) {
+    if (std::find(others.begin(), others.end(), key) != others.end()) continue;
+    const QuestionField* field = nullptr;
+    std::vector<std::string> known = others;
+    for (const QuestionField& one : question_fields()) {
+      if (!one.is_of(question.about)) continue;
+      known.push_back(one.name);
+      if (one.name == key) field = &one;
+    }
+    const JsonInput value = in.at(key);
+    if (field == nullptr) value.fail(unknown_name(key, known));
+    for (const auto& [place, text] : texts_of(value, *field)) {
+      try {
+        field->parse(question, text, place.file());
+      } catch (const InputError& error) {
+        place.fail(error.parts().constraint);
+      }
+    }
+  }
+}
+
+std::string key_of(const Question& question) {
+  std::string key = question.about == Question::About::kTraining ? "training" : "collective";
+  for (const auto& [name, texts] : given_fields(question))
+    for (const std::string& text : texts) key += "\n" + name + "=" + text;
+  return key;
+}
+
+std::string command_of(const Question& question) {
+  std::string command =
+      question.about == Question::About::kTraining ? "forescale predict" : "forescale collective";
+  for (const QuestionField& field : question_fields())
+    if (field.is_of(question.about))
+      for (const std::string& text : field.print(question))
+        command += " " + field.option + (field.repeats == QuestionField::kFlag ? "" : " " + text);
+  return command;
+}
+
+}  // namespace forescale

@@ -1,0 +1,100 @@
+// Asking: answers of the simulator, kept by question, at the ends of uncertain numbers.
+#include "sim/ask/ask.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kStar = "star:hosts=8,bandwidth=1GB/s,latency=1us";
+
+Question broadcast(std::int64_t ranks) {
+  return {.about = Question::About::kCollective,
+          .platform = kStar,
+          .plan = "broadcast/binomial",
+          .ranks = {ranks},
+          .bytes = {1000}};
+}
+
+Question training(std::int64_t gpus) {
+  return {.platform = "kesch",
+          .model = "cifar10-quick",
+          .system = "s-caffe-b",
+          .gpus = {gpus},
+          .batch = 64};
+}
+
+// 1 us + 1000 bytes at 1 GB/s a round, ceil(log2 P) rounds.
+TEST(Ask, CollectivesAreSimulated) {
+  Asker asker;
+  const std::vector<RangedAnswer> answers =
+      asker.ask({broadcast(2), broadcast(8), broadcast(2)}, {.label = "test"});
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_NEAR(answers[0].nominal.collective.time_s, 1 * 2e-6, 1e-15);
+  EXPECT_NEAR(answers[1].nominal.collective.time_s, 3 * 2e-6, 1e-15);
+  EXPECT_EQ(answers[2].nominal.collective.time_s, answers[0].nominal.collective.time_s);
+  EXPECT_EQ(answers[1].nominal.collective.messages, 7U);
+}
+
+TEST(Ask, AnIterationIsWhatPredictSimulates) {
+  Asker asker;
+  const Answer answer = asker.ask({training(4)}, {.label = "test"}).front().nominal;
+  EXPECT_EQ(answer.training.gpus, 4);
+  EXPECT_EQ(answer.training.images_per_iteration, 64);
+  EXPECT_GE(answer.training.iteration_s, answer.training.bound_s);
+}
+
+TEST(Ask, RangesHoldTheNominalTime) {
+  Asker asker;
+  const RangedAnswer answer =
+      asker.ask({training(4)}, {.label = "test", .draws = Draws::kEnds}).front();
+  ASSERT_TRUE(answer.fast && answer.slow);
+  const TimeRange time = answer.time(Question::About::kTraining);
+  EXPECT_EQ(time.time_s, answer.nominal.training.iteration_s);
+  EXPECT_LE(time.low_s, time.time_s);
+  EXPECT_GE(time.high_s, time.time_s);
+  EXPECT_EQ(std::min(answer.fast->training.iteration_s, time.time_s), time.low_s);
+}
+
+TEST(Ask, WhatWasAskedIsNotSimulatedAgain) {
+  Asker asker;
+  const double first_s = asker.ask({broadcast(8)}, {.label = "test"})[0].nominal.collective.time_s;
+  // A simulation that may take no time fails: this one is not run.
+  const double again_s = asker.ask({broadcast(8)}, {.label = "test"})[0].nominal.collective.time_s;
+  EXPECT_EQ(first_s, again_s);
+}
+
+TEST(Ask, FailuresAreKeptOrThrown) {
+  Question wrong = broadcast(2);
+  wrong.ranks = {9};
+  Asker asker;
+  const auto answers = asker.ask({wrong, broadcast(2)}, {.label = "test", .keep_failures = true});
+  EXPECT_THAT(answers[0].nominal.failure, HasSubstr("must be <= 8"));
+  EXPECT_EQ(answers[1].nominal.failure, "");
+  EXPECT_THROW(Asker().ask({wrong, broadcast(2)}, {.label = "test"}), InputError);
+}
+
+TEST(Ask, NumbersAreScaledWhereTheyAreRead) {
+  Question slow = training(32);
+  slow.network_scale = 0.01;
+  Question cable = training(32);
+  cable.number_scales["models/hardware/links/connect-ib-dual-fdr.json:/bandwidth_bytes_per_s"] =
+      0.01;
+  Asker asker;
+  const auto answers = asker.ask({training(32), slow, cable}, {.label = "test"});
+  const double nominal_s = answers[0].nominal.training.iteration_s;
+  EXPECT_GT(answers[1].nominal.training.iteration_s, 1.1 * nominal_s);
+  EXPECT_NEAR(answers[2].nominal.training.iteration_s, answers[1].nominal.training.iteration_s,
+              1e-9 * nominal_s);
+  Question misspelt = training(32);
+  misspelt.number_scales["models/hardware/links/connect-ib-dual-fdr.json:/bandwith"] = 2;
+  EXPECT_THROW(asker.ask({misspelt}, {.label = "test"}), InputError);
+}
+
+}  // namespace
+}  // namespace forescale
