@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "algorithms/common_options.hpp"
+#include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
 #include "studies/execute/collective_comparison.hpp"
 
