@@ -230,7 +230,9 @@ TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
   wrong("/requests/again/extends", "again", "/requests/again", "extends itself");
   wrong("/requests/tree/collective/plan", "brodcast", "/requests/tree/collective/plan",
         "broadcast");
-  wrong("/requests/tree/predict", json::object(), "/requests/tree/predict/platform", "required");
+  wrong("/requests/tree/predict", json::object(), "/requests/tree", "either");
+  wrong("/requests/tree/collective", {{"plan", "reduce"}}, "/requests/tree/collective/platform",
+        "required");
   wrong("/claims/1/ordering/0/equal", json::array({1, 2}), "/claims/1/ordering/0", "either");
   wrong("/rules/size/why", "x", "/rules/size/why", "unknown");
   wrong("/claims/1/id", "Mine-1", "/claims/1", "another claim");
