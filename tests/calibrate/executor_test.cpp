@@ -158,7 +158,7 @@ TEST_P(Launch, RefusesAWrongRequest) {
   wrong["ranks"] = 3;
   EXPECT_THAT(failure_of(request_of({good, wrong})), HasSubstr("/cases/1/ranks"));
   wrong = good;
-  wrong["algorithm"] = "rong";
+  wrong["plan"] = "all-reduce/rong";
   EXPECT_THAT(failure_of(request_of({wrong})), HasSubstr("did you mean \"ring\"?"));
 }
 
