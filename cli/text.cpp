@@ -81,7 +81,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
 
 std::string line_chart(const std::vector<Curve>& curves, const std::string& x_name,
                        const std::string& y_name) {
-  constexpr int kColumns = 64;
+  constexpr int kChartColumns = 64;
   constexpr int kRows = 16;
   std::set<double> xs;
   double y_max = 0;
@@ -94,17 +94,17 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
   const double x_high = std::log2(*xs.rbegin());
   const double y_low = 0;
   const double y_high = std::max(1.0, std::log2(y_max));
-  std::vector<std::string> canvas(kRows + 1, std::string(kColumns + 1, ' '));
+  std::vector<std::string> canvas(kRows + 1, std::string(kChartColumns + 1, ' '));
   const auto plot = [&](double x, double y, char letter) {
     const int column =
-        static_cast<int>(std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
+        static_cast<int>(std::lround((std::log2(x) - x_low) / (x_high - x_low) * kChartColumns));
     const double height = (std::log2(std::max(y, 1e-9)) - y_low) / (y_high - y_low);
     const int row = kRows - static_cast<int>(std::lround(std::clamp(height, 0.0, 1.0) * kRows));
     char& cell = canvas[static_cast<size_t>(row)][static_cast<size_t>(column)];
     cell = cell == ' ' || cell == '.' || cell == letter ? letter : '*';
   };
-  for (int column = 0; column <= kColumns; ++column) {
-    const double x = std::exp2(x_low + (x_high - x_low) * column / kColumns);
+  for (int column = 0; column <= kChartColumns; ++column) {
+    const double x = std::exp2(x_low + (x_high - x_low) * column / kChartColumns);
     if (x / *xs.begin() <= y_max * 1.01) plot(x, x / *xs.begin(), '.');
   }
   for (const Curve& curve : curves)
@@ -116,11 +116,11 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
     text += (labelled ? fmt::format("{:>7.4g}", y) : std::string(7, ' ')) + " |" +
             canvas[static_cast<size_t>(row)] + "\n";
   }
-  text += fmt::format("{:8}+{:-<{}}\n", "", "", kColumns + 1);
-  std::string axis(kColumns + 12, ' ');
+  text += fmt::format("{:8}+{:-<{}}\n", "", "", kChartColumns + 1);
+  std::string axis(kChartColumns + 12, ' ');
   for (double x : xs) {
-    const auto column =
-        static_cast<size_t>(9 + std::lround((std::log2(x) - x_low) / (x_high - x_low) * kColumns));
+    const auto column = static_cast<size_t>(
+        9 + std::lround((std::log2(x) - x_low) / (x_high - x_low) * kChartColumns));
     const std::string label = fmt::format("{:g}", x);
     const size_t begin = column + 1 >= label.size() ? column + 1 - label.size() : 0;
     if (axis.substr(begin > 0 ? begin - 1 : 0, label.size() + 1).find_first_not_of(' ') ==

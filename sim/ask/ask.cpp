@@ -62,9 +62,8 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
                                 const AskFiles& files) {
   Timeline timeline;
   Program program;
-  const PredictionPoint point =
-      predict_point(inputs, gpus, files.trace.empty() ? nullptr : &timeline,
-                    files.record.empty() ? nullptr : &program);
+  PredictionPoint point = predict_point(inputs, gpus, files.trace.empty() ? nullptr : &timeline,
+                                        files.record.empty() ? nullptr : &program);
   if (!files.record.empty()) {
     describe(program, question, inputs, gpus);
     write_file(files.record, "--record", [&](std::ostream& file) { write_program(program, file); });

@@ -78,7 +78,8 @@ void parse_option(Question& question, const std::string& text, const std::string
 }
 Texts print_options(const Question& question) {
   Texts texts;
-  for (const auto& [name, value] : question.options) texts.push_back(name + "=" + value);
+  for (const auto& [name, value] : question.options)
+    texts.push_back(fmt::format("{}={}", name, value));
   return texts;
 }
 
@@ -111,7 +112,7 @@ void parse_number_scale(Question& question, const std::string& text, const std::
 Texts print_number_scales(const Question& question) {
   Texts texts;
   for (const auto& [number, factor] : question.number_scales)
-    texts.push_back(number + "=" + exact(factor));
+    texts.push_back(fmt::format("{}={}", number, exact(factor)));
   return texts;
 }
 
@@ -420,7 +421,7 @@ void read_question(const JsonInput& in, Question& question,
 std::string key_of(const Question& question) {
   std::string key = question.about == Question::About::kTraining ? "training" : "collective";
   for (const auto& [name, texts] : given_fields(question))
-    for (const std::string& text : texts) key += "\n" + name + "=" + text;
+    for (const std::string& text : texts) key += fmt::format("\n{}={}", name, text);
   return key;
 }
 

@@ -321,7 +321,7 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
   std::vector<std::function<TunedPoint()>> tasks;
   for (const size_t i : open)
     tasks.push_back([&questions, &machine, &offered, &on_point, tolerance, i] {
-      const TunedPoint point = tune_point(questions[i], machine, offered, tolerance);
+      TunedPoint point = tune_point(questions[i], machine, offered, tolerance);
       on_point(point);
       return point;
     });
