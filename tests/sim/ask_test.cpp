@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale {
 namespace {
@@ -61,12 +65,17 @@ TEST(Ask, RangesHoldTheNominalTime) {
   EXPECT_EQ(std::min(answer.fast->training.iteration_s, time.time_s), time.low_s);
 }
 
+// Its platform's file is gone: a second simulation would have nothing to read.
 TEST(Ask, WhatWasAskedIsNotSimulatedAgain) {
+  const ScratchFolder folder("ask");
+  Question question = training(4);
+  question.platform = folder.file("mine.json");
+  std::filesystem::copy_file(data_path("topologies/presets/kesch.json"), question.platform);
   Asker asker;
-  const double first_s = asker.ask({broadcast(8)}, {.label = "test"})[0].nominal.collective.time_s;
-  // A simulation that may take no time fails: this one is not run.
-  const double again_s = asker.ask({broadcast(8)}, {.label = "test"})[0].nominal.collective.time_s;
-  EXPECT_EQ(first_s, again_s);
+  const double first_s = asker.ask({question}, {.label = "test"})[0].nominal.training.iteration_s;
+  std::filesystem::remove(question.platform);
+  EXPECT_EQ(asker.ask({question}, {.label = "test"})[0].nominal.training.iteration_s, first_s);
+  EXPECT_THROW(Asker().ask({question}, {.label = "test"}), InputError);
 }
 
 TEST(Ask, FailuresAreKeptOrThrown) {
