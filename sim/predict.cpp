@@ -92,7 +92,20 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
   return costs;
 }
 
+namespace members {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_per_gpu,
+                                   images_per_iteration, memory_bytes, fits, iteration_s,
+                                   images_per_s, compute_s, exposed_communication_s, waiting_s,
+                                   root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
+                                   is_steady, messages, bytes_sent, payload_bytes)
+}  // namespace members
+
 }  // namespace
+
+void to_json(nlohmann::json& json, const PredictionPoint& point) { members::to_json(json, point); }
+void from_json(const nlohmann::json& json, PredictionPoint& point) {
+  members::from_json(json, point);
+}
 
 Bytes PredictionInputs::memory_at(std::int64_t batch_per_gpu) const {
   Provenance quiet{.scenario = provenance.scenario, .numbers = {}};

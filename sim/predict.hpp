@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -63,11 +63,8 @@ struct PredictionPoint {
   double bytes_sent = 0;     // all iterations, control messages included
   double payload_bytes = 0;  // of one iteration, control messages left out
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_per_gpu,
-                                   images_per_iteration, memory_bytes, fits, iteration_s,
-                                   images_per_s, compute_s, exposed_communication_s, waiting_s,
-                                   root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
-                                   is_steady, messages, bytes_sent, payload_bytes)
+void to_json(nlohmann::json& json, const PredictionPoint& point);
+void from_json(const nlohmann::json& json, PredictionPoint& point);
 
 // Image shares of the ranks: whole images, the first ranks one more when it does not divide.
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus);
