@@ -16,6 +16,7 @@ using nlohmann::json;
 constexpr double kSeconds_max = 1e9;
 constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
 constexpr std::int64_t kCount_max = 1 << 30;
+constexpr std::int64_t kValueBytes_max = 8;
 
 json stage_to_json(const TrainingStage& stage) {
   return {{"name", stage.name},
@@ -102,6 +103,7 @@ json job_to_json(const TrainingJob& job) {
           {"iterations", job.iterations},
           {"batch", job.batch},
           {"largest_batch", job.largest_batch},
+          {"value_bytes", job.value_bytes},
           {"options", job.options.values()},
           {"host", host_to_json(job.host)},
           {"gpu_flops", job.gpu_flops},
@@ -110,8 +112,8 @@ json job_to_json(const TrainingJob& job) {
 }
 
 TrainingJob job_from_json(const JsonInput& in, const Schedule& schedule) {
-  in.allow_only({"stages", "iterations", "batch", "largest_batch", "options", "host", "gpu_flops",
-                 "gpu_pack_s_per_byte", "gpu_launch_s"});
+  in.allow_only({"stages", "iterations", "batch", "largest_batch", "value_bytes", "options", "host",
+                 "gpu_flops", "gpu_pack_s_per_byte", "gpu_launch_s"});
   constexpr int kIterationsMax = 1 << 20;
   TrainingJob job;
   for (const JsonInput& stage : in.at("stages").elements())
@@ -120,6 +122,8 @@ TrainingJob job_from_json(const JsonInput& in, const Schedule& schedule) {
   job.iterations = static_cast<int>(in.at("iterations").integer(1, kIterationsMax));
   job.batch = in.at("batch").integer(0, kCount_max);
   job.largest_batch = in.at("largest_batch").integer(0, kCount_max);
+  if (const auto bytes = in.find("value_bytes"))
+    job.value_bytes = bytes->integer(1, kValueBytes_max);
   job.options = options_from_json(in.at("options"), schedule);
   job.host = host_from_json(in.at("host"));
   job.gpu_flops = in.at("gpu_flops").number(0, 1e21);

@@ -45,6 +45,7 @@ struct TrainingJob {
   int iterations = 1;
   std::int64_t batch = 1;          // images of this rank an iteration
   std::int64_t largest_batch = 0;  // of any rank; 0: all alike
+  std::int64_t value_bytes = 4;    // of a parameter or gradient, where it is sent
   ScheduleOptions options;         // of the schedule, defaults filled in
   HostCosts host;
   double gpu_flops = 0;            // FLOP/s that a matrix product of the network reaches

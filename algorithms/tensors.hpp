@@ -12,6 +12,7 @@ namespace forescale {
 struct Tensor {
   size_t stage = 0;  // of the job
   std::int64_t bytes = 0;
+  std::int64_t value_bytes = 4;
 };
 
 // In forward order, weights and biases apart; a stage that does not name its tensors has one.

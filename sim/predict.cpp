@@ -60,6 +60,7 @@ Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
     CollectiveCall& call =
         calls[{step.op, step.group ? *step.group : workers, step.group ? step.root : 0}];
     call.bytes += step.bytes;
+    call.element_bytes = job.value_bytes;
   }
   for (auto& [key, call] : calls) {
     const auto& [op, ranks, root] = key;
@@ -109,7 +110,7 @@ void from_json(const nlohmann::json& json, PredictionPoint& point) {
 
 Bytes PredictionInputs::memory_at(std::int64_t batch_per_gpu) const {
   Provenance quiet{.scenario = provenance.scenario, .numbers = {}};
-  return training_memory(network, batch_per_gpu, &quiet, framework);
+  return training_memory(network, batch_per_gpu, &quiet, framework, precision);
 }
 
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus) {
@@ -124,6 +125,7 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
   TrainingJob job;
   job.iterations = inputs.iterations;
   job.batch = batch_share;
+  job.value_bytes = bytes_a_value(inputs.precision);
   job.options = inputs.options;
   job.host = host_costs(inputs.platform, inputs.stack.service);
   const GpuModel& gpu = inputs.platform.gpu_models.front();
@@ -142,9 +144,9 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
     // A rank without images still runs the kernels' launches.
     stage.forward_s += time.forward_t0_s + batch * time.forward_t1_s;
     stage.backward_s += time.backward_t0_s + batch * time.backward_t1_s;
-    stage.parameter_bytes += layer.parameter_bytes().value;
+    stage.parameter_bytes += layer.parameters * job.value_bytes;
     for (const std::int64_t values : layer.parameter_tensors)
-      stage.tensor_bytes.push_back(values * kBytesPerValue);
+      stage.tensor_bytes.push_back(values * job.value_bytes);
     if (layer.matrix_rows > 0) {
       stage.matrix_rows = layer.matrix_rows;
       stage.matrix_columns = layer.matrix_columns;
@@ -201,6 +203,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
       simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
                         {.workers = gpus,
                          .choices = inputs.choices,
+                         .value_bytes = run.jobs.front().value_bytes,
                          .solver = SharingSolver::kLazy,
                          .timeline = timeline,
                          .noise = inputs.noise,

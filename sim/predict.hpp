@@ -25,6 +25,7 @@ struct PredictionInputs {
   Network network;
   ComputeTable compute;
   std::optional<Framework> framework;  // whose compute times and memory count
+  Precision precision = Precision::kFp32;
   Bytes memory_at(std::int64_t batch_per_gpu) const;
   const Schedule* schedule = nullptr;
   std::int64_t batch = 0;  // strong: of all GPUs together; weak: of each GPU

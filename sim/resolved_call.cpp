@@ -97,6 +97,7 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
   resolved.call = {.rank_count = resolved.group->shape.ranks,
                    .bytes = asked.bytes,
                    .root = asked.root,
+                   .element_bytes = asked.element_bytes,
                    .options = rules.plan.options};
   resolved.place = buffers;
   if (rules.of_call != nullptr) {

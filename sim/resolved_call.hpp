@@ -27,6 +27,7 @@ struct AskedCall {
   int root = 0;                                     // member of the group
   const PlanChoice* plan = nullptr;                 // null: the stack chooses
   std::optional<BufferPlace> place = std::nullopt;  // of the buffers; nothing: the default
+  std::int64_t element_bytes = 4;                   // blocks and chunks are whole elements
 };
 
 struct ResolvedCall {

@@ -5,7 +5,6 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kValueBytes = 4;
 // Smaller tensors stay in the processor's cache: they load no memory.
 constexpr std::int64_t kCachedBytes = 1 << 20;
 // Copies of smaller ones cost their calls alone. They are most of a network's tensors and a
@@ -28,17 +27,19 @@ HostWork message_work(const HostCosts& host, double s_per_byte, std::int64_t byt
 }  // namespace
 
 std::vector<Tensor> packed_tensor(const TrainingJob& job) {
-  return {{.stage = 0, .bytes = job.parameter_bytes()}};
+  return {{.stage = 0, .bytes = job.parameter_bytes(), .value_bytes = job.value_bytes}};
 }
 
-void append_stripes(std::vector<Shard>& shards, size_t tensor, std::int64_t bytes, int servers) {
-  const std::int64_t values = bytes / kValueBytes;
+void append_stripes(std::vector<Shard>& shards, const std::vector<Tensor>& tensors, size_t tensor,
+                    int servers) {
+  const auto [stage, bytes, value_bytes] = tensors[tensor];
+  const std::int64_t values = bytes / value_bytes;
   for (int server = 0; server < servers; ++server) {
     const std::int64_t begin = values * server / servers;
     const std::int64_t end = values * (server + 1) / servers;
     // What is no whole value goes with the last part.
-    const std::int64_t rest = server == servers - 1 ? bytes - values * kValueBytes : 0;
-    const std::int64_t part = (end - begin) * kValueBytes + rest;
+    const std::int64_t rest = server == servers - 1 ? bytes - values * value_bytes : 0;
+    const std::int64_t part = (end - begin) * value_bytes + rest;
     if (part > 0) shards.push_back({.tensor = tensor, .server = server, .bytes = part});
   }
 }
@@ -62,7 +63,7 @@ std::vector<Shard> shards_of(const std::vector<Tensor>& tensors, Sharding shardi
         break;
       }
       case Sharding::kStriped:
-        append_stripes(shards, i, tensors[i].bytes, servers);
+        append_stripes(shards, tensors, i, servers);
         break;
     }
   }

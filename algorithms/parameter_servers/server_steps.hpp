@@ -29,8 +29,9 @@ struct Shard {
 };
 
 std::vector<Shard> shards_of(const std::vector<Tensor>& tensors, Sharding sharding, int servers);
-// A tensor in `servers` parts that differ by at most one 4-byte value; empty parts are left out.
-void append_stripes(std::vector<Shard>& shards, size_t tensor, std::int64_t bytes, int servers);
+// A tensor in `servers` parts that differ by at most one value; empty parts are left out.
+void append_stripes(std::vector<Shard>& shards, const std::vector<Tensor>& tensors, size_t tensor,
+                    int servers);
 
 // Every shard once from each worker to its server, and once back.
 Traffic shard_traffic(const std::vector<Shard>& shards, int workers);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "algorithms/tensors.hpp"
+
 namespace forescale {
 namespace {
-
-constexpr std::int64_t kValueBytes = 4;
 
 // The path of one layer; FactorPath::kMatrices unless it is fully connected.
 FactorPath path_of(const TrainingStage& stage, const FactorCase& layer,
@@ -33,24 +33,24 @@ ServerShare& share_of(LayerPlan& plan, int server) {
 }
 
 // A tensor's rows over the servers, beginning with `first`.
-void add_tensor(LayerPlan& plan, std::int64_t bytes, int first, int servers,
+void add_tensor(LayerPlan& plan, const Tensor& tensor, int first, int servers,
                 std::int64_t shard_bytes) {
-  const std::int64_t values = bytes / kValueBytes;
+  const std::int64_t values = tensor.bytes / tensor.value_bytes;
   const std::int64_t parts =
-      std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(shard_bytes, 1), 1, servers);
+      std::clamp<std::int64_t>(tensor.bytes / std::max<std::int64_t>(shard_bytes, 1), 1, servers);
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::int64_t share_values = values / parts + (part < values % parts ? 1 : 0);
     ServerShare& share = share_of(plan, static_cast<int>((first + part) % servers));
-    share.dense_bytes += share_values * kValueBytes;
-    share.pull_bytes += share_values * kValueBytes;
+    share.dense_bytes += share_values * tensor.value_bytes;
+    share.pull_bytes += share_values * tensor.value_bytes;
   }
-  plan.dense_bytes += bytes;
+  plan.dense_bytes += tensor.bytes;
 }
 
 // Tensors of a stage: weights first.
-std::vector<std::int64_t> tensors_of(const TrainingStage& stage) {
+std::vector<std::int64_t> tensors_of(const TrainingStage& stage, std::int64_t value_bytes) {
   if (!stage.tensor_bytes.empty()) return stage.tensor_bytes;
-  const std::int64_t weights = stage.matrix_rows * stage.matrix_columns * kValueBytes;
+  const std::int64_t weights = stage.matrix_rows * stage.matrix_columns * value_bytes;
   if (weights == 0 || weights >= stage.parameter_bytes) return {stage.parameter_bytes};
   return {weights, stage.parameter_bytes - weights};
 }
@@ -100,7 +100,7 @@ std::vector<LayerPlan> plan_layers(const TrainingJob& job, const PoseidonTopolog
     LayerPlan plan;
     plan.stage = static_cast<int>(i);
     plan.path = path_of(stage, layer, settings);
-    std::vector<std::int64_t> tensors = tensors_of(stage);
+    std::vector<std::int64_t> tensors = tensors_of(stage, job.value_bytes);
     if (plan.path != FactorPath::kMatrices) {
       // The weights leave as factors; the bias, a vector, takes the way of the matrices.
       tensors.erase(tensors.begin());
@@ -108,19 +108,20 @@ std::vector<LayerPlan> plan_layers(const TrainingJob& job, const PoseidonTopolog
                            .columns = stage.matrix_columns,
                            .batch = batch,
                            .workers = topology.workers};
-      plan.factor_bytes = batch * (own.rows + own.columns) * kValueBytes;
+      plan.factor_bytes = batch * (own.rows + own.columns) * job.value_bytes;
       if (plan.path == FactorPath::kBroadcast) {
         plan.reconstruction_flops = reconstruction_flops(own);
       } else {
         ServerShare& share = share_of(plan, tensor_number % topology.servers);
         share.factor_bytes = plan.factor_bytes;
-        share.pull_bytes = own.rows * own.columns * kValueBytes;
+        share.pull_bytes = own.rows * own.columns * job.value_bytes;
         share.product_flops = reconstruction_flops(own) / own.workers;
       }
       ++tensor_number;
     }
     for (const std::int64_t bytes : tensors)
-      add_tensor(plan, bytes, tensor_number++, topology.servers, settings.shard_bytes);
+      add_tensor(plan, {.stage = i, .bytes = bytes, .value_bytes = job.value_bytes},
+                 tensor_number++, topology.servers, settings.shard_bytes);
     for (const ServerShare& share : plan.shares) plan.pull_bytes += share.pull_bytes;
     plans.push_back(std::move(plan));
   }

@@ -9,7 +9,6 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kValueBytes = 4;
 constexpr std::int64_t kKeyPrime = 9973;
 
 PushPull plan_of(const TrainingJob& job, int servers) {
@@ -18,8 +17,8 @@ PushPull plan_of(const TrainingJob& job, int servers) {
   const std::int64_t bound = job.options.integer("bigarray_bound");
   for (size_t key = 0; key < plan.tensors.size(); ++key) {
     const std::int64_t bytes = plan.tensors[key].bytes;
-    if (bytes / kValueBytes >= bound) {
-      append_stripes(plan.shards, key, bytes, servers);
+    if (bytes / job.value_bytes >= bound) {
+      append_stripes(plan.shards, plan.tensors, key, servers);
       continue;
     }
     const auto server = static_cast<int>(static_cast<std::int64_t>(key) * kKeyPrime % servers);

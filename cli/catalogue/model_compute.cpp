@@ -32,7 +32,8 @@ ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question
     answer.forward = std::move(compute.forward);
     answer.backward = std::move(compute.backward);
   }
-  answer.memory = training_memory(network, question.batch, &answer.provenance);
+  answer.memory = training_memory(network, question.batch, &answer.provenance, std::nullopt,
+                                  parse_precision(question.precision, "--precision"));
   return answer;
 }
 

@@ -8,13 +8,12 @@
 
 #include "algorithms/common_options.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
 #include "cli/collective/collective_inputs.hpp"
-#include "cli/collective/crossover_answer.hpp"
 #include "cli/command.hpp"
 #include "cli/text.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/isolated.hpp"
+#include "studies/crossover/crossover_answer.hpp"
 
 namespace forescale {
 namespace {
@@ -102,55 +101,50 @@ ChunkRange chunk_range(const std::string& bytes, std::int64_t chunk_bytes) {
 }
 
 // The models of one group, a row a chunk size, then what happens at the most telling of them.
-void print_table(const json& points) {
+void print_table(const std::vector<CrossoverAnswer>& points) {
   Table table({"ranks", "chunk", "equations", "cost engine", "simulator"});
-  for (const json& point : points)
-    table.add({std::to_string(point["ranks"].get<int>()),
-               to_text(Bytes{point["chunk_bytes"].get<std::int64_t>()}),
-               crossing_cell(point["equations"]), crossing_cell(point["cost_engine"]),
-               crossing_cell(point["simulator"])});
+  for (const CrossoverAnswer& point : points)
+    table.add({std::to_string(point.ranks), to_text(Bytes{point.chunk_bytes}),
+               crossing_cell(point.equations), crossing_cell(point.cost_engine),
+               crossing_cell(point.simulator)});
   const std::string text = table.text();
   size_t begin = text.find('\n') + 1;
   fmt::print("{}", text.substr(0, begin));
-  const json* telling = nullptr;
+  const CrossoverAnswer* telling = nullptr;
   for (size_t i = 0; i < points.size(); ++i) {
     const size_t end = text.find('\n', begin) + 1;
     fmt::print("{}", text.substr(begin, end - begin));
     begin = end;
-    if (telling == nullptr || spread(points[i]) > spread(*telling)) telling = &points[i];
-    if (i + 1 < points.size() && points[i + 1]["ranks"] == points[i]["ranks"]) continue;
-    const std::string chunk = to_text(Bytes{(*telling)["chunk_bytes"].get<std::int64_t>()});
-    fmt::print("{}\n", coloured(fmt::format("       chunk {}: {}", chunk,
-                                            (*telling)["explanation"].get<std::string>()),
-                                Colour::kDim));
+    if (telling == nullptr || points[i].spread() > telling->spread()) telling = &points[i];
+    if (i + 1 < points.size() && points[i + 1].ranks == points[i].ranks) continue;
+    fmt::print("{}\n",
+               coloured(fmt::format("       chunk {}: {}", to_text(Bytes{telling->chunk_bytes}),
+                                    telling->explanation),
+                        Colour::kDim));
     telling = nullptr;
   }
 }
 
-void print_csv(const json& points) {
+void print_csv(const std::vector<CrossoverAnswer>& points) {
   std::vector<std::string> headings{"ranks", "chunk_bytes"};
-  const std::vector<std::string> models{"equations", "cost_engine", "simulator"};
-  for (const std::string& model : models)
-    headings.insert(headings.end(), {model + "_verdict", model + "_bytes"});
+  for (const char* model : {"equations", "cost_engine", "simulator"})
+    headings.insert(headings.end(),
+                    {fmt::format("{}_verdict", model), fmt::format("{}_bytes", model)});
   fmt::print("{}", csv_line(headings));
-  for (const json& point : points) {
-    std::vector<std::string> cells{point["ranks"].dump(), point["chunk_bytes"].dump()};
-    for (const std::string& model : models) {
-      const json& crossing = point[model];
-      cells.push_back(crossing.is_null() ? "" : crossing["verdict"].get<std::string>());
-      cells.push_back(crossing.is_null() || crossing["bytes"].is_null() ? ""
-                                                                        : crossing["bytes"].dump());
+  for (const CrossoverAnswer& point : points) {
+    std::vector<std::string> cells{std::to_string(point.ranks), std::to_string(point.chunk_bytes)};
+    for (const std::optional<ModelCrossing>* at : point.models()) {
+      cells.push_back(*at ? name_of((*at)->crossing.verdict) : "");
+      cells.push_back(*at && (*at)->crosses() ? std::to_string((*at)->at_bytes) : "");
     }
     fmt::print("{}", csv_line(cells));
   }
 }
 
-json answers(const std::vector<Contest>& contests, Depth depth) {
-  const int cores = available_cores();
-  const int parallel = std::max(1, cores / static_cast<int>(contests.size()));
-  std::vector<std::function<json()>> tasks;
+std::vector<CrossoverAnswer> answers(const std::vector<Contest>& contests, Depth depth) {
+  std::vector<std::function<CrossoverAnswer()>> tasks;
   for (const Contest& contest : contests)
-    tasks.push_back([contest, depth, parallel] { return answer(contest, depth, parallel); });
+    tasks.push_back([contest, depth] { return answer(contest, depth); });
   return isolated(tasks, "searching crossings");
 }
 
@@ -161,15 +155,16 @@ std::string name_in_contest(const std::vector<PlanChoice>& plans, size_t which) 
 }
 
 void run(const Options& options) {
-  const Platform platform = load_platform(options.platform);
-  const Stack stack = stack_for(platform, options.stack, Scenario::kNominal);
+  const QuestionMachine machine = load_machine(
+      {.about = Question::About::kCollective, .platform = options.platform, .stack = options.stack},
+      Scenario::kNominal);
+  const Platform& platform = machine.platform;
   const std::vector<PlanChoice> plans = parse_plans(options);
   const CollectiveOp op = plans.front().collective->op;
   std::vector<Contest> contests;
   for (const std::int64_t ranks : parse_ranks(platform, options.ranks))
     for (const Bytes chunk : parse_byte_list(options.chunk_bytes, "--chunk-bytes")) {
-      contests.push_back({.platform = &platform,
-                          .stack = &stack,
+      contests.push_back({.machine = &machine,
                           .op = op,
                           .first = with_chunks(plans[0], chunk.value),
                           .second = with_chunks(plans[1], chunk.value),
@@ -180,22 +175,23 @@ void run(const Options& options) {
       for (const PlanChoice& plan : {contest.first, contest.second})
         check_call(*plan.collective, contest.call(plan, contest.range.last));
     }
-  const json points = answers(contests, options.engine == "equations" ? Depth::kEquations
-                                        : options.engine == "cost"    ? Depth::kCostEngine
-                                                                      : Depth::kSimulator);
+  const std::vector<CrossoverAnswer> points =
+      answers(contests, options.engine == "equations" ? Depth::kEquations
+                        : options.engine == "cost"    ? Depth::kCostEngine
+                                                      : Depth::kSimulator);
   if (options.output.json) {
     fmt::print("{}\n", json{{"op", name_of(op)},
                             {"first", name_in_contest(plans, 0)},
                             {"second", name_in_contest(plans, 1)},
                             {"platform", platform.name},
-                            {"stack", stack.name},
+                            {"stack", machine.stack.name},
                             {"points", points}}
                            .dump(2));
   } else if (options.output.csv) {
     print_csv(points);
   } else {
     fmt::print("{} on {} with {}: from which size (whole chunks) {} beats {}, within {}\n",
-               name_of(op), platform.name, stack.name, name_in_contest(plans, 0),
+               name_of(op), platform.name, machine.stack.name, name_in_contest(plans, 0),
                name_in_contest(plans, 1), options.bytes);
     print_table(points);
   }

@@ -99,7 +99,7 @@ class Passes {
 std::vector<LayerTime> sheet_times(const GpuModel& gpu, const Network& network, Precision precision,
                                    const RooflineParameters& parameters) {
   std::vector<LayerTime> times = roofline_times(gpu, network, parameters);
-  const double width = bytes_a_value(precision) / static_cast<double>(kBytesPerValue);
+  const double width = static_cast<double>(bytes_a_value(precision)) / kBytesPerValue;
   for (size_t i = 0; i < times.size(); ++i) {
     if (network.layers[i].forward_flops > 0) continue;
     times[i].forward_t1_s *= width;

@@ -63,7 +63,7 @@ const char* name_of(Precision precision) {
   return "";
 }
 
-double bytes_a_value(Precision precision) {
+std::int64_t bytes_a_value(Precision precision) {
   return precision == Precision::kFp16 || precision == Precision::kBf16 ? 2 : 4;
 }
 
@@ -83,8 +83,8 @@ double flops_of(const GpuKernel& kernel) {
 }
 
 double bytes_of(const GpuKernel& kernel) {
-  const double width =
-      bytes_a_value(kernel.precision) * (kernel.pass == KernelPass::kBackward ? 2 : 1);
+  const double width = static_cast<double>(bytes_a_value(kernel.precision)) *
+                       (kernel.pass == KernelPass::kBackward ? 2 : 1);
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
     return width * (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n) +
                     real(gemm->m) * real(gemm->n));

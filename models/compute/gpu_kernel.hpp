@@ -59,7 +59,7 @@ enum class Precision { kFp32, kTf32, kFp16, kBf16 };
 
 const char* name_of(KernelPass pass);      // "backward-data"
 const char* name_of(Precision precision);  // "fp32"
-double bytes_a_value(Precision precision);
+std::int64_t bytes_a_value(Precision precision);
 
 struct GpuKernel {
   std::variant<GemmShape, ConvolutionShape, LayerShape> shape;

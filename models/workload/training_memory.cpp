@@ -9,10 +9,15 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kParameterCopies = 3;  // weights, gradients, momentum
 constexpr double kBytesMax = 4e18;
 
 bool is_input(const Layer& layer) { return layer_rule(layer.type)->kind == LayerKind::kData; }
+
+// Weights, gradients, momentum; in half precision master weights too.
+Bytes parameter_bytes(const Network& network, std::int64_t value_bytes) {
+  const bool has_masters = value_bytes < kBytesPerValue;
+  return {network.parameters() * (2 * value_bytes + (has_masters ? 2 : 1) * kBytesPerValue)};
+}
 
 // Every blob has its gradient.
 Bytes caffe_per_image(const Network& network) {
@@ -36,7 +41,7 @@ Bytes planned_per_image(const Network& network) {
 }  // namespace
 
 Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance,
-                      const std::optional<Framework>& framework) {
+                      const std::optional<Framework>& framework, Precision precision) {
   constexpr std::int64_t kBatchMax = 1'000'000'000;
   if (batch < 1 || batch > kBatchMax)
     throw InputError({.source = "batch",
@@ -54,13 +59,15 @@ Bytes training_memory(const Network& network, std::int64_t batch, Provenance* pr
   const Bytes workspace = caffe ? convolutions * in.at("workspace_bytes_per_convolution").bytes()
                                 : in.at("shared_workspace_bytes").bytes();
   const Bytes libraries = in.at("library_bytes").bytes();
-  const Bytes per_image = caffe ? caffe_per_image(network) : planned_per_image(network);
+  const std::int64_t value_bytes = bytes_a_value(precision);
+  const Bytes in_fp32 = caffe ? caffe_per_image(network) : planned_per_image(network);
+  const Bytes per_image{in_fp32.value * value_bytes / kBytesPerValue};
   if (static_cast<double>(batch) * static_cast<double>(per_image.value) > kBytesMax)
     throw InputError({.source = "batch",
                       .path = "",
                       .value = std::to_string(batch),
                       .constraint = "gives more bytes than can be counted"});
-  return kParameterCopies * network.parameter_bytes() + batch * per_image + workspace + libraries;
+  return parameter_bytes(network, value_bytes) + batch * per_image + workspace + libraries;
 }
 
 }  // namespace forescale

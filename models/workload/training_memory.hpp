@@ -8,20 +8,24 @@
 // TensorFlow, MXNet and PyTorch give a gradient back once it was used and share one workspace:
 //        bytes = 3 * parameters + batch * (activations + kept + 2 * largest activation)
 //              + shared workspace + libraries
-// Workspaces and libraries: assumed (assumptions.json).
-// Limits: activations are never dropped and computed again; allocator rounding is ignored.
+// In half precision (FP16, BF16) weights, gradients and activations have 2 bytes a value; FP32
+// master weights and the momentum have 4: Micikevicius et al., Mixed Precision Training, ICLR 2018,
+// section 3.1. Workspaces and libraries: assumed (assumptions.json). Limits: activations are never
+// dropped and computed again; allocator rounding is ignored.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "models/compute/framework.hpp"
+#include "models/compute/gpu_kernel.hpp"
 #include "models/workload/network.hpp"
 
 namespace forescale {
 
 // Without a framework: default_framework(). InputError unless batch > 0.
 Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance = nullptr,
-                      const std::optional<Framework>& framework = std::nullopt);
+                      const std::optional<Framework>& framework = std::nullopt,
+                      Precision precision = Precision::kFp32);
 
 }  // namespace forescale

@@ -119,6 +119,10 @@ const PredictionInputs& Asker::inputs(const Question& question, Scenario::End en
 }
 
 const QuestionMachine& Asker::machine(const Question& question, Scenario::End end) {
+  if (given_ != nullptr) {
+    const std::vector<Scenario::End> ends = ends_of(Draws::kEnds);
+    return given_->at(static_cast<size_t>(std::find(ends.begin(), ends.end(), end) - ends.begin()));
+  }
   std::unique_ptr<QuestionMachine>& kept = machines_[inputs_key(question, end)];
   if (!kept) kept = std::make_unique<QuestionMachine>(load_machine(question, end));
   return *kept;

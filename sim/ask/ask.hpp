@@ -62,6 +62,11 @@ struct AskSettings {
 
 class Asker {
  public:
+  Asker() = default;
+  // Of machines that the questions do not name: collectives on `machines`, by ends_of(), the
+  // nominal one at least, which outlive this.
+  explicit Asker(const std::vector<QuestionMachine>& machines) : given_(&machines) {}
+
   // Answers in the order of the questions, each of which has one GPU count (training), or ranks and
   // bytes (collectives). Throws what a simulation throws (InputError, SimulationStuck,
   // CheckFailed), that of the first by order, unless failures are kept.
@@ -85,6 +90,7 @@ class Asker {
   std::string simulated(const Task& task, const AskSettings& settings, bool leaves_files);
   void simulate(const std::vector<Task>& tasks, const AskSettings& settings);
 
+  const std::vector<QuestionMachine>* given_ = nullptr;
   std::map<std::string, std::unique_ptr<PredictionInputs>> inputs_;
   std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
   std::map<std::string, Answer> answers_;

@@ -184,6 +184,7 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   choose_schedule(question, inputs, scenario);
   choose_plans(question, inputs);
   if (!question.data.empty()) inputs.data = load_data_source(question.data, scenario);
+  inputs.precision = question.precision;
   inputs.provenance.scenario = scenario;
   inputs.network = load_network(question.model, "--model", parse_shape(question.input_shape));
   choose_compute(question, inputs);

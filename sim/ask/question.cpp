@@ -248,7 +248,9 @@ std::vector<QuestionField> make_fields() {
        .parse = parse_text<&Question::gpu_model>,
        .print = print_text<&Question::gpu_model>},
       {.name = "precision",
-       .doc = "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16",
+       .doc = "Of the GPU model's kernels, and of weights, gradients and activations where they "
+              "are kept "
+              "and sent, with FP32 master weights: fp32 (default), tf32, fp16, bf16",
        .parse = parse_precision_field,
        .print = print_precision},
       {.name = "data",

@@ -114,7 +114,8 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
                .bytes = step.bytes,
                .root = step.root,
                .plan = is_named ? &choice->second : nullptr,
-               .place = step.on_host ? std::optional(BufferPlace::kHost) : std::nullopt});
+               .place = step.on_host ? std::optional(BufferPlace::kHost) : std::nullopt,
+               .element_bytes = step.control ? 4 : options_.value_bytes});
   settings.label = step.label;
   settings.control = step.control;
   return settings;

@@ -29,6 +29,7 @@ namespace forescale {
 struct SessionOptions {
   int workers = 0;                             // ranks that train; 0: all. The others are servers
   std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
+  std::int64_t value_bytes = 4;                // of what collectives carry that are no control
   SharingSolver solver = SharingSolver::kLazy;
   // What is written down; null: nothing. Of causes and links the last two iterations stay.
   Timeline* timeline = nullptr;

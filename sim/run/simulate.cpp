@@ -97,6 +97,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   if (record != nullptr) {
     record->workers = workers;
     record->iterations = iterations;
+    record->value_bytes = options.value_bytes;
     record->is_asynchronous = schedule.is_asynchronous;
     record->images = images;
     record->ranks.assign(jobs.size(), {});
@@ -123,6 +124,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options) {
   options.workers = program.workers;
+  options.value_bytes = program.value_bytes;
   if (!program.schedule.empty()) {
     std::vector<TrainingJob> jobs;
     for (const auto& job : program.jobs) jobs.push_back(*job);

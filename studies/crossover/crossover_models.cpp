@@ -1,17 +1,12 @@
 #include "studies/crossover/crossover_models.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "sim/ask/isolated.hpp"
-#include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/run/simulate.hpp"
+#include "sim/pair_times.hpp"
 
 namespace forescale {
 namespace {
-
-using nlohmann::json;
 
 // alpha + beta b through the times of two sizes.
 struct Affine {
@@ -52,28 +47,6 @@ StepCost step_cost(const Contest& contest, const Lanes& lanes, std::int64_t chun
   return step;
 }
 
-struct Simulated {
-  double time_s = 0;
-  std::string busiest;
-  double busiest_share = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulated, time_s, busiest, busiest_share)
-
-Simulated simulated(const Contest& contest, const PlanChoice& plan, std::int64_t chunks) {
-  SessionOptions options;
-  options.choices[contest.op] = plan;
-  const CollectiveCall call = contest.call(plan, chunks);
-  const CollectiveOutcome outcome = simulate_collective(
-      *contest.platform, *contest.stack,
-      {.op = contest.op, .bytes = call.bytes, .label = "crossover"}, contest.ranks, options);
-  const Lanes lanes(*contest.platform, *contest.stack);
-  enforce(collective_bound(contest.resolved(plan, lanes, chunks)), outcome.time_s,
-          plan.collective->algorithm);
-  return {.time_s = outcome.time_s,
-          .busiest = outcome.busiest.name,
-          .busiest_share = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0};
-}
-
 }  // namespace
 
 CollectiveCall Contest::call(const PlanChoice& plan, std::int64_t chunks) const {
@@ -86,7 +59,7 @@ CollectiveCall Contest::call(const PlanChoice& plan, std::int64_t chunks) const 
 
 ResolvedCall Contest::resolved(const PlanChoice& plan, const Lanes& lanes,
                                std::int64_t chunks) const {
-  return resolve(lanes, shared_first_slots(*platform, ranks),
+  return resolve(lanes, shared_first_slots(machine->platform, ranks),
                  {.op = op, .bytes = chunks * chunk_bytes, .root = 0, .plan = &plan});
 }
 
@@ -135,8 +108,7 @@ StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_
 
 std::optional<ContestTimes> equation_times(const Contest& contest, const Lanes& lanes,
                                            std::int64_t chunks, StepTerm last) {
-  const auto common = uniform_step(lanes, first_slots(*contest.platform, contest.ranks).slots,
-                                   lanes.default_place());
+  const auto common = uniform_step(lanes, contest.slots(), lanes.default_place());
   const StepCost step = common ? *common : step_cost(contest, lanes, chunks, last);
   const auto time_s = [&](const PlanChoice& plan) {
     return plan.collective->closed_form(contest.call(plan, chunks), step);
@@ -156,17 +128,20 @@ std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lane
                       .second_s = evaluate_cost(second).time_s};
 }
 
-SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel) {
-  const std::vector<Simulated> answers =
-      isolated<Simulated>({[&] { return simulated(contest, contest.first, chunks); },
-                           [&] { return simulated(contest, contest.second, chunks); }},
-                          "simulating", parallel);
+SimulatedTimes SimulatedContest::times(std::int64_t chunks) {
+  std::vector<Question> questions;
+  for (const size_t i : {0U, 1U})
+    questions.push_back({.about = Question::About::kCollective,
+                         .plan = plan_text(contest_.plan(i)),
+                         .ranks = {contest_.ranks},
+                         .bytes = {contest_.call(contest_.plan(i), chunks).bytes}});
+  const std::vector<RangedAnswer> answers = asker_.ask(questions, {.label = "simulating"});
   SimulatedTimes times;
-  times.first_s = answers[0].time_s;
-  times.second_s = answers[1].time_s;
   for (const size_t i : {0U, 1U}) {
-    times.busiest[i] = answers[i].busiest;
-    times.busiest_share[i] = answers[i].busiest_share;
+    const CollectiveAnswer& answer = answers[i].nominal.collective;
+    (i == 0 ? times.first_s : times.second_s) = answer.time_s;
+    times.busiest[i] = answer.busiest;
+    times.busiest_share[i] = answer.busiest_share;
   }
   return times;
 }

@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/ask/ask.hpp"
 #include "sim/resolved_call.hpp"
 #include "studies/crossover/crossover_search.hpp"
 
 namespace forescale {
 
 struct Contest {
-  const Platform* platform = nullptr;
-  const Stack* stack = nullptr;
+  const QuestionMachine* machine = nullptr;
   CollectiveOp op = CollectiveOp::kReduce;
   PlanChoice first;  // of these chunks, where they read them
   PlanChoice second;
@@ -29,6 +29,8 @@ struct Contest {
   std::int64_t chunk_bytes = 0;
   ChunkRange range;
 
+  const PlanChoice& plan(size_t which) const { return which == 0 ? first : second; }
+  std::vector<int> slots() const { return first_slots(machine->platform, ranks).slots; }
   CollectiveCall call(const PlanChoice& plan, std::int64_t chunks) const;
   ResolvedCall resolved(const PlanChoice& plan, const Lanes& lanes, std::int64_t chunks) const;
 };
@@ -67,8 +69,18 @@ struct SimulatedTimes : ContestTimes {
   std::string busiest[2];  // of the first and the second algorithm
   double busiest_share[2] = {};
 };
-// In processes of their own, `parallel` at a time.
-SimulatedTimes simulated_times(const Contest& contest, std::int64_t chunks, int parallel);
+// Of one contest, each size once, in processes of their own.
+class SimulatedContest {
+ public:
+  explicit SimulatedContest(const Contest& contest)
+      : contest_(contest), machines_{*contest.machine}, asker_(machines_) {}
+  SimulatedTimes times(std::int64_t chunks);
+
+ private:
+  const Contest& contest_;
+  const std::vector<QuestionMachine> machines_;
+  Asker asker_;
+};
 
 // The lane rules that the messages of both algorithms use, and how often.
 struct LaneUse {

@@ -35,6 +35,12 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
+Verdict verdict_of(const std::string& name) {
+  for (const Verdict verdict : {Verdict::kStarts, Verdict::kStops, Verdict::kAlways})
+    if (name == name_of(verdict)) return verdict;
+  return Verdict::kNever;
+}
+
 Crossing find_crossing(ChunkRange range, const Beats& beats) {
   const bool at_first = beats(range.first);
   for (std::int64_t low = range.first; low < range.last;) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace forescale {
 
@@ -13,6 +14,7 @@ struct ChunkRange {
 
 enum class Verdict { kStarts, kStops, kAlways, kNever };
 const char* name_of(Verdict verdict);
+Verdict verdict_of(const std::string& name);  // that name_of() wrote
 
 struct Crossing {
   Verdict verdict = Verdict::kNever;

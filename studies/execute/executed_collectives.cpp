@@ -10,10 +10,7 @@
 
 #include "base/error.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
-#include "sim/ask/ask.hpp"
 #include "sim/ask/inputs.hpp"
-#include "sim/ask/isolated.hpp"
-#include "sim/run/simulate.hpp"
 
 namespace forescale {
 namespace {
@@ -51,16 +48,6 @@ void check_counts(const std::vector<std::int64_t>& ranks, const std::vector<Byte
                         .constraint = "must be <= 1 GiB: every rank holds that much in memory"});
 }
 
-double simulated_s(const QuestionMachine& machine, const CollectiveQuestion& question) {
-  const CollectiveOp op = question.plan.collective->op;
-  SessionOptions session;
-  session.choices[op] = question.plan;
-  return simulate_collective(machine.platform, machine.stack,
-                             {.op = op, .bytes = question.bytes, .root = 0, .label = name_of(op)},
-                             question.ranks, session)
-      .time_s;
-}
-
 ExecutedCollective read_case(const JsonInput& answer) {
   ExecutedCollective executed;
   if (const auto note = answer.find("error")) executed.note = note->string();
@@ -92,6 +79,13 @@ std::vector<std::string> default_plans() {
 
 CollectiveCall CollectiveQuestion::call() const {
   return {.rank_count = ranks, .bytes = bytes, .options = plan.options};
+}
+
+Question CollectiveQuestion::asked() const {
+  return {.about = Question::About::kCollective,
+          .plan = plan_text(plan),
+          .ranks = {ranks},
+          .bytes = {bytes}};
 }
 
 CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
@@ -133,20 +127,21 @@ MachineScenarios load_machines(const std::string& platform, const std::string& s
   return machines;
 }
 
+Draws draws_of(const MachineScenarios& machine) {
+  return machine.size() > 1 ? Draws::kEnds : Draws::kNominal;
+}
+
 std::vector<TimeRange> predict_collectives(const std::vector<CollectiveQuestion>& questions,
                                            const MachineScenarios& machine) {
   std::vector<std::int64_t> ranks;
   for (const CollectiveQuestion& question : questions) ranks.push_back(question.ranks);
   check_ranks(machine.front().platform, ranks, "--ranks");
-  std::vector<std::function<double()>> tasks;
-  for (const CollectiveQuestion& question : questions)
-    for (const QuestionMachine& scenario : machine)
-      tasks.push_back([&scenario, &question] { return simulated_s(scenario, question); });
-  const std::vector<double> times_s = isolated(tasks, "predicting");
+  std::vector<Question> asked;
+  for (const CollectiveQuestion& question : questions) asked.push_back(question.asked());
   std::vector<TimeRange> ranges;
-  for (auto time = times_s.begin(); time != times_s.end();
-       time += static_cast<std::ptrdiff_t>(machine.size()))
-    ranges.push_back(range_of({time, time + static_cast<std::ptrdiff_t>(machine.size())}));
+  for (const RangedAnswer& answer :
+       Asker(machine).ask(asked, {.label = "predicting", .draws = draws_of(machine)}))
+    ranges.push_back(answer.time(Question::About::kCollective));
   return ranges;
 }
 

@@ -11,8 +11,7 @@
 
 #include "algorithms/plan_choice.hpp"
 #include "models/stack.hpp"
-#include "sim/ask/load_question.hpp"
-#include "sim/ask/time_range.hpp"
+#include "sim/ask/ask.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -26,6 +25,8 @@ struct CollectiveQuestion {
   std::int64_t bytes = 0;
 
   CollectiveCall call() const;
+  // On a machine that is known otherwise.
+  Question asked() const;
 };
 
 struct CollectiveQuestions {
@@ -39,11 +40,13 @@ CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
                                    const std::vector<std::int64_t>& ranks,
                                    const std::vector<Bytes>& sizes);
 
-// A platform and its stack, with their nominal numbers first, then with all uncertain ones at their
-// fast and at their slow ends.
+// A platform and its stack by ends_of(): with their nominal numbers first, then, if at all, with
+// all uncertain ones at their fast and at their slow ends.
 using MachineScenarios = std::vector<QuestionMachine>;
 // Texts as --platform and --stack take them.
 MachineScenarios load_machines(const std::string& platform, const std::string& stack);
+// What of them there is to ask.
+Draws draws_of(const MachineScenarios& machine);
 
 // By question, simulated in processes of their own. InputError naming --ranks where the platform
 // has fewer.

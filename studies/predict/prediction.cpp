@@ -45,11 +45,6 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
         tight);
   if (inputs.stack.name == "ideal")
     prediction.warnings.push_back("the stack `ideal` has no overheads and free reductions");
-  if (prediction.question.precision != Precision::kFp32)
-    prediction.warnings.push_back(fmt::format(
-        "{} is that of the kernels alone: gradients on the wire, and weights, gradients "
-        "and activations in memory are counted as FP32",
-        name_of(prediction.question.precision)));
   if (inputs.data.is_synthetic())
     prediction.warnings.push_back(
         "training data costs nothing here (--data names a source, see --help)");

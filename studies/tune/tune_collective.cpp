@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "algorithms/common_options.hpp"
@@ -15,7 +16,6 @@
 #include "sim/ask/isolated.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/run/simulate.hpp"
 
 namespace forescale {
 namespace {
@@ -115,36 +115,10 @@ std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<P
   return candidates;
 }
 
-// A choice of none is the stack's own.
-double simulated_s(const TuneQuestion& question, const PlanChoice* plan,
-                   const QuestionMachine& machine) {
-  const std::function<double()> task = [&] {
-    SessionOptions session;
-    if (plan != nullptr) session.choices[question.op] = *plan;
-    return simulate_collective(machine.platform, machine.stack,
-                               {.op = question.op,
-                                .bytes = question.bytes,
-                                .root = 0,
-                                .label = name_of(question.op)},
-                               question.ranks, session)
-        .time_s;
-  };
-  return isolated<double>({task}, "simulating").front();
-}
-
-TunedPlan with_ends(const TuneQuestion& question, const PlanChoice* plan, double nominal_s,
-                    const MachineScenarios& machine) {
-  std::vector<double> times_s{nominal_s};
-  for (size_t i = 1; i < machine.size(); ++i)
-    times_s.push_back(simulated_s(question, plan, machine[i]));
-  return {.plan = plan == nullptr ? "" : plan_text(*plan), .time = range_of(times_s)};
-}
-
-// What was simulated of a question is not simulated again for a second list of candidates.
 class Search {
  public:
   Search(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
-      : question_(question), machine_(machine), tolerance_(tolerance) {}
+      : question_(question), machine_(machine), asker_(machine), tolerance_(tolerance) {}
 
   TunedChoice best_of(const std::vector<PlanChoice>& plans) {
     std::vector<Candidate> candidates = bounded(question_, plans, machine_.front());
@@ -168,27 +142,49 @@ class Search {
       }
     }
     FORESCALE_CHECK(best != nullptr, "there are plans to choose from");
-    TunedChoice choice{.best = with_ends(question_, best->plan, best->time_s, machine_)};
-    if (next != nullptr) choice.next = with_ends(question_, next->plan, next->time_s, machine_);
+    TunedChoice choice{.best = with_ends(plan_text(*best->plan))};
+    if (next != nullptr) choice.next = with_ends(plan_text(*next->plan));
     for (const Candidate& candidate : candidates)
       if (candidate.time_s <= (1 + tolerance_) * best->time_s)
         choice.near[plan_text(*candidate.plan)] = candidate.time_s;
     return choice;
   }
 
-  int simulations() const { return static_cast<int>(times_s_.size()); }
+  // Of the stack's own choice; nothing where it has none.
+  std::optional<TunedPlan> stack_default() {
+    if (machine_.front().stack.selection.count(name_of(question_.op)) == 0) return std::nullopt;
+    return with_ends("");
+  }
+
+  int simulations() const { return static_cast<int>(simulated_.size()); }
 
  private:
   double simulated(const PlanChoice& plan) {
-    const auto [at, is_new] = times_s_.try_emplace(plan_text(plan), 0);
-    if (is_new) at->second = simulated_s(question_, &plan, machine_.front());
-    return at->second;
+    simulated_.insert(plan_text(plan));
+    return asker_.ask({asked(plan_text(plan))}, {.label = "simulating"})
+        .front()
+        .nominal.collective.time_s;
+  }
+
+  // An empty plan is the stack's own.
+  Question asked(const std::string& plan) const {
+    return {.about = Question::About::kCollective,
+            .plan = plan.empty() ? name_of(question_.op) : plan,
+            .ranks = {question_.ranks},
+            .bytes = {question_.bytes}};
+  }
+
+  TunedPlan with_ends(const std::string& plan) {
+    const RangedAnswer answer =
+        asker_.ask({asked(plan)}, {.label = "simulating", .draws = draws_of(machine_)}).front();
+    return {.plan = plan, .time = answer.time(Question::About::kCollective)};
   }
 
   const TuneQuestion& question_;
   const MachineScenarios& machine_;
+  Asker asker_;  // what it was asked once is not simulated again
   const double tolerance_;
-  std::map<std::string, double> times_s_;
+  std::set<std::string> simulated_;
 };
 
 json to_json(const TunedPlan& plan) {
@@ -267,9 +263,7 @@ TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& mach
   if (offered)
     if (const std::vector<PlanChoice> choices = offered(question); !choices.empty())
       point.offered = search.best_of(choices);
-  if (machine.front().stack.selection.count(name_of(question.op)) != 0)
-    point.stack_default =
-        with_ends(question, nullptr, simulated_s(question, nullptr, machine.front()), machine);
+  point.stack_default = search.stack_default();
   return point;
 }
 

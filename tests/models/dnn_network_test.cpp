@@ -335,6 +335,20 @@ TEST(TrainingMemory, PlannedByHand) {
                 (std::int64_t{300} << 20));
 }
 
+// 2 bytes of weight, 2 of gradient, 4 of master weight and 4 of momentum are FP32's 3 x 4.
+TEST(TrainingMemory, HalfPrecisionHalvesActivationsAndKeepsMasters) {
+  const Network network = load_network("resnet-50", "--model");
+  const auto bytes = [&](std::int64_t batch, Precision precision) {
+    return training_memory(network, batch, nullptr, Framework::kPyTorch, precision).value;
+  };
+  const std::int64_t fp32_image = bytes(2, Precision::kFp32) - bytes(1, Precision::kFp32);
+  for (const Precision half : {Precision::kFp16, Precision::kBf16}) {
+    EXPECT_EQ(2 * (bytes(2, half) - bytes(1, half)), fp32_image);
+    EXPECT_EQ(bytes(1, Precision::kFp32) - bytes(1, half), fp32_image / 2);
+  }
+  EXPECT_EQ(bytes(64, Precision::kTf32), bytes(64, Precision::kFp32));
+}
+
 TEST(TrainingMemory, AssumptionsHaveTheirScenarios) {
   const Network network = load_network("vgg-16", "--model");
   Provenance slow{.scenario = Scenario::kSlow, .numbers = {}};

@@ -207,6 +207,47 @@ TEST(PredictPoint, LargestShareSetsThePace) {
   EXPECT_GT(uneven.iteration_s, prediction(inputs_of("phases", 12), 4).iteration_s);
 }
 
+double sent_bytes(const PredictionInputs& inputs) {
+  const TrainingRun run = training_run(inputs, 4);
+  const Traffic traffic = inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes);
+  double bytes = 0;
+  for (const CollectiveStep& step : traffic.collectives) bytes += static_cast<double>(step.bytes);
+  for (const auto& [pair, message] : traffic.messages) bytes += message;
+  return bytes;
+}
+
+// Whatever a schedule does with gradients and parameters, half precision sends half of it; and what
+// the simulator counts is what the definition says.
+TEST(PredictPoint, HalfPrecisionSendsHalf) {
+  for (const std::string& name : Registry<Schedule>::names()) {
+    SCOPED_TRACE(name);
+    PredictionInputs inputs = inputs_of(name, 64);
+    const double fp32_bytes = sent_bytes(inputs);
+    const double fp32_payload = prediction(inputs, 4).payload_bytes;
+    inputs.precision = Precision::kBf16;
+    EXPECT_EQ(2 * sent_bytes(inputs), fp32_bytes);
+    if (!inputs.schedule->is_asynchronous)
+      EXPECT_NEAR(2 * prediction(inputs, 4).payload_bytes, fp32_payload, 1e-3 * fp32_payload);
+    inputs.precision = Precision::kTf32;  // stored as FP32
+    EXPECT_EQ(sent_bytes(inputs), fp32_bytes);
+  }
+}
+
+// A ring's blocks are whole elements: of 2 bytes, those of 10 bytes on 4 ranks are 4, 2, 2 and 2.
+TEST(PredictPoint, BlocksAreOfWholeHalfPrecisionValues) {
+  const Platform platform = load_platform("star:hosts=4,bandwidth=1GB/s,latency=1us");
+  const Stack stack = load_stack("ideal");
+  const Lanes lanes(platform, stack);
+  const PlanChoice ring = parse_plan("all-reduce/ring", "test");
+  const ResolvedCall call =
+      resolve(lanes, shared_first_slots(platform, 4),
+              {.op = CollectiveOp::kAllReduce, .bytes = 10, .plan = &ring, .element_bytes = 2});
+  std::int64_t largest = 0;
+  OpStream stream = call.collective->plan(call.call, 0);
+  while (stream.next()) largest = std::max(largest, stream.op().bytes);
+  EXPECT_EQ(largest, 4);
+}
+
 TEST(PredictPoint, OutOfMemoryIsAnAnswer) {
   PredictionInputs inputs = inputs_of("phases", 1);
   const auto memory = static_cast<double>(inputs.platform.gpu_models.front().memory.value);

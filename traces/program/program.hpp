@@ -30,6 +30,7 @@ struct Program {
   int iterations = 0;
   bool is_asynchronous = false;
   std::vector<std::int64_t> images;  // by worker, an iteration
+  std::int64_t value_bytes = 4;      // of what collectives carry
   // Where it was recorded: names as the command line takes them.
   std::string platform;
   std::string stack;

@@ -59,8 +59,8 @@ class Reader {
       refuse("is empty: the first line must be {\"format\": \"forescale-program-1\", ...}");
     header->at("format").one_of({kProgramFormat});
     header->allow_only({"format", "title", "ranks", "workers", "servers_have_nodes", "iterations",
-                        "is_asynchronous", "images", "platform", "stack", "placement", "data",
-                        "noise", "stragglers", "plans", "schedule"});
+                        "is_asynchronous", "images", "value_bytes", "platform", "stack",
+                        "placement", "data", "noise", "stragglers", "plans", "schedule"});
     const auto ranks = static_cast<int>(header->at("ranks").integer(1, kRanks_max));
     program_.ranks.resize(static_cast<size_t>(ranks));
     seen_.resize(static_cast<size_t>(ranks));
@@ -75,6 +75,7 @@ class Reader {
     if (program_.images.size() != static_cast<size_t>(program_.workers))
       header->at("images").fail(
           fmt::format("must have {} numbers, one a worker", program_.workers));
+    if (const auto bytes = header->find("value_bytes")) program_.value_bytes = bytes->integer(1, 8);
     for (const auto& [key, text] :
          {std::pair("platform", &program_.platform), std::pair("stack", &program_.stack),
           std::pair("placement", &program_.placement), std::pair("data", &program_.data),
