@@ -115,7 +115,7 @@ build() {
       die "could not configure; the build needs: ${run_packages[*]}"
     printf '%s\n' "$root" >"$stamp"
   fi
-  step "building $preset" cmake --build "$folder" --target "$target" --parallel "$(nproc)" ||
+  step "building $target" cmake --build "$folder" --target "$target" --parallel "$(nproc)" ||
     die "could not build"
 }
 

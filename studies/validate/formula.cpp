@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "algorithms/phase.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "models/workload/network.hpp"
@@ -56,8 +57,13 @@ void read_two_requests(const JsonInput& in, Formula& formula) {
 }
 
 std::string point_value(const JsonInput& in) {
-  return in.one_of({"images_per_s", "iteration_s", "compute_s", "forward_s", "backward_s",
-                    "update_s", "propagation_s", "aggregation_s", "exposed_communication_s"});
+  std::vector<std::string> known{"images_per_s", "iteration_s", "compute_s",
+                                 "exposed_communication_s"};
+  for (const PhaseEntry& phase : kPhases) known.push_back(fmt::format("{}_s", phase.name));
+  std::string value = in.string();
+  if (std::find(known.begin(), known.end(), value) == known.end())
+    in.fail(unknown_name(value, known));
+  return value;
 }
 
 Formula read_point(const JsonInput& in) {

@@ -226,8 +226,9 @@ TEST(PredictPoint, HalfPrecisionSendsHalf) {
     const double fp32_payload = prediction(inputs, 4).payload_bytes;
     inputs.precision = Precision::kBf16;
     EXPECT_EQ(2 * sent_bytes(inputs), fp32_bytes);
-    if (!inputs.schedule->is_asynchronous)
+    if (!inputs.schedule->is_asynchronous) {
       EXPECT_NEAR(2 * prediction(inputs, 4).payload_bytes, fp32_payload, 1e-3 * fp32_payload);
+    }
     inputs.precision = Precision::kTf32;  // stored as FP32
     EXPECT_EQ(sent_bytes(inputs), fp32_bytes);
   }
