@@ -34,7 +34,7 @@ import check_includes
 import project
 
 VERSION = "16"  # 14 and 15 cannot read the coroutines and ranges of GCC 12's library
-GROUP_MAX = 50
+GROUP_MAX = 120
 
 UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
 # What is declared at namespace scope, where nothing is indented: the last word before its parameters,
@@ -78,7 +78,7 @@ def flags_of(entry):
     for word in words:
         if word in ("-o", "-c", "-include"):
             next(words)
-        elif not re.match(r"-O|-Winvalid-pch", word):
+        elif not re.match(r"-O|-Winvalid-pch|--param=", word):
             flags.append(word)
     return tuple(flag for flag in flags if flag != entry["file"])
 
