@@ -30,7 +30,7 @@ struct Child {
   std::string text;
 };
 
-struct Answer {
+struct ChildAnswer {
   char kind = '\0';  // 'R' result, 'I' InputError, 'S' SimulationStuck, 'C' CheckFailed, 'E' other
   std::string text;
 };
@@ -90,7 +90,7 @@ bool read_some(Child& child) {
   return count == 0 || errno != EINTR;
 }
 
-Answer finish(const Child& child) {
+ChildAnswer finish(const Child& child) {
   close(child.pipe);
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
@@ -102,7 +102,7 @@ Answer finish(const Child& child) {
   return {child.text.front(), child.text.substr(1)};
 }
 
-void throw_if_failed(const Answer& answer) {
+void throw_if_failed(const ChildAnswer& answer) {
   switch (answer.kind) {
     case 'R':
       return;
@@ -120,9 +120,10 @@ void throw_if_failed(const Answer& answer) {
   }
 }
 
-std::vector<Answer> run_all(const std::vector<std::function<std::string()>>& tasks, int parallel,
-                            const std::function<void(size_t finished)>& on_done) {
-  std::vector<Answer> answers(tasks.size());
+std::vector<ChildAnswer> run_all(const std::vector<std::function<std::string()>>& tasks,
+                                 int parallel,
+                                 const std::function<void(size_t finished)>& on_done) {
+  std::vector<ChildAnswer> answers(tasks.size());
   std::vector<Child> running;
   size_t next = 0;
   size_t finished = 0;
@@ -152,7 +153,7 @@ std::vector<std::string> run_isolated(const std::vector<std::function<std::strin
                                       int parallel,
                                       const std::function<void(size_t finished)>& on_done) {
   std::vector<std::string> texts;
-  for (const Answer& answer : run_all(tasks, parallel, on_done)) {
+  for (const ChildAnswer& answer : run_all(tasks, parallel, on_done)) {
     throw_if_failed(answer);
     texts.push_back(answer.text);
   }
@@ -163,7 +164,7 @@ std::vector<IsolatedAnswer> run_isolated_each(
     const std::vector<std::function<std::string()>>& tasks, int parallel,
     const std::function<void(size_t finished)>& on_done) {
   std::vector<IsolatedAnswer> answers;
-  for (const Answer& answer : run_all(tasks, parallel, on_done)) {
+  for (const ChildAnswer& answer : run_all(tasks, parallel, on_done)) {
     IsolatedAnswer& kept = answers.emplace_back();
     try {
       throw_if_failed(answer);
