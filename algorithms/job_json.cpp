@@ -13,10 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSeconds_max = 1e9;
-constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
-constexpr std::int64_t kCount_max = 1 << 30;
-constexpr std::int64_t kValueBytes_max = 8;
+constexpr double kSecondsMax = 1e9;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
+constexpr std::int64_t kCountMax = 1 << 30;
+constexpr std::int64_t kValueBytesMax = 8;
 
 json stage_to_json(const TrainingStage& stage) {
   return {{"name", stage.name},
@@ -34,19 +34,19 @@ TrainingStage stage_from_json(const JsonInput& in) {
                  "matrix_rows", "matrix_columns"});
   TrainingStage stage;
   stage.name = in.at("name").string();
-  stage.forward_s = in.at("forward_s").number(0, kSeconds_max);
-  stage.backward_s = in.at("backward_s").number(0, kSeconds_max);
-  stage.update_s = in.at("update_s").number(0, kSeconds_max);
-  stage.parameter_bytes = in.at("parameter_bytes").integer(0, kBytes_max);
+  stage.forward_s = in.at("forward_s").number(0, kSecondsMax);
+  stage.backward_s = in.at("backward_s").number(0, kSecondsMax);
+  stage.update_s = in.at("update_s").number(0, kSecondsMax);
+  stage.parameter_bytes = in.at("parameter_bytes").integer(0, kBytesMax);
   std::int64_t sum = 0;
   for (const JsonInput& bytes : in.at("tensor_bytes").elements()) {
-    stage.tensor_bytes.push_back(bytes.integer(0, kBytes_max));
+    stage.tensor_bytes.push_back(bytes.integer(0, kBytesMax));
     sum += stage.tensor_bytes.back();
   }
   if (!stage.tensor_bytes.empty() && sum != stage.parameter_bytes)
     in.at("tensor_bytes").fail("must add up to parameter_bytes");
-  stage.matrix_rows = in.at("matrix_rows").integer(0, kCount_max);
-  stage.matrix_columns = in.at("matrix_columns").integer(0, kCount_max);
+  stage.matrix_rows = in.at("matrix_rows").integer(0, kCountMax);
+  stage.matrix_columns = in.at("matrix_columns").integer(0, kCountMax);
   return stage;
 }
 
@@ -66,12 +66,12 @@ HostCosts host_from_json(const JsonInput& in) {
                  "request_s", "request_bytes", "stages_through_host", "threads"});
   constexpr int kThreadsMax = 1024;
   HostCosts host;
-  host.add_s_per_byte = in.at("add_s_per_byte").number(0, kSeconds_max);
-  host.update_s_per_byte = in.at("update_s_per_byte").number(0, kSeconds_max);
-  host.encode_s_per_byte = in.at("encode_s_per_byte").number(0, kSeconds_max);
-  host.decode_s_per_byte = in.at("decode_s_per_byte").number(0, kSeconds_max);
-  host.request_s = in.at("request_s").number(0, kSeconds_max);
-  host.request_bytes = in.at("request_bytes").integer(0, kBytes_max);
+  host.add_s_per_byte = in.at("add_s_per_byte").number(0, kSecondsMax);
+  host.update_s_per_byte = in.at("update_s_per_byte").number(0, kSecondsMax);
+  host.encode_s_per_byte = in.at("encode_s_per_byte").number(0, kSecondsMax);
+  host.decode_s_per_byte = in.at("decode_s_per_byte").number(0, kSecondsMax);
+  host.request_s = in.at("request_s").number(0, kSecondsMax);
+  host.request_bytes = in.at("request_bytes").integer(0, kBytesMax);
   host.stages_through_host = in.at("stages_through_host").boolean();
   host.threads = static_cast<int>(in.at("threads").integer(1, kThreadsMax));
   return host;
@@ -120,15 +120,15 @@ TrainingJob job_from_json(const JsonInput& in, const Schedule& schedule) {
     job.stages.push_back(stage_from_json(stage));
   if (job.stages.empty()) in.at("stages").fail("must not be empty");
   job.iterations = static_cast<int>(in.at("iterations").integer(1, kIterationsMax));
-  job.batch = in.at("batch").integer(0, kCount_max);
-  job.largest_batch = in.at("largest_batch").integer(0, kCount_max);
+  job.batch = in.at("batch").integer(0, kCountMax);
+  job.largest_batch = in.at("largest_batch").integer(0, kCountMax);
   if (const auto bytes = in.find("value_bytes"))
-    job.value_bytes = bytes->integer(1, kValueBytes_max);
+    job.value_bytes = bytes->integer(1, kValueBytesMax);
   job.options = options_from_json(in.at("options"), schedule);
   job.host = host_from_json(in.at("host"));
   job.gpu_flops = in.at("gpu_flops").number(0, 1e21);
-  job.gpu_pack_s_per_byte = in.at("gpu_pack_s_per_byte").number(0, kSeconds_max);
-  job.gpu_launch_s = in.at("gpu_launch_s").number(0, kSeconds_max);
+  job.gpu_pack_s_per_byte = in.at("gpu_pack_s_per_byte").number(0, kSecondsMax);
+  job.gpu_launch_s = in.at("gpu_launch_s").number(0, kSecondsMax);
   return job;
 }
 

@@ -94,9 +94,9 @@ using KeptFolder = std::optional<Folder>;  // nothing: nothing is kept
 Measurement measured(const Options& options, const Testbed& testbed,
                      const std::vector<std::string>& command, std::int64_t bytes_max,
                      const KeptFolder& kept) {
-  constexpr std::int64_t kLeastBytes_max = 1 << 20;  // for a bandwidth
+  constexpr std::int64_t kLeastBytesMax = 1 << 20;  // for a bandwidth
   MeasureOptions measure_options{.ranks = options.spec.hosts,
-                                 .bytes_max = std::max(bytes_max, kLeastBytes_max),
+                                 .bytes_max = std::max(bytes_max, kLeastBytesMax),
                                  .patterns = patterns(),
                                  .nap_s = nap_of(options.text),
                                  .seed = options.text.seed,

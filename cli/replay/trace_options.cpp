@@ -50,10 +50,10 @@ ImportOptions parse_trace_options(const TraceText& text) {
                       .value = std::to_string(value),
                       .constraint = "must be between 1 and 1048576"});
   };
-  constexpr int kRanks_max = 1 << 20;
+  constexpr int kRanksMax = 1 << 20;
   ImportOptions options{.ranks = text.ranks, .images = text.batch};
-  if (text.ranks < 0 || text.ranks > kRanks_max) refuse("--ranks", text.ranks);
-  if (text.batch < 0 || text.batch > kRanks_max) refuse("--batch", text.batch);
+  if (text.ranks < 0 || text.ranks > kRanksMax) refuse("--ranks", text.ranks);
+  if (text.batch < 0 || text.batch > kRanksMax) refuse("--batch", text.batch);
   if (!text.flops_per_s.empty()) options.flops_per_s = positive(text.flops_per_s, "--flops-per-s");
   if (!text.bucket.empty()) options.bucket_bytes = parse_bytes(text.bucket, "--bucket").value;
   options.without_stragglers = text.without_stragglers;

@@ -147,7 +147,7 @@ void add(Subcommand app) {
   CommandOption shards =
       command.add_option("--shards", options->shards, "Tasks of the batch script's array");
   emit.one_of({"slurm"}).needs(shards).excludes(shard).excludes(retry);
-  shards.in_range(1, kShards_max).needs(emit);
+  shards.in_range(1, kShardsMax).needs(emit);
   add_output_options(command, options->printed);
   command.callback([options] { run(*options); });
 }

@@ -26,7 +26,7 @@ void print_csv(SweepDatabase& database) {
 }
 
 void print_for_people(SweepDatabase& database) {
-  constexpr std::size_t kShown_max = 5;
+  constexpr std::size_t kShownMax = 5;
   const SweepTally tally = database.tally();
   fmt::print("{}: {} points of `forescale {}`: {} done, {} failed, {} missing; in {}\n",
              database.facts().name, database.facts().points, database.facts().command, tally.done,
@@ -34,12 +34,11 @@ void print_for_people(SweepDatabase& database) {
   const std::vector<FailureReason> reasons = database.reasons();
   if (reasons.empty()) return;
   Table table({"failed", "first at", "<reason"});
-  for (std::size_t i = 0; i < std::min(kShown_max, reasons.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kShownMax, reasons.size()); ++i)
     table.add({std::to_string(reasons[i].count), std::to_string(reasons[i].first_place),
                reasons[i].text});
   fmt::print("{}", table.text());
-  if (reasons.size() > kShown_max)
-    fmt::print("and {} other reasons\n", reasons.size() - kShown_max);
+  if (reasons.size() > kShownMax) fmt::print("and {} other reasons\n", reasons.size() - kShownMax);
 }
 
 }  // namespace

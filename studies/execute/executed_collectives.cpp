@@ -39,9 +39,9 @@ void check_counts(const std::vector<std::int64_t>& ranks, const std::vector<Byte
                         .path = "",
                         .value = std::to_string(size.value),
                         .constraint = "must be whole FP32 elements of 4 bytes, at least one"});
-  constexpr std::int64_t kBytes_max = std::int64_t{1} << 30;
+  constexpr std::int64_t kBytesMax = std::int64_t{1} << 30;
   for (const Bytes size : sizes)
-    if (size.value > kBytes_max)
+    if (size.value > kBytesMax)
       throw InputError({.source = "--bytes",
                         .path = "",
                         .value = to_text(size),

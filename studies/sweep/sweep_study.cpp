@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using Inputs = std::map<std::string, json>;
 
-constexpr std::size_t kPoints_max = 1'000'000;
+constexpr std::size_t kPointsMax = 1'000'000;
 
 // FNV-1a, 64 bits.
 std::string hash_of(const std::string& text) {
@@ -174,8 +174,8 @@ class StudyReader {
       check_list(option, grid.at(option));
       lists.push_back(grid.at(option).elements());
       count *= lists.back().size();
-      if (count > kPoints_max)
-        grid.fail(fmt::format("must have at most {} points in all", kPoints_max));
+      if (count > kPointsMax)
+        grid.fail(fmt::format("must have at most {} points in all", kPointsMax));
     }
     for (std::size_t number = 0; number < count; ++number) {
       Inputs inputs = fixed_;
@@ -201,8 +201,8 @@ class StudyReader {
       study_.points.push_back(std::move(point));
     }
     if (study_.points.empty()) points.fail("must have at least one point");
-    if (study_.points.size() > kPoints_max)
-      points.fail(fmt::format("must be at most {}", kPoints_max));
+    if (study_.points.size() > kPointsMax)
+      points.fail(fmt::format("must be at most {}", kPointsMax));
     study_.varied.assign(varied.begin(), varied.end());
   }
 
@@ -245,7 +245,7 @@ StudyShard parse_shard(const std::string& text) {
         {.source = "--shard",
          .path = "",
          .value = text,
-         .constraint = fmt::format("must be i/N with 0 <= i < N <= {}: 0/4 to 3/4", kShards_max)});
+         .constraint = fmt::format("must be i/N with 0 <= i < N <= {}: 0/4 to 3/4", kShardsMax)});
   };
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) throw refuse();
@@ -257,7 +257,7 @@ StudyShard parse_shard(const std::string& text) {
   } catch (const InputError&) {
     throw refuse();
   }
-  if (index < 0 || index >= count || count > kShards_max) throw refuse();
+  if (index < 0 || index >= count || count > kShardsMax) throw refuse();
   return {.index = static_cast<int>(index), .count = static_cast<int>(count)};
 }
 

@@ -61,7 +61,7 @@ struct StudyShard {
   int index = 0;
   int count = 1;
 };
-constexpr int kShards_max = 100'000;
+constexpr int kShardsMax = 100'000;
 // InputError naming --shard.
 StudyShard parse_shard(const std::string& text);
 // Places in study.points that belong to the shard: in the order of keys every count-th, so that

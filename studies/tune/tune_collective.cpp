@@ -22,13 +22,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kChunkBytes_min = 16 * 1024;
+constexpr std::int64_t kChunkBytesMin = 16 * 1024;
 
-// 0, for one chunk, and what gives kChunks_max chunks at most and two at least.
+// 0, for one chunk, and what gives kChunksMax chunks at most and two at least.
 std::vector<OptionValue> chunk_sizes(std::int64_t bytes) {
   std::vector<OptionValue> sizes{std::int64_t{0}};
-  for (std::int64_t chunk = kChunkBytes_min; chunk < bytes; chunk *= 2)
-    if (bytes / chunk <= kChunks_max) sizes.emplace_back(chunk);
+  for (std::int64_t chunk = kChunkBytesMin; chunk < bytes; chunk *= 2)
+    if (bytes / chunk <= kChunksMax) sizes.emplace_back(chunk);
   return sizes;
 }
 

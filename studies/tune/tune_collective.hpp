@@ -2,7 +2,7 @@
 // options, searched by branch and bound.
 //
 // Method. The candidates of a question are all algorithms of the operation that serve it, with
-// chunk sizes of 16 KiB and its doublings (at most kChunks_max chunks), chain sizes of 2 and its
+// chunk sizes of 16 KiB and its doublings (at most kChunksMax chunks), chain sizes of 2 and its
 // doublings, and hierarchies of two and three levels. Each has a lower bound: the largest of
 //   what the operation needs whatever the algorithm (sim/bounds.hpp),
 //   what its messages need of every link and cap, all in flight together, and
@@ -23,7 +23,7 @@
 
 namespace forescale {
 
-inline constexpr std::int64_t kChunks_max = 2048;
+inline constexpr std::int64_t kChunksMax = 2048;
 
 struct TuneQuestion {
   CollectiveOp op = CollectiveOp::kAllReduce;

@@ -82,7 +82,7 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
       std::vector<std::pair<double, std::string>> near;
       for (const auto& [plan, time_s] : point.known.near) near.emplace_back(time_s, plan);
       std::sort(near.begin(), near.end());
-      if (near.size() > kPlans_max) near.resize(kPlans_max);
+      if (near.size() > kPlansMax) near.resize(kPlansMax);
       for (const auto& [time_s, plan] : near)
         if (std::none_of(setting.values.begin(), setting.values.end(),
                          [&, name = plan](const Value& value) { return value.text == name; }))

@@ -5,7 +5,7 @@
 // and that over again until nothing gains any more (kPasses at most). Where settings work against
 // each other this can end beside the best: what is printed is the best of what was simulated. The
 // plans that are tried for a collective are those that tune_collective() finds within 2 % of the
-// best for the largest and the median message, kPlans_max of them at most, and the stack's own
+// best for the largest and the median message, kPlansMax of them at most, and the stack's own
 // rules. Nothing is drawn at random.
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace forescale {
 
 inline constexpr int kPasses = 3;
-inline constexpr int kPlans_max = 8;
+inline constexpr int kPlansMax = 8;
 
 struct ScheduleTuneSettings {
   Question question;                   // one schedule; its options are where the search begins

@@ -163,7 +163,7 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   constexpr int kPoints = 2000;
-  constexpr int kMoreRows_max = 200;  // between two signals: five of them end before the points do
+  constexpr int kMoreRowsMax = 200;  // between two signals: five of them end before the points do
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));
@@ -174,7 +174,7 @@ TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   const auto upto = [&](int most) { return std::uniform_int_distribution<int>(1, most)(random); };
   std::map<std::int64_t, std::string> kept;
   for (const int signal : {SIGKILL, SIGINT, SIGKILL, SIGTERM, SIGKILL}) {
-    const auto wanted = static_cast<std::int64_t>(kept.size()) + upto(kMoreRows_max);
+    const auto wanted = static_cast<std::int64_t>(kept.size()) + upto(kMoreRowsMax);
     Launched sweep(fmt::format("{} sweep {} -o {} >/dev/null 2>&1", FORESCALE_PROGRAM,
                                folder_.path("study.json"), database));
     while (row_count(database) < wanted && sweep.is_running())

@@ -28,10 +28,10 @@ std::string text_of(const Program& program) {
 }
 
 // Programs of very many ranks are as large as was asked for; to write them takes too long here.
-constexpr std::size_t kRanks_max = 64;
+constexpr std::size_t kRanksMax = 64;
 
 void check_program(const Program& program) {
-  if (program.ranks.size() > kRanks_max) return;
+  if (program.ranks.size() > kRanksMax) return;
   const std::string text = text_of(program);
   std::istringstream in(text);
   FORESCALE_CHECK(text_of(read_program(in, "what was written")) == text,
@@ -87,7 +87,7 @@ class Target {
   std::vector<std::string> write(std::string_view input) const {
     std::vector<std::string> paths;
     const std::vector<std::string> texts = files_of(input);
-    for (std::size_t i = 0; i < kFiles_max; ++i) {
+    for (std::size_t i = 0; i < kFilesMax; ++i) {
       const std::string path = folder_.file(std::to_string(i));
       std::filesystem::remove(path);
       if (i >= texts.size()) continue;

@@ -9,12 +9,12 @@
 namespace forescale {
 
 inline constexpr std::string_view kNextFile = "\n%%%%\n";
-inline constexpr std::size_t kFiles_max = 4;
+inline constexpr std::size_t kFilesMax = 4;
 
 // What is behind the last kNextFile that may be one belongs to the last file.
 inline std::vector<std::string> files_of(std::string_view input) {
   std::vector<std::string> files;
-  while (files.size() + 1 < kFiles_max) {
+  while (files.size() + 1 < kFilesMax) {
     const std::size_t end = input.find(kNextFile);
     if (end == std::string_view::npos) break;
     files.emplace_back(input.substr(0, end));

@@ -112,7 +112,7 @@ class Mutation {
     const std::string file = files_[below(files_.size())];
     if (files_.size() > 1 && below(2) == 0)
       files_.erase(files_.begin() + static_cast<std::ptrdiff_t>(below(files_.size())));
-    else if (files_.size() < kFiles_max)
+    else if (files_.size() < kFilesMax)
       files_.push_back(file);
     std::swap(files_.front(), files_[below(files_.size())]);
   }

@@ -57,7 +57,7 @@ TEST_P(Tuned, CandidatesDifferAndHaveFewChunks) {
   for (const PlanChoice& plan : tune_candidates({.op = GetParam(), .ranks = 8, .bytes = bytes})) {
     EXPECT_TRUE(seen.insert(plan_text(plan)).second) << plan_text(plan);
     if (const std::int64_t chunk = plan.options.number(kChunkBytes); chunk > 0) {
-      EXPECT_THAT(bytes / chunk, Le(kChunks_max)) << plan_text(plan);
+      EXPECT_THAT(bytes / chunk, Le(kChunksMax)) << plan_text(plan);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace forescale {
 namespace {
 
 constexpr size_t kBlockBytes = 1 << 17;
-constexpr size_t kValueBytes_max = 64 << 20;
+constexpr size_t kValueBytesMax = 64 << 20;
 constexpr int kEnd = -1;
 
 bool is_space(int c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -77,7 +77,7 @@ void JsonScan::take_string() {
       if (escaped == kEnd) fail_here("ends within a string");
       text_ += static_cast<char>(escaped);
     }
-    if (text_.size() > kValueBytes_max) fail_here("has a value of more than 64 MiB");
+    if (text_.size() > kValueBytesMax) fail_here("has a value of more than 64 MiB");
   }
 }
 
@@ -97,12 +97,12 @@ void JsonScan::take_value(int first) {
       if (c == '"') take_string();
       if (c == '{' || c == '[') ++depth;
       if (c == '}' || c == ']') --depth;
-      if (text_.size() > kValueBytes_max) fail_here("has a value of more than 64 MiB");
+      if (text_.size() > kValueBytesMax) fail_here("has a value of more than 64 MiB");
     }
   } else {
     while (!ends_scalar(peek())) {
       text_ += static_cast<char>(take());
-      if (text_.size() > kValueBytes_max) fail_here("has a value of more than 64 MiB");
+      if (text_.size() > kValueBytesMax) fail_here("has a value of more than 64 MiB");
     }
   }
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);

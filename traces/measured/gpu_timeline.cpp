@@ -11,7 +11,7 @@
 namespace forescale {
 namespace {
 
-constexpr size_t kLabelBytes_max = 80;
+constexpr size_t kLabelBytesMax = 80;
 
 // Operands of a gather are one part of what sizes name.
 std::int64_t parts_of(const MeasuredCollective& collective, const MeasuredRank& rank) {
@@ -29,7 +29,7 @@ bool GpuTimeline::is_nccl(std::string_view kernel) {
 }
 
 int GpuTimeline::label_of(std::string_view name) {
-  size_t length = std::min(name.size(), kLabelBytes_max);
+  size_t length = std::min(name.size(), kLabelBytesMax);
   // Not within a character of UTF-8.
   while (length > 0 && length < name.size() && (name[length] & 0xc0) == 0x80) --length;
   const auto [at, is_new] = labels_.try_emplace(std::string(name.substr(0, length)),

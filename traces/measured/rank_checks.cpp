@@ -49,10 +49,10 @@ void check_times(const std::vector<MeasuredRank>& ranks) {
 }
 
 void check_sizes(const std::vector<MeasuredRank>& ranks) {
-  constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
+  constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
   for (const MeasuredRank& rank : ranks)
     for (const MeasuredCollective& collective : rank.collectives)
-      if (collective.bytes > kBytes_max)
+      if (collective.bytes > kBytesMax)
         refuse(rank.file, fmt::format("{} of {} bytes", name_of(collective.op), collective.bytes),
                "must have at most 2^50 bytes");
   std::map<std::string, int> without;

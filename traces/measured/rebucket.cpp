@@ -39,9 +39,9 @@ class Rebucket {
   void run() {
     if (rank_.gradients.empty())
       refuse(rank_, "needs a trace that holds when gradients were ready");
-    constexpr std::int64_t kGradientBytes_max = std::int64_t{1} << 40;
+    constexpr std::int64_t kGradientBytesMax = std::int64_t{1} << 40;
     for (const MeasuredGradient& gradient : rank_.gradients)
-      if (gradient.bytes > kGradientBytes_max)
+      if (gradient.bytes > kGradientBytesMax)
         refuse(rank_,
                fmt::format("needs gradients of 1 TiB at most: one has {} bytes", gradient.bytes));
       else if (gradient.bytes < 0)

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr int kIds_max = std::numeric_limits<int>::max();
+constexpr int kIdsMax = std::numeric_limits<int>::max();
 
 Phase read_phase(const JsonInput& in) {
   std::vector<std::string> names;
@@ -80,7 +80,7 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
       action.what =
           MessageStep{.peer = static_cast<int>(line.at("peer").integer(0, ranks - 1)),
                       .bytes = bytes_of(line),
-                      .tag = static_cast<int>(read_integer(line, "tag", 0, kIds_max)),
+                      .tag = static_cast<int>(read_integer(line, "tag", 0, kIdsMax)),
                       .phase = read_phase(line.at("phase")),
                       .label = line.at("label").string(),
                       .on_host = read_flag(line, "on_host"),
@@ -109,8 +109,8 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
       break;
     case Kind::kSpawn:
       allow({"starts"});
-      action.what = ThreadStart{
-          .thread = static_cast<int>(line.at("starts").integer(1, kProgramThreads_max))};
+      action.what =
+          ThreadStart{.thread = static_cast<int>(line.at("starts").integer(1, kProgramThreadsMax))};
       break;
     case Kind::kNextBatch:
     case Kind::kSignal:
@@ -149,10 +149,10 @@ std::int64_t read_integer(const JsonInput& line, const char* key, std::int64_t l
 }
 Action read_action(const JsonInput& line, int ranks) {
   Action action{.kind = read_kind(line.at("do"))};
-  if (makes_request(action.kind)) action.id = static_cast<int>(line.at("id").integer(0, kIds_max));
+  if (makes_request(action.kind)) action.id = static_cast<int>(line.at("id").integer(0, kIdsMax));
   if (takes_requests(action.kind)) {
     for (const JsonInput& request : line.at("for").elements())
-      action.requests.push_back(static_cast<int>(request.integer(0, kIds_max)));
+      action.requests.push_back(static_cast<int>(request.integer(0, kIdsMax)));
     const bool is_one = action.kind != Kind::kWaitAny;
     if (action.requests.empty() || (is_one && action.requests.size() > 1))
       line.at("for").fail(is_one ? "must name one request" : "must name at least one request");

@@ -6,7 +6,7 @@
 
 namespace forescale {
 
-inline constexpr int kProgramThreads_max = 1 << 16;
+inline constexpr int kProgramThreadsMax = 1 << 16;
 
 // InputError naming the file, the line, the key and what is wrong with it. Does not look at the key
 // "thread", nor whether the requests are made.

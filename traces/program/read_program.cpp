@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr int kRanks_max = 1 << 20;
+constexpr int kRanksMax = 1 << 20;
 
 class Reader {
  public:
@@ -61,7 +61,7 @@ class Reader {
     header->allow_only({"format", "title", "ranks", "workers", "servers_have_nodes", "iterations",
                         "is_asynchronous", "images", "value_bytes", "platform", "stack",
                         "placement", "data", "noise", "stragglers", "plans", "schedule"});
-    const auto ranks = static_cast<int>(header->at("ranks").integer(1, kRanks_max));
+    const auto ranks = static_cast<int>(header->at("ranks").integer(1, kRanksMax));
     program_.ranks.resize(static_cast<size_t>(ranks));
     seen_.resize(static_cast<size_t>(ranks));
     for (size_t rank = 0; rank < seen_.size(); ++rank) model_of_.push_back(rank);
@@ -118,7 +118,7 @@ class Reader {
       return;
     }
     if (!is_begun_) line.fail("must come after a line {\"rank\": 0}");
-    const auto thread = static_cast<size_t>(read_integer(line, "thread", 0, kProgramThreads_max));
+    const auto thread = static_cast<size_t>(read_integer(line, "thread", 0, kProgramThreadsMax));
     std::vector<ProgramThread>& threads = program_.ranks[rank_].threads;
     if (thread >= threads.size()) threads.resize(thread + 1);
     threads[thread].actions.push_back(read_action(line, static_cast<int>(program_.ranks.size())));

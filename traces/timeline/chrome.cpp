@@ -25,7 +25,7 @@ std::string quoted(const std::string& text) {
 }
 
 int thread_id(const Span& span, int sub_track) {
-  return (span.rank * kTrackCount + static_cast<int>(span.track)) * kSubTracks_max + sub_track + 1;
+  return (span.rank * kTrackCount + static_cast<int>(span.track)) * kSubTracksMax + sub_track + 1;
 }
 
 // In percent of the link's bandwidth.

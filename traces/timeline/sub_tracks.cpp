@@ -16,7 +16,7 @@ std::vector<int> sub_tracks(const std::vector<Span>& spans) {
     std::vector<double>& ends = free_from[{spans[i].rank, spans[i].track}];
     size_t lane = 0;
     while (lane < ends.size() && ends[lane] > spans[i].begin_s) ++lane;
-    lane = std::min<size_t>(lane, kSubTracks_max - 1);
+    lane = std::min<size_t>(lane, kSubTracksMax - 1);
     if (lane == ends.size()) ends.push_back(0);
     ends[lane] = spans[i].end_s;
     chosen[i] = static_cast<int>(lane);

@@ -7,7 +7,7 @@
 
 namespace forescale {
 
-inline constexpr int kSubTracks_max = 64;  // what overlaps further shares the last one
+inline constexpr int kSubTracksMax = 64;  // what overlaps further shares the last one
 
 // By span: the first sub-track of its track that is free when it begins.
 std::vector<int> sub_tracks(const std::vector<Span>& spans);

@@ -17,8 +17,8 @@ using Kind = ChakraNode::Kind;
 
 constexpr double kUs_per_second = 1e6;
 constexpr double kDuration_s_max = 1e9;
-constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
-constexpr std::int64_t kRanks_max = 1 << 20;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
+constexpr std::int64_t kRanksMax = 1 << 20;
 
 // NodeType of the schema, et_def.proto.
 enum NodeType : std::int64_t {
@@ -55,8 +55,8 @@ void ChakraBuilder::fail_node(const std::string& constraint) const {
 }
 
 void ChakraBuilder::set_world_size(std::int64_t ranks, const std::string& path) {
-  if (ranks < 1 || ranks > kRanks_max)
-    fail(path, fmt::format("{} ranks", ranks), fmt::format("must be 1 to {}", kRanks_max));
+  if (ranks < 1 || ranks > kRanksMax)
+    fail(path, fmt::format("{} ranks", ranks), fmt::format("must be 1 to {}", kRanksMax));
   rank_.world_size = std::max(rank_.world_size, static_cast<int>(ranks));
 }
 
@@ -145,8 +145,8 @@ void ChakraBuilder::copy(ChakraNode& node) {
 void ChakraBuilder::message(ChakraNode& node, bool sends) {
   const std::optional<std::int64_t>& peer = sends ? fields_->comm_dst : fields_->comm_src;
   if (!peer || !fields_->comm_size) return left_out(node);
-  if (*peer < 0 || *peer >= kRanks_max)
-    fail_node(fmt::format("names rank {}: must be 0 to {}", *peer, kRanks_max - 1));
+  if (*peer < 0 || *peer >= kRanksMax)
+    fail_node(fmt::format("names rank {}: must be 0 to {}", *peer, kRanksMax - 1));
   node.kind = sends ? Kind::kSend : Kind::kReceive;
   node.peer = static_cast<std::int32_t>(*peer);
   node.tag = static_cast<std::uint64_t>(fields_->comm_tag.value_or(0));
@@ -187,8 +187,8 @@ void ChakraBuilder::left_out(ChakraNode& node) {
 }
 
 std::int64_t ChakraBuilder::bytes(std::int64_t value) const {
-  if (value < 0 || value > kBytes_max)
-    fail_node(fmt::format("has {} bytes: must be 0 to {}", value, kBytes_max));
+  if (value < 0 || value > kBytesMax)
+    fail_node(fmt::format("has {} bytes: must be 0 to {}", value, kBytesMax));
   return value;
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Kind = ChakraNode::Kind;
 
 // Threads of a program; thread 0 starts the others.
-constexpr std::int32_t kLanes_max = (1 << 16) - 2;
+constexpr std::int32_t kLanesMax = (1 << 16) - 2;
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
@@ -171,13 +171,13 @@ class Lanes {
   }
 
   std::int32_t new_lane() {
-    if (graph_.lane_count == kLanes_max)
+    if (graph_.lane_count == kLanesMax)
       throw InputError({.source = rank_.file,
                         .path = "",
                         .value = "",
                         .constraint = fmt::format("has more than {} nodes that may run at the same "
                                                   "time",
-                                                  kLanes_max)});
+                                                  kLanesMax)});
     return graph_.lane_count++;
   }
 

@@ -13,7 +13,7 @@
 namespace forescale {
 namespace {
 
-constexpr std::uint64_t kMessageBytes_max = 64 << 20;
+constexpr std::uint64_t kMessageBytesMax = 64 << 20;
 constexpr std::size_t kBlockBytes = 1 << 20;
 
 class MessageFile {
@@ -59,11 +59,11 @@ class MessageFile {
       if (byte == std::istream::traits_type::eof()) fail("", "ends within a length");
       length |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
       if (byte < 0x80) {
-        if (length > kMessageBytes_max) break;
+        if (length > kMessageBytesMax) break;
         return length;
       }
     }
-    fail("a message", fmt::format("must have at most {} bytes", kMessageBytes_max));
+    fail("a message", fmt::format("must have at most {} bytes", kMessageBytesMax));
   }
 
   TraceInput input_;
@@ -201,7 +201,7 @@ bool is_chakra_protobuf(const std::string& head) {
   if (is_text) return false;
   HeadScan scan(head);
   const auto length = scan.varint();
-  if (!length || *length > kMessageBytes_max) return false;
+  if (!length || *length > kMessageBytesMax) return false;
   const std::size_t end = scan.at() + *length;
   while (scan.at() < end && !scan.is_at_end())
     if (!scan.skip_metadata_field(end)) return false;

@@ -13,8 +13,8 @@ namespace {
 
 using Kind = ChakraNode::Kind;
 
-constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
-constexpr std::size_t kReplicatedNodes_max = std::size_t{1} << 21;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
+constexpr std::size_t kReplicatedNodesMax = std::size_t{1} << 21;
 
 [[noreturn]] void fail(const std::string& source, const std::string& path, const std::string& value,
                        const std::string& constraint) {
@@ -29,9 +29,9 @@ bool communicates(const ChakraNode& node) {
 std::int64_t bytes_of(const ChakraFile& file, const ChakraNode& node, std::size_t members) {
   const bool is_share = node.op == CollectiveOp::kAllGather || node.op == CollectiveOp::kGather;
   const std::int64_t count = is_share ? static_cast<std::int64_t>(members) : 1;
-  if (node.bytes > kBytes_max / count)
+  if (node.bytes > kBytesMax / count)
     fail(file.rank.file, fmt::format("node {}", node.id), fmt::format("{} bytes", node.bytes),
-         fmt::format("of each of {} ranks must be at most {} together", members, kBytes_max));
+         fmt::format("of each of {} ranks must be at most {} together", members, kBytesMax));
   return node.bytes * count;
 }
 
@@ -143,10 +143,10 @@ void ChakraWorld::check_replication() const {
   const auto traced = static_cast<int>(files_.size());
   if (rank_count_ == traced && traced_count_ == traced) return;
   const std::size_t nodes = files_.front().rank.nodes.size() + 1;
-  if (nodes > kReplicatedNodes_max / static_cast<std::size_t>(rank_count_))
+  if (nodes > kReplicatedNodesMax / static_cast<std::size_t>(rank_count_))
     fail("--ranks", "", fmt::format("{} ranks", rank_count_),
          fmt::format("of {} nodes each must have at most {} nodes together", nodes,
-                     kReplicatedNodes_max));
+                     kReplicatedNodesMax));
   for (const auto& [name, group] : groups_)
     if (!group.ranks.empty())
       fail(files_.front().rank.file, "", fmt::format("process group \"{}\"", name),

@@ -24,7 +24,7 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;  // as in a program
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;  // as in a program
 
 double seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
 
@@ -108,7 +108,7 @@ class Importer {
     // The file has the output of rank 0.
     const int parts = step.op == CollectiveOp::kReduceScatter ? timeline_.ranks : 1;
     for (const int call : all.calls) {
-      if (call_at(call).bytes > (kBytes_max - step.bytes) / parts)
+      if (call_at(call).bytes > (kBytesMax - step.bytes) / parts)
         throw InputError({.source = file_,
                           .path = "",
                           .value = step.label,

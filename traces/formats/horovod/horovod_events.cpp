@@ -16,11 +16,11 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr int kEnd = std::char_traits<char>::eof();
-constexpr size_t kEventBytes_max = 1 << 20;
+constexpr size_t kEventBytesMax = 1 << 20;
 constexpr double kNs_per_us = 1000;
-constexpr double kTime_us_max = 9e15;                             // in ns it still fits 64 bits
-constexpr std::int64_t kRun_ns_max = 1'000'000'000'000'000'000;   // of a program's compute time
-constexpr std::int64_t kTensorBytes_max = std::int64_t{1} << 50;  // as in a program
+constexpr double kTime_us_max = 9e15;                            // in ns it still fits 64 bits
+constexpr std::int64_t kRun_ns_max = 1'000'000'000'000'000'000;  // of a program's compute time
+constexpr std::int64_t kTensorBytesMax = std::int64_t{1} << 50;  // as in a program
 
 bool is_space(int c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
@@ -91,7 +91,7 @@ void HorovodEvents::take_object() {
     if (c == '"') take_string();
     if (c == '{') ++depth;
     if (c == '}') --depth;
-    if (text_.size() > kEventBytes_max) fail(text_, "is an event of more than 1 MiB");
+    if (text_.size() > kEventBytesMax) fail(text_, "is an event of more than 1 MiB");
   }
 }
 
@@ -103,7 +103,7 @@ void HorovodEvents::take_string() {
     text_ += static_cast<char>(c);
     if (c == '"' && !is_escaped) return;
     is_escaped = c == '\\' && !is_escaped;
-    if (text_.size() > kEventBytes_max) fail(text_, "is an event of more than 1 MiB");
+    if (text_.size() > kEventBytesMax) fail(text_, "is an event of more than 1 MiB");
   }
 }
 
@@ -166,7 +166,7 @@ std::optional<std::int64_t> HorovodEvents::bytes() const {
     std::int64_t length = 0;
     const auto [behind, error] = std::from_chars(at, end, length);
     if (error != std::errc() || length < 0) fail(shape, kForm);
-    if (length > 0 && bytes > kTensorBytes_max / length) fail(shape, "is too large a tensor");
+    if (length > 0 && bytes > kTensorBytesMax / length) fail(shape, "is too large a tensor");
     bytes *= length;
     at = behind;
     if (at == end) break;

@@ -18,9 +18,9 @@ namespace {
 using Phase = HorovodEvents::Phase;
 
 constexpr std::string_view kNegotiation = "NEGOTIATE_";
-constexpr int kRanks_max = 1 << 20;       // as in a program
-constexpr size_t kCalls_max = 1 << 28;    // requests of a program are int
-constexpr int kIterations_max = 1 << 20;  // as in a program
+constexpr int kRanksMax = 1 << 20;       // as in a program
+constexpr size_t kCallsMax = 1 << 28;    // requests of a program are int
+constexpr int kIterationsMax = 1 << 20;  // as in a program
 
 class Reader {
  public:
@@ -104,7 +104,7 @@ class Reader {
   }
 
   void add_call(Tensor& tensor) {
-    if (timeline_.calls.size() == kCalls_max) events_.fail("", "is one operation too many");
+    if (timeline_.calls.size() == kCallsMax) events_.fail("", "is one operation too many");
     tensor.call = static_cast<int>(timeline_.calls.size());
     timeline_.calls.push_back({.tensor = tensor.index, .ready_ns = events_.time_ns()});
   }
@@ -187,7 +187,7 @@ class Reader {
     const std::string_view name = events_.name();
     int rank = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    if (error != std::errc() || end != name.data() + name.size() || rank < 0 || rank >= kRanks_max)
+    if (error != std::errc() || end != name.data() + name.size() || rank < 0 || rank >= kRanksMax)
       events_.fail(name, "must be a rank, as names of ticks (\"ph\": \"X\") are");
     ranks_.insert(rank);
     call_of(tensor).ticks.push_back({.rank = rank, .time_ns = events_.time_ns()});
@@ -260,7 +260,7 @@ class Reader {
       all.iteration = least;
     }
     timeline_.iterations = iteration + 1;
-    if (timeline_.iterations > kIterations_max)
+    if (timeline_.iterations > kIterationsMax)
       refuse(fmt::format("has {} iterations, more than 2^20", timeline_.iterations));
   }
 

@@ -121,8 +121,8 @@ class Reader {
     if (about["rank"].get(number) == simdjson::SUCCESS) rank_.rank = static_cast<int>(number);
     if (about["world_size"].get(number) == simdjson::SUCCESS)
       rank_.world_size = static_cast<int>(number);
-    constexpr std::int64_t kRanks_max = 1 << 20;
-    if (rank_.rank < -1 || rank_.world_size < 0 || rank_.world_size > kRanks_max)
+    constexpr std::int64_t kRanksMax = 1 << 20;
+    if (rank_.rank < -1 || rank_.world_size < 0 || rank_.world_size > kRanksMax)
       scan_.fail("distributedInfo", "must have a rank >= 0 and a world_size <= 1048576");
     dom::array groups;
     if (about["pg_config"].get(groups) != simdjson::SUCCESS) return;
@@ -134,7 +134,7 @@ class Reader {
         continue;
       std::vector<int>& ranks = groups_[std::string(name)];
       for (const dom::element member : members) {
-        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kRanks_max)
+        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kRanksMax)
           scan_.fail("pg_config", "must have ranks from 0 to 1048575");
         ranks.push_back(static_cast<int>(number));
       }
