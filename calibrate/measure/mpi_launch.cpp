@@ -194,7 +194,11 @@ MpiOutcome run_watching_signals(const std::vector<std::string>& command,
                                 double timeout_s) {
   const ScratchFolder folder("mpi");
   std::ofstream(folder.file("request.json"), std::ios::binary) << request_json;
-  std::vector<std::string> whole = command;
+  // Launchers of Open MPI that share a folder for their sessions take it from each other: the one
+  // that ends removes what the one that begins has just made ("A call to mkdir was unable to create
+  // ...").
+  std::vector<std::string> whole{"env", "TMPDIR=" + folder.file("")};
+  whole.insert(whole.end(), command.begin(), command.end());
   whole.push_back(folder.file("request.json"));
   whole.push_back(folder.file("answer.json"));
 

@@ -252,6 +252,16 @@ TEST_P(Launch, LeavesNothingBehindWhenInterrupted) {
 INSTANTIATE_TEST_SUITE_P(Libraries, Launch, ::testing::Values("openmpi", "mpich"),
                          [](const auto& setting) { return setting.param; });
 
+// Launchers of Open MPI that share a session folder take it from each other as they end.
+TEST(RunMpi, EveryLaunchHasASessionFolderOfItsOwn) {
+  const auto session_folder = [] {
+    return run_mpi({"sh", "-c", "printenv TMPDIR > \"$2\"", "sh"}, "{}", {}, 10).answer;
+  };
+  const std::string first = session_folder();
+  EXPECT_FALSE(first.empty());
+  EXPECT_NE(first, session_folder());
+}
+
 TEST(MpiFailure, FindsTheReasonInWhatLaunchersPrint) {
   EXPECT_EQ(mpi_failure("mpirun noticed that process rank 3 with PID 71 on node fs-a-h3 exited on "
                         "signal 9 (Killed).",
