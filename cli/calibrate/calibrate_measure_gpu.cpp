@@ -137,8 +137,10 @@ void add_gpu_options(Subcommand command, GpuChoice& choice,
 
 void measure_on_gpu(const GpuChoice& choice, const CommonChoice& common) {
   const GpuMeasureOptions options = options_of(choice, common);
+  const std::string request =
+      gpu_request(options);  // first, so that bad options are refused anywhere
   if (!choice.request_file.empty()) {
-    write_file(choice.request_file, gpu_request(options) + "\n", "--request");
+    write_file(choice.request_file, request + "\n", "--request");
     fmt::print("{}: forescale-gpu {} ANSWER.json\n", choice.request_file, choice.request_file);
     return;
   }
