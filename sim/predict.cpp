@@ -203,7 +203,6 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
       simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
                         {.workers = gpus,
                          .choices = inputs.choices,
-                         .value_bytes = run.jobs.front().value_bytes,
                          .solver = SharingSolver::kLazy,
                          .timeline = timeline,
                          .noise = inputs.noise,

@@ -10,6 +10,7 @@
 #include "algorithms/common_options.hpp"
 #include "algorithms/plan_choice.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
@@ -20,8 +21,6 @@ namespace forescale {
 namespace {
 
 using nlohmann::json;
-
-json optional_json(const std::optional<double>& time_s) { return time_s ? json(*time_s) : json(); }
 
 std::optional<double> optional_time(const json& time_s) {
   if (time_s.is_null()) return std::nullopt;

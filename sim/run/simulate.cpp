@@ -97,7 +97,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   if (record != nullptr) {
     record->workers = workers;
     record->iterations = iterations;
-    record->value_bytes = options.value_bytes;
+    record->value_bytes = jobs.front().value_bytes;
     record->is_asynchronous = schedule.is_asynchronous;
     record->images = images;
     record->ranks.assign(jobs.size(), {});
@@ -108,6 +108,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
       record = nullptr;  // nothing to write down of what the ranks do
     }
   }
+  options.value_bytes = jobs.front().value_bytes;
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
     session.start_rank(
@@ -124,13 +125,13 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options) {
   options.workers = program.workers;
-  options.value_bytes = program.value_bytes;
   if (!program.schedule.empty()) {
     std::vector<TrainingJob> jobs;
     for (const auto& job : program.jobs) jobs.push_back(*job);
     return simulate_training(platform, stack, Registry<Schedule>::find(program.schedule, "program"),
                              jobs, std::move(options));
   }
+  options.value_bytes = program.value_bytes;
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
     session.start_rank(static_cast<int>(rank), [&actions = program.ranks[rank]](Worker& worker) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "sim/cost_engine.hpp"
 
 namespace forescale {
@@ -151,11 +152,6 @@ std::string explanation(const CrossoverAnswer& answer, const EquationStep& step,
 }
 
 // ---- as JSON ----
-
-template <class Value>
-json optional_json(const std::optional<Value>& value) {
-  return value ? json(*value) : json();
-}
 
 json crossing_json(const std::optional<ModelCrossing>& at) {
   if (!at) return nullptr;

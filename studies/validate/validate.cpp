@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 
 namespace forescale {
 namespace {
@@ -171,8 +172,6 @@ void add_summaries(Validation& validation) {
   }
 }
 
-json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
 json measured_json(const Claim& claim) {
   if (!claim.measured_text.empty()) return claim.measured_text;
   if (claim.measured.empty()) return {};
@@ -195,7 +194,7 @@ json row_json(const ValidationRow& row) {
           {"predicted_fast", optional_json(row.fast)},
           {"predicted_slow", optional_json(row.slow)},
           {"error", row.error_percent ? json(*row.error_percent / 100) : json()},
-          {"right", row.right ? json(*row.right) : json()},
+          {"right", optional_json(row.right)},
           {"steps", steps},
           {"role", name_of(claim.role)},
           {"qualifier", claim.qualifier},

@@ -227,14 +227,15 @@ TEST(PredictPoint, HalfPrecisionSendsHalf) {
     inputs.precision = Precision::kBf16;
     EXPECT_EQ(2 * sent_bytes(inputs), fp32_bytes);
     if (!inputs.schedule->is_asynchronous) {
-      EXPECT_NEAR(2 * prediction(inputs, 4).payload_bytes, fp32_payload, 1e-3 * fp32_payload);
+      EXPECT_NEAR(2 * prediction(inputs, 4).payload_bytes, fp32_payload, 1e-9 * fp32_payload);
     }
     inputs.precision = Precision::kTf32;  // stored as FP32
     EXPECT_EQ(sent_bytes(inputs), fp32_bytes);
   }
 }
 
-// A ring's blocks are whole elements: of 2 bytes, those of 10 bytes on 4 ranks are 4, 2, 2 and 2.
+// A ring's blocks are whole elements: 8 bytes on 4 ranks are 2, 2, 2 and 2, but of FP32 4, 4, 0 and
+// 0.
 TEST(PredictPoint, BlocksAreOfWholeHalfPrecisionValues) {
   const Platform platform = load_platform("star:hosts=4,bandwidth=1GB/s,latency=1us");
   const Stack stack = load_stack("ideal");
@@ -242,11 +243,32 @@ TEST(PredictPoint, BlocksAreOfWholeHalfPrecisionValues) {
   const PlanChoice ring = parse_plan("all-reduce/ring", "test");
   const ResolvedCall call =
       resolve(lanes, shared_first_slots(platform, 4),
-              {.op = CollectiveOp::kAllReduce, .bytes = 10, .plan = &ring, .element_bytes = 2});
+              {.op = CollectiveOp::kAllReduce, .bytes = 8, .plan = &ring, .element_bytes = 2});
   std::int64_t largest = 0;
   OpStream stream = call.collective->plan(call.call, 0);
   while (stream.next()) largest = std::max(largest, stream.op().bytes);
-  EXPECT_EQ(largest, 4);
+  EXPECT_EQ(largest, 2);
+}
+
+// The same on the simulator's wire: 6 steps of 2 bytes, or of 4, at 1 MB/s and nothing else.
+TEST(PredictPoint, TheSimulatorSendsWholeHalfPrecisionValues) {
+  const Platform platform = load_platform("star:hosts=4,bandwidth=1MB/s,latency=0s");
+  const Stack stack = load_stack("ideal");
+  TrainingJob job;
+  job.iterations = 3;
+  job.stages = {{.name = "layer", .forward_s = 1e-6, .backward_s = 1e-6, .parameter_bytes = 8}};
+  SessionOptions options;
+  options.choices[CollectiveOp::kAllReduce] = parse_plan("all-reduce/ring", "test");
+  const auto sent_s = [&](std::int64_t value_bytes) {
+    job.value_bytes = value_bytes;
+    return in_child([&] {
+      return simulate_training(platform, stack,
+                               Registry<Schedule>::find("layer-all-reduce", "test"),
+                               std::vector<TrainingJob>(4, job), options)
+          .iteration_s;
+    });
+  };
+  EXPECT_NEAR(sent_s(4) - sent_s(2), 6 * 2e-6, 1e-9);
 }
 
 TEST(PredictPoint, OutOfMemoryIsAnAnswer) {

@@ -143,14 +143,19 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
 }
 
-TEST_F(ClaimsFile, ComputeIsScaledToTheMeasuredThroughput) {
+// Throughputs of AlexNet on 2 and 4 GPUs, whose first calibrates.
+json a_series() {
   json document = two_hosts();
   document["requests"] = parse_json(R"({"train": {"predict": {"platform": "cluster-b",
     "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
   document["claims"] = json::array();
   document["series"] = parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
     "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
-  const Validation validation = validate({load(document)}, {});
+  return document;
+}
+
+TEST_F(ClaimsFile, ComputeIsScaledToTheMeasuredThroughput) {
+  const Validation validation = validate({load(a_series())}, {});
   EXPECT_NEAR(validation.rows[0].predicted.value(), 250, 0.3);
   EXPECT_NE(validation.rows[0].compute_scale, 1);
   EXPECT_EQ(validation.rows[0].compute_scale, validation.rows[1].compute_scale);
@@ -191,13 +196,7 @@ TEST_F(ClaimsFile, EveryDifferenceMakesARunOfItsOwn) {
 
 // The command that is printed gives the number that stands beside it.
 TEST_F(ClaimsFile, CommandsSayTheScaleOfTheCalibration) {
-  json document = two_hosts();
-  document["requests"] = parse_json(R"({"train": {"predict": {"platform": "cluster-b",
-    "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
-  document["claims"] = json::array();
-  document["series"] = parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
-    "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
-  const Validation validation = validate({load(document)}, {});
+  const Validation validation = validate({load(a_series())}, {});
   for (const ValidationRow& row : validation.rows) {
     ASSERT_EQ(row.commands.size(), 1U);
     EXPECT_THAT(row.commands[0], HasSubstr(fmt::format("--compute-scale {}", row.compute_scale)));

@@ -78,6 +78,14 @@ TEST(Program, ReadsWhatItWrites) {
   EXPECT_EQ(actions[12].requests, (std::vector<int>{1, 2}));
 }
 
+TEST(Program, ValuesHaveFourBytesUnlessItSaysOtherwise) {
+  Program program = read(two_ranks(""));
+  EXPECT_EQ(program.value_bytes, 4);
+  EXPECT_EQ(written(program).find("value_bytes"), std::string::npos);
+  program.value_bytes = 2;
+  EXPECT_EQ(read(written(program)).value_bytes, 2);
+}
+
 TEST(Program, TimesSurviveToTheLastBit) {
   const double time_s = 0.1 + 0.2;
   Program program = read(two_ranks(""));
