@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale {
 namespace {
@@ -48,7 +49,8 @@ TEST(DataFiles, ErrorsNameOptionAndNearest) {
 }
 
 TEST(DataFiles, EnvironmentChoosesAnotherRoot) {
-  const std::filesystem::path root = ::testing::TempDir() + "forescale_data_test";
+  const ScratchFolder folder("data");
+  const std::filesystem::path root = folder.path();
   std::filesystem::create_directories(root / "models/stacks");
   std::ofstream(root / "models/stacks/mine.json") << "{}";
   std::ofstream(root / "models/stacks/stack.schema.json") << "{}";
@@ -60,7 +62,6 @@ TEST(DataFiles, EnvironmentChoosesAnotherRoot) {
   EXPECT_THAT(refusal([] { find_data_file("models/stacks", "ideal", "--stack"); }),
               HasSubstr("one of: mine"));
   unsetenv("FORESCALE_DATA");
-  std::filesystem::remove_all(root);
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // From made-up measurements with known numbers back to those numbers; and the files that come out
 // are read by the very code that predictions use.
 #include "calibrate/fit/fit_cluster.hpp"
+#include "base/scratch_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -129,21 +128,15 @@ Measurement measure(const Truth& truth) {
 
 class Files {
  public:
-  explicit Files(const ClusterFit& fit)
-      : folder_(std::filesystem::temp_directory_path() /
-                ("forescale-fit-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directory(folder_);
+  explicit Files(const ClusterFit& fit) {
     std::ofstream(platform()) << fit.platform.dump(2);
     std::ofstream(stack()) << fit.stack.dump(2);
   }
-  ~Files() { std::filesystem::remove_all(folder_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-  std::string platform() const { return folder_ / "platform.json"; }
-  std::string stack() const { return folder_ / "stack.json"; }
+  std::string platform() const { return folder_.file("platform.json"); }
+  std::string stack() const { return folder_.file("stack.json"); }
 
  private:
-  std::filesystem::path folder_;
+  ScratchFolder folder_{"fit"};
 };
 
 void expect_within(double value, double truth, double share, const std::string& what) {

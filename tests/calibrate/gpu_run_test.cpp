@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/scratch_folder.hpp"
 #include "calibrate/bench/gpu/gpu_answer.hpp"
 #include "calibrate/bench/gpu/gpu_run.hpp"
 #include "calibrate/bench/gpu/repeat.hpp"
@@ -131,11 +132,11 @@ class GpuRunTest : public ::testing::Test {
                         .on_progress = [](const std::string&) {}});
   }
   Measurement written() const { return read_measurement(file_); }
-  void TearDown() override { std::filesystem::remove(file_); }
 
   MadeUpTime time_;
   MadeUpGpu gpu_{time_};
-  std::string file_ = ::testing::TempDir() + "forescale_gpu_answer.json";
+  const ScratchFolder folder_{"gpu"};
+  const std::string file_ = folder_.file("answer.json");
 };
 
 TEST_F(GpuRunTest, MeasuresInTheOrderAskedFor) {

@@ -1,12 +1,12 @@
 // What forescale-gpu is asked, and what comes back of it when it ends early.
 #include "calibrate/measure/measure_gpu.hpp"
 #include "base/json_text.hpp"
+#include "base/scratch_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -168,9 +168,7 @@ TEST(GpuMeasureRequest, RefusesBadOptions) {
 class MeasureGpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "forescale_measure_gpu_XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    std::ofstream(folder_ + "/part.json") << R"({"format": "forescale-measurement-1",
+    std::ofstream(folder_.file("part.json")) << R"({"format": "forescale-measurement-1",
       "machine": "", "library": "CUDA", "provenance": {"gpu": {"name": "made-up"}},
       "notes": ["left out, out of memory: fill of 64 bytes"],
       "series": [{"pattern": "fill", "ranks": 1, "members": [0], "place": "gpu",
@@ -178,16 +176,15 @@ class MeasureGpu : public ::testing::Test {
       "kernels": [{"operation": "gemm", "m": 2, "n": 3, "k": 4, "transposes": "NN",
                    "pass": "forward", "precision": "fp32", "time_s": 2e-6}]})";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   MeasureOutcome run(const std::string& script) {
-    std::ofstream(folder_ + "/program.sh") << "cd " << folder_ << "\n" << script << "\n";
-    return measure_gpu({"sh", folder_ + "/program.sh"},
+    std::ofstream(folder_.file("program.sh")) << "cd " << folder_.path() << "\n" << script << "\n";
+    return measure_gpu({"sh", folder_.file("program.sh")},
                        {.budget_s = 1, .bytes_max = 1024, .networks = {"cifar10-quick"}},
                        [this](const std::string& line) { progress_.push_back(line); });
   }
 
-  std::string folder_;
+  const ScratchFolder folder_{"gpu"};
   std::vector<std::string> progress_;
 };
 
@@ -238,9 +235,9 @@ TEST_F(MeasureGpu, NoGpuIsAnInputError) {
 }
 
 TEST_F(MeasureGpu, SaysWhatToInstall) {
-  std::ofstream(folder_ + "/forescale") << "";
+  std::ofstream(folder_.file("forescale")) << "";
   try {
-    gpu_program(folder_ + "/forescale");
+    gpu_program(folder_.file("forescale"));
     ADD_FAILURE();
   } catch (const InputError& error) {
     EXPECT_EQ(error.parts().source, "--gpu");

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale {
 namespace {
@@ -87,22 +88,6 @@ std::string text_of(const std::string& file) {
   return text.str();
 }
 
-class Folder {
- public:
-  Folder() {
-    path_ = ::testing::TempDir() + "measurement_XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) ADD_FAILURE() << "no folder " << path_;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST(Measurement, EveryPatternHasItsOwnName) {
   std::set<std::string> names;
   for (const Pattern pattern : rank_patterns()) names.insert(name_of(pattern));
@@ -130,8 +115,8 @@ TEST(Measurement, WhatIsLeftOutHasItsDefault) {
 }
 
 TEST(Measurement, WhatIsWrittenIsReadBack) {
-  const Folder folder;
-  const std::string file = folder / "m.json";
+  const ScratchFolder folder("measurement");
+  const std::string file = folder.file("m.json");
   write_measurement(full(), file);
   const Measurement again = read_measurement(file);
   EXPECT_EQ(to_json(again), to_json(full()));
@@ -149,7 +134,7 @@ TEST(Measurement, WhatIsWrittenIsReadBack) {
 }
 
 TEST(Measurement, AnOldFileStaysWhenTheNewOneCannotBeWritten) {
-  const Folder folder;
+  const ScratchFolder folder("measurement");
   const auto refused = [&](const std::string& file) -> std::string {
     try {
       write_measurement(full(), file);
@@ -158,7 +143,7 @@ TEST(Measurement, AnOldFileStaysWhenTheNewOneCannotBeWritten) {
     }
     return "written";
   };
-  EXPECT_THAT(refused(folder / "missing/m.json"), HasSubstr("No such file or directory"));
+  EXPECT_THAT(refused(folder.file("missing/m.json")), HasSubstr("No such file or directory"));
   EXPECT_THAT(refused(folder.path()), HasSubstr("is no plain file"));
   EXPECT_THAT(refused("/dev/full"), HasSubstr("/dev/full: cannot be written"));
 }

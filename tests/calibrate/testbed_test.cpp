@@ -18,6 +18,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/scratch_folder.hpp"
 #include "calibrate/testbed/testbed_state.hpp"
 #include "tests/calibrate/testbed_traffic.hpp"
 
@@ -168,23 +169,17 @@ TEST_F(RealTestbed, StaysUntilTakenDownAndTakesItsProcessesAlong) {
 // Programs of iproute2 that only complain, in front of the real ones.
 class BrokenPrograms {
  public:
-  explicit BrokenPrograms(const std::string& name)
-      : folder_(fmt::format("{}broken_{}", ::testing::TempDir(), getpid())),
-        path_before_(std::getenv("PATH")) {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ + "/" + name) << "#!/bin/sh\necho 'out of order' >&2\nexit 1\n";
-    std::filesystem::permissions(folder_ + "/" + name, std::filesystem::perms{0700});
-    setenv("PATH", (folder_ + ":" + path_before_).c_str(), 1);
+  explicit BrokenPrograms(const std::string& name) : path_before_(std::getenv("PATH")) {
+    std::ofstream(folder_.file(name)) << "#!/bin/sh\necho 'out of order' >&2\nexit 1\n";
+    std::filesystem::permissions(folder_.file(name), std::filesystem::perms{0700});
+    setenv("PATH", (folder_.path() + ":" + path_before_).c_str(), 1);
   }
-  ~BrokenPrograms() {
-    setenv("PATH", path_before_.c_str(), 1);
-    std::filesystem::remove_all(folder_);
-  }
+  ~BrokenPrograms() { setenv("PATH", path_before_.c_str(), 1); }
   BrokenPrograms(const BrokenPrograms&) = delete;
   BrokenPrograms& operator=(const BrokenPrograms&) = delete;
 
  private:
-  std::string folder_;
+  ScratchFolder folder_{"broken"};
   std::string path_before_;
 };
 
@@ -316,8 +311,9 @@ TEST_P(MpiOnTestbed, RanksOfAllHostsFindEachOther) {
   const std::string compiler = "mpicc." + GetParam();
   if (find_program(compiler).empty() || find_program("mpirun." + GetParam()).empty())
     GTEST_SKIP() << GetParam() << " is not installed";
-  const std::string source = ::testing::TempDir() + name() + ".c";
-  const std::string program = ::testing::TempDir() + name();
+  const ScratchFolder folder("mpi");
+  const std::string source = folder.file("ranks.c");
+  const std::string program = folder.file("ranks");
   std::ofstream(source) << kProgram;
   run_command({compiler, source, "-o", program});
   const ScopedTestbed scoped({.name = name(), .hosts = 3});

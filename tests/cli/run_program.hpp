@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/json_text.hpp"
+#include "base/scratch_folder.hpp"
 
 namespace forescale::testing {
 
@@ -28,15 +28,7 @@ inline std::string text_of(const std::string& file) {
 // A fresh folder, removed at the end.
 class Workshop {
  public:
-  Workshop() {
-    folder_ = ::testing::TempDir() + "forescale_cli_XXXXXX";
-    if (mkdtemp(folder_.data()) == nullptr) ADD_FAILURE() << "no folder " << folder_;
-  }
-  ~Workshop() { std::filesystem::remove_all(folder_); }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   // Writes a file, with its folders, and gives its path.
   std::string file(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
@@ -45,7 +37,7 @@ class Workshop {
   }
 
  private:
-  std::string folder_;
+  ScratchFolder folder_{"cli"};
 };
 
 struct Outcome {

@@ -1,11 +1,11 @@
 // Stack files: all of the catalogue, which rule applies, what a mistake is told.
 #include "models/stack.hpp"
 #include "base/json_text.hpp"
+#include "base/scratch_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -48,14 +48,8 @@ const SelectionRule& select(const Stack& stack, const std::string& op, int ranks
 // A folder for the stack files of one test.
 class StackFiles : public ::testing::Test {
  protected:
-  StackFiles() {
-    folder_ = ::testing::TempDir() + "forescale_stack_XXXXXX";
-    if (mkdtemp(folder_.data()) == nullptr) ADD_FAILURE() << "no folder " << folder_;
-  }
-  ~StackFiles() override { std::filesystem::remove_all(folder_); }
-
   std::string write(const std::string& name, const json& content) const {
-    std::string path = folder_ + "/" + name;
+    std::string path = folder_.file(name);
     std::ofstream(path) << content;
     return path;
   }
@@ -97,7 +91,7 @@ class StackFiles : public ::testing::Test {
         "broadcast": [{"up_to_ranks": 16, "algorithm": "binomial"}]}})");
   }
 
-  std::string folder_;
+  const ScratchFolder folder_{"stack"};
 };
 
 // The good stack with a protocol of its own for small calls, which run in two parts.
@@ -290,15 +284,15 @@ TEST_F(StackFiles, ExtendingStatesOnlyWhatDiffers) {
 TEST_F(StackFiles, CycleOfExtendsIsRefused) {
   json first = good();
   json second = good();
-  const std::string first_path = folder_ + "/first.json";
-  const std::string second_path = folder_ + "/second.json";
+  const std::string first_path = folder_.file("first.json");
+  const std::string second_path = folder_.file("second.json");
   first["extends"] = second_path;
   second["extends"] = first_path;
   write("first.json", first);
   write("second.json", second);
   EXPECT_THAT(refusal([&] { load_stack(first_path); }), HasSubstr("extends itself"));
   json self = good();
-  self["extends"] = folder_ + "/self.json";
+  self["extends"] = folder_.file("self.json");
   EXPECT_THAT(refusal([&] { load_stack(write("self.json", self)); }), HasSubstr("extends itself"));
 }
 

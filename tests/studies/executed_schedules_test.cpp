@@ -1,6 +1,7 @@
 // Schedules for two engines: what the MPI program is told, what is refused, and what is made of the
 // answers. No MPI here.
 #include "studies/execute/executed_schedules.hpp"
+#include "base/scratch_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,6 @@ constexpr int kHosts = 4;
 class ExecutedSchedules : public ::testing::Test {
  protected:
   ExecutedSchedules() {
-    if (mkdtemp(folder_.data()) == nullptr) ADD_FAILURE() << folder_;
     json links = json::array();
     for (int host = 0; host < kHosts; ++host)
       links.push_back({{"from", "host" + std::to_string(host)},
@@ -71,18 +71,13 @@ class ExecutedSchedules : public ::testing::Test {
            {"reduce", only("binomial")},
            {"broadcast", only("binomial")}}}});
   }
-  ~ExecutedSchedules() override {
-    for (const char* name : {"/platform.json", "/stack.json"})
-      std::remove((folder_ + name).c_str());
-    std::remove(folder_.c_str());
-  }
   void write(const std::string& name, const json& content) {
-    std::ofstream(folder_ + "/" + name) << content.dump();
+    std::ofstream(folder_.file(name)) << content.dump();
   }
 
   ScheduleExperimentSettings settings() const {
-    return {.question = {.platform = folder_ + "/platform.json",
-                         .stack = folder_ + "/stack.json",
+    return {.question = {.platform = folder_.file("platform.json"),
+                         .stack = folder_.file("stack.json"),
                          .model = "cifar10-quick",
                          .batch = 256},
             .draws = Draws::kNominal,
@@ -101,7 +96,7 @@ class ExecutedSchedules : public ::testing::Test {
   }
 
  private:
-  std::string folder_ = ::testing::TempDir() + "forescale_schedules_XXXXXX";
+  const ScratchFolder folder_{"schedules"};
 };
 
 // cifar10-quick has 145,578 values: 582,312 bytes.

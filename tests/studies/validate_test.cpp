@@ -1,13 +1,13 @@
 // Claims files, what is simulated for them, errors and the summary.
 #include "studies/validate/validate.hpp"
 #include "base/json_text.hpp"
+#include "base/scratch_folder.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -31,14 +31,8 @@ ValidationChoice chosen(std::vector<std::string> papers, std::vector<std::string
 
 class ClaimsFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "forescale_claims_XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   ClaimFile load(const json& document) const {
-    const std::string file = folder_ + "/mine.json";
+    const std::string file = folder_.file("mine.json");
     std::ofstream(file) << document.dump();
     return load_claims(file);
   }
@@ -56,7 +50,7 @@ class ClaimsFile : public ::testing::Test {
   }
 
  private:
-  std::string folder_;
+  const ScratchFolder folder_{"claims"};
 };
 
 // Two hosts with the papers' alpha-beta model: 1 us + bytes / 1 GB/s a message.

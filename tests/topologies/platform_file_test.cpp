@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/scratch_folder.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/platform_schema.hpp"
 
@@ -49,7 +50,8 @@ std::string message_with(const char* place, const json& value) {
 }
 
 TEST(PlatformFile, AGpuModelReplacesTheDataSheetsNumbers) {
-  const std::string file = ::testing::TempDir() + "platform_file_gpu.json";
+  const ScratchFolder folder("gpu");
+  const std::string file = folder.file("gpu.json");
   std::ofstream(file) << R"({"format": "forescale-gpu-model-1", "name": "mine",
     "launch_s": {"value": 9e-6, "fast": 8e-6, "slow": 1e-5, "source": "measured"}})";
   json with = two_nics();

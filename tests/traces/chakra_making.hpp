@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "base/scratch_folder.hpp"
 #include "traces/formats/chakra/chakra.pb.h"
 #include "traces/formats/trace_format.hpp"
 
@@ -88,10 +89,10 @@ inline NodeText collective(std::uint64_t id, int type, std::int64_t bytes,
           .group = std::move(group)};
 }
 
-// Tests run at the same time: each has files of its own.
+// In a folder of this process: ctest runs tests side by side.
 inline std::string path_of(const std::string& name) {
-  return fmt::format("{}chakra_{}_{}", testing::TempDir(),
-                     testing::UnitTest::GetInstance()->current_test_info()->name(), name);
+  static const ScratchFolder folder("chakra");
+  return folder.file(name);
 }
 
 inline std::string write(const std::string& name, const std::string& text) {

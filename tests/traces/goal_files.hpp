@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "base/scratch_folder.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
@@ -19,10 +18,9 @@ inline const TraceFormat& goal() { return Registry<TraceFormat>::find("goal", "t
 
 // In a folder of this process: ctest runs tests side by side.
 inline std::string goal_file(const std::string& text) {
-  const std::string folder = fmt::format("{}goal_{}/", ::testing::TempDir(), getpid());
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "schedule.goal", std::ios::binary) << text;
-  return folder + "schedule.goal";
+  static const ScratchFolder folder("goal");
+  std::ofstream(folder.file("schedule.goal"), std::ios::binary) << text;
+  return folder.file("schedule.goal");
 }
 
 inline ImportedTrace import_goal(const std::string& text, const ImportOptions& options = {}) {

@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "base/scratch_folder.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
@@ -19,10 +18,9 @@ inline constexpr ImportOptions kGigaflop{.flops_per_s = 1e9};
 
 // In a folder of this process: ctest runs tests side by side.
 inline std::string in_file(const std::string& name, const std::string& text) {
-  const std::string folder = fmt::format("{}smpi_{}/", ::testing::TempDir(), getpid());
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + name, std::ios::binary) << text;
-  return folder + name;
+  static const ScratchFolder folder("smpi");
+  std::ofstream(folder.file(name), std::ios::binary) << text;
+  return folder.file(name);
 }
 
 inline const TraceFormat& smpi() { return Registry<TraceFormat>::find("smpi", "test"); }
