@@ -143,6 +143,8 @@ const PredictionPoint& ClaimRuns::point(const NeededRun& run) const {
   return found;
 }
 
-double ClaimRuns::collective_s(const NeededRun& run) const { return answer(run).collective.time_s; }
+const CollectiveAnswer& ClaimRuns::collective(const NeededRun& run) const {
+  return answer(run).collective;
+}
 
 }  // namespace forescale

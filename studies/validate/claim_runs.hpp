@@ -33,7 +33,7 @@ class ClaimRuns {
 
   // Throw Unavailable with the reason if the run failed.
   const PredictionPoint& point(const NeededRun& run) const;
-  double collective_s(const NeededRun& run) const;
+  const CollectiveAnswer& collective(const NeededRun& run) const;
   // What was simulated: the question with the compute scale that the calibration found. The command
   // that repeats the answer is command_of() it.
   Question question_of(const NeededRun& run) const;

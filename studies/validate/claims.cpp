@@ -15,6 +15,8 @@ namespace {
 
 constexpr const char* kFolder = "studies/claims";
 constexpr double kLowest = std::numeric_limits<double>::lowest();
+constexpr Role kRoles[] = {Role::kPrediction, Role::kAdjusted,  Role::kCalibration,
+                           Role::kArithmetic, Role::kDuplicate, Role::kNotPredictable};
 
 std::string text_of(const JsonInput& in, const char* key) {
   const auto found = in.find(key);
@@ -29,9 +31,12 @@ std::vector<std::string> texts_of(const JsonInput& in, const char* key) {
 }
 
 Role read_role(const JsonInput& in) {
-  return parse_role(
-      in.one_of({"prediction", "calibration", "arithmetic", "ordering", "not predictable"}),
-      in.file());
+  std::vector<std::string> names;
+  for (const Role role : kRoles) {
+    if (in.string() == name_of(role)) return role;
+    names.push_back(name_of(role));
+  }
+  in.fail(unknown_name(in.string(), names));
 }
 
 OrderingStep read_step(const JsonInput& in) {
@@ -60,11 +65,58 @@ void read_measured(const JsonInput& in, Claim& claim) {
   }
 }
 
+Limits read_limits(const JsonInput& in) {
+  const std::vector<JsonInput> ends = in.elements();
+  if (ends.size() != 2) in.fail("must be [low, high]");
+  const Limits limits{.low = ends[0].number(kLowest), .high = ends[1].number(kLowest)};
+  if (limits.low > limits.high) in.fail("must be [low, high]: its ends are reversed");
+  return limits;
+}
+
+MissCause read_cause(const JsonInput& in) {
+  in.allow_only({"text", "error_percent", "shown", "test"});
+  MissCause cause{.text = in.at("text").string(),
+                  .error_percent = read_limits(in.at("error_percent"))};
+  if (in.has("shown") == in.has("test"))
+    in.fail("must have either \"shown\" or \"test\": what shows that it is the cause");
+  if (const auto shown = in.find("shown")) {
+    shown->allow_only({"formula", "between"});
+    cause.shown = read_formula(shown->at("formula"));
+    cause.between = read_limits(shown->at("between"));
+  }
+  cause.test = text_of(in, "test");
+  return cause;
+}
+
+// A collective's time is never below its bound: without a model one would say that.
+std::optional<Formula> bound_of(const Formula& formula) {
+  if (formula.kind != Formula::Kind::kCollective) return std::nullopt;
+  Formula bound = formula;
+  bound.kind = Formula::Kind::kBound;
+  return bound;
+}
+
+void read_scored(const JsonInput& in, Claim& claim) {
+  if (!claim.ordering.empty()) {
+    if (claim.formula) in.fail("must have either \"formula\" or \"ordering\"");
+    return;
+  }
+  in.at("formula");
+  if (claim.measured.empty()) in.at("measured").fail("must be a number to be compared with");
+  if (!claim.trivial) claim.trivial = bound_of(*claim.formula);
+  if (!claim.trivial) in.at("trivial");  // says that it is required
+  if (claim.is_factor() &&
+      std::find(claim.measured.begin(), claim.measured.end(), 1.0) != claim.measured.end())
+    in.at("measured").fail("must not be 1: there is no improvement to compare with");
+}
+
 Claim read_claim(const JsonInput& in, const ClaimFile& file) {
   in.allow_only({"id", "section", "claim", "role", "qualifier", "measured", "unit", "reason",
-                 "formula", "ordering", "omitted", "contradiction", "cause"});
+                 "same_as", "formula", "trivial", "ordering", "omitted", "contradiction", "cause",
+                 "suspected", "decided_by"});
   Claim claim;
   claim.paper = file.paper;
+  claim.is_open = file.is_open;
   claim.id = in.at("id").string();
   claim.section = in.at("section").string();
   claim.claim = in.at("claim").string();
@@ -74,22 +126,29 @@ Claim read_claim(const JsonInput& in, const ClaimFile& file) {
           .one_of({"exact", "approximately", "up to", "at least", "at most", "range", "ordering"});
   claim.unit = text_of(in, "unit");
   claim.reason = text_of(in, "reason");
+  claim.same_as = text_of(in, "same_as");
   claim.contradiction = text_of(in, "contradiction");
-  claim.cause = text_of(in, "cause");
+  claim.suspected = text_of(in, "suspected");
+  claim.decided_by = text_of(in, "decided_by");
   claim.note = text_of(in, "note");
   claim.omitted = texts_of(in, "omitted");
+  if (const auto cause = in.find("cause")) claim.cause = read_cause(*cause);
   if (const auto measured = in.find("measured")) read_measured(*measured, claim);
   if (const auto formula = in.find("formula")) claim.formula = read_formula(*formula);
+  if (const auto trivial = in.find("trivial")) claim.trivial = read_formula(*trivial);
   if (const auto steps = in.find("ordering"))
     for (const JsonInput& step : steps->elements()) claim.ordering.push_back(read_step(step));
   switch (claim.role) {
     case Role::kPrediction:
+    case Role::kAdjusted:
+      read_scored(in, claim);
+      break;
     case Role::kArithmetic:
       in.at("formula");
       if (claim.measured.empty()) in.at("measured").fail("must be a number to be compared with");
       break;
-    case Role::kOrdering:
-      in.at("ordering");
+    case Role::kDuplicate:
+      in.at("same_as");
       break;
     case Role::kNotPredictable:
       in.at("reason");
@@ -115,9 +174,11 @@ Formula collective_formula(const std::string& request, int ranks, std::int64_t b
   return formula;
 }
 
-// Throughput by GPU count, or time by bytes ("ranks" given): the smallest is the calibration.
+// Throughput by GPU count, or time by bytes ("ranks" given): the smallest is the calibration, and
+// without a model the rest is in proportion to it.
 void read_series(const JsonInput& in, ClaimFile& file) {
-  in.allow_only({"id", "claim", "request", "ranks", "measured", "unit", "omitted", "cause"});
+  in.allow_only(
+      {"id", "claim", "role", "request", "ranks", "measured", "unit", "omitted", "suspected"});
   const JsonInput request_in = in.at("request");
   const auto request = file.requests.find(request_in.string());
   if (request == file.requests.end()) request_in.fail("is no request of this file");
@@ -131,6 +192,7 @@ void read_series(const JsonInput& in, ClaimFile& file) {
         measured_in.at(key).number(0);
   if (measured.size() < 2) measured_in.fail("must have at least two scales");
   if (is_collective) in.at("ranks");
+  const Role role = read_role(in.at("role"));
   const auto& [least, at_least] = *measured.begin();
 
   RunRequest own = request->second;
@@ -142,17 +204,18 @@ void read_series(const JsonInput& in, ClaimFile& file) {
   for (const auto& [scale, value] : measured) {
     Claim claim;
     claim.paper = file.paper;
+    claim.is_open = file.is_open;
     claim.id = fmt::format("{}-{}", id, scale);
     claim.section = source;
     claim.claim =
         fmt::format("{}, {}", in.at("claim").string(),
                     is_collective ? to_text(Bytes{scale}) : fmt::format("{} GPUs", scale));
-    claim.role = scale == least ? Role::kCalibration : Role::kPrediction;
+    claim.role = scale == least ? Role::kCalibration : role;
     claim.qualifier = "exact";
     claim.measured = {value};
     claim.unit = in.at("unit").string();
     claim.omitted = texts_of(in, "omitted");
-    claim.cause = text_of(in, "cause");
+    claim.suspected = text_of(in, "suspected");
     claim.note = text_of(in, "note");
     Formula formula;
     if (is_collective) {
@@ -169,6 +232,9 @@ void read_series(const JsonInput& in, ClaimFile& file) {
       formula.value = "images_per_s";
     }
     claim.formula = formula;
+    if (claim.is_scored())
+      claim.trivial =
+          number_formula(at_least * static_cast<double>(scale) / static_cast<double>(least));
     file.claims.push_back(claim);
   }
 }
@@ -177,7 +243,7 @@ void add_requests(const Formula& formula, std::vector<std::string>& names) {
   using Kind = Formula::Kind;
   for (const Formula& operand : formula.operands) add_requests(operand, names);
   const bool one = formula.kind == Kind::kPoint || formula.kind == Kind::kCollective ||
-                   formula.kind == Kind::kEfficiency;
+                   formula.kind == Kind::kBound || formula.kind == Kind::kEfficiency;
   const bool two = formula.kind == Kind::kOverSizes || formula.kind == Kind::kCrossover;
   if (one || two) names.push_back(formula.name);
   if (two) names.push_back(formula.other);
@@ -193,13 +259,20 @@ void check_kind(const Formula& formula, const ClaimFile& file, const JsonInput& 
       if (claim.id == formula.name && claim.measured.size() == 1) return;
     in.fail(formula.name + " is no claim of this file with one measured number");
   }
-  if (!trains && !two && formula.kind != Kind::kCollective) return;
+  if (!trains && !two && formula.kind != Kind::kCollective && formula.kind != Kind::kBound) return;
   for (const std::string& name : {formula.name, two ? formula.other : formula.name}) {
     const auto request = file.requests.find(name);
     if (request == file.requests.end()) in.fail(name + " is no request of this file");
     if ((request->second.question.about == Question::About::kTraining) != trains)
       in.fail(name + (trains ? " is no training run" : " is no collective"));
   }
+}
+
+void check_duplicate(const Claim& claim, const ClaimFile& file, const JsonInput& in) {
+  if (claim.role != Role::kDuplicate) return;
+  for (const Claim& other : file.claims)
+    if (other.id == claim.same_as && other.is_scored()) return;
+  in.at("same_as").fail("is no row of this file that is scored");
 }
 
 // Names that are used exist, ids once; a claim omits what its requests omit. `origins`: where each
@@ -221,9 +294,8 @@ void connect(const JsonInput& in, const std::vector<JsonInput>& origins, ClaimFi
     if (!ids.insert(claim.id).second) origin.fail("has the id of another claim, " + claim.id);
     std::set<std::string> omitted(claim.omitted.begin(), claim.omitted.end());
     for (const std::string& key : omitted) check_rule(key, origin);
-    if (claim.formula) check_kind(*claim.formula, file, origin);
-    for (const OrderingStep& step : claim.ordering)
-      for (const Formula& operand : step.operands) check_kind(operand, file, origin);
+    for (const Formula* formula : formulas_of(claim)) check_kind(*formula, file, origin);
+    check_duplicate(claim, file, origin);
     for (const std::string& name : requests_of(claim))
       for (const std::string& key : file.requests.at(name).omitted) omitted.insert(key);
     claim.omitted.assign(omitted.begin(), omitted.end());
@@ -236,12 +308,14 @@ std::string name_of(Role role) {
   switch (role) {
     case Role::kPrediction:
       return "prediction";
+    case Role::kAdjusted:
+      return "adjusted";
     case Role::kCalibration:
       return "calibration";
     case Role::kArithmetic:
       return "arithmetic";
-    case Role::kOrdering:
-      return "ordering";
+    case Role::kDuplicate:
+      return "duplicate";
     case Role::kNotPredictable:
       return "not predictable";
   }
@@ -250,8 +324,7 @@ std::string name_of(Role role) {
 
 Role parse_role(const std::string& text, const std::string& option) {
   std::vector<std::string> names;
-  for (const Role role : {Role::kPrediction, Role::kCalibration, Role::kArithmetic, Role::kOrdering,
-                          Role::kNotPredictable}) {
+  for (const Role role : kRoles) {
     if (name_of(role) == text) return role;
     names.push_back(name_of(role));
   }
@@ -261,11 +334,12 @@ Role parse_role(const std::string& text, const std::string& option) {
 
 ClaimFile load_claims(const std::string& file_name) {
   const JsonInput in = JsonInput::from_file(file_name);
-  in.allow_only({"format", "paper", "title", "rules", "requests", "claims", "series"});
+  in.allow_only({"format", "paper", "open", "title", "rules", "requests", "claims", "series"});
   in.at("format").one_of({"forescale-claims-1"});
   ClaimFile file;
   file.paper = in.at("paper").string();
   file.title = in.at("title").string();
+  if (const auto open = in.find("open")) file.is_open = open->boolean();
   if (const auto rules = in.find("rules"))
     for (const std::string& key : rules->keys()) {
       const JsonInput rule = rules->at(key);
@@ -306,11 +380,19 @@ std::vector<ClaimFile> load_all_claims() {
   return files;
 }
 
+std::vector<const Formula*> formulas_of(const Claim& claim) {
+  std::vector<const Formula*> formulas;
+  if (claim.formula) formulas.push_back(&*claim.formula);
+  if (claim.trivial) formulas.push_back(&*claim.trivial);
+  if (claim.cause && claim.cause->shown) formulas.push_back(&*claim.cause->shown);
+  for (const OrderingStep& step : claim.ordering)
+    for (const Formula& operand : step.operands) formulas.push_back(&operand);
+  return formulas;
+}
+
 std::vector<std::string> requests_of(const Claim& claim) {
   std::vector<std::string> names;
-  if (claim.formula) add_requests(*claim.formula, names);
-  for (const OrderingStep& step : claim.ordering)
-    for (const Formula& operand : step.operands) add_requests(operand, names);
+  for (const Formula* formula : formulas_of(claim)) add_requests(*formula, names);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;

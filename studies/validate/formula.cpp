@@ -74,9 +74,10 @@ Formula read_point(const JsonInput& in) {
   return formula;
 }
 
-Formula read_collective(const JsonInput& in) {
-  in.allow_only({"collective", "ranks", "bytes"});
-  Formula formula = of_kind(Kind::kCollective, in.at("collective").string());
+// `key`: "collective" or "bound".
+Formula read_collective(const JsonInput& in, Kind kind, const char* key) {
+  in.allow_only({key, "ranks", "bytes"});
+  Formula formula = of_kind(kind, in.at(key).string());
   formula.ranks = ranks_of(in.at("ranks"));
   formula.bytes = sizes_of(in.at("bytes"));
   if (formula.bytes.size() != 1) in.at("bytes").fail("must be one size");
@@ -193,7 +194,8 @@ Formula read_formula(const JsonInput& in) {
   }
   if (!in.is_object()) in.fail("must be a number or a formula");
   if (in.has("point")) return read_point(in);
-  if (in.has("collective")) return read_collective(in);
+  if (in.has("collective")) return read_collective(in, Kind::kCollective, "collective");
+  if (in.has("bound")) return read_collective(in, Kind::kBound, "bound");
   if (in.has("model")) return read_fact(in);
   if (in.has("efficiency")) return read_efficiency(in);
   if (in.has("over_sizes")) return read_over_sizes(in);
@@ -219,7 +221,7 @@ Formula read_formula(const JsonInput& in) {
       return formula;
     }
   in.fail(
-      "must be a formula: point, collective, model, claim, sum, product, max, min, ratio, "
+      "must be a formula: point, collective, bound, model, claim, sum, product, max, min, ratio, "
       "percent_more, percent_less, efficiency, over_sizes, crossover or least");
 }
 
@@ -233,6 +235,8 @@ double evaluate(const Formula& formula, FormulaValues& values) {
       return values.point(formula.name, formula.ranks, formula.value);
     case Kind::kCollective:
       return values.collective(formula.name, formula.ranks, formula.bytes.front());
+    case Kind::kBound:
+      return values.bound(formula.name, formula.ranks, formula.bytes.front());
     case Kind::kClaim:
       return values.claim(formula.name);
     case Kind::kSum: {

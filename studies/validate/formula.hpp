@@ -5,6 +5,7 @@
 //                                                             compute_s, or a phase of the root:
 //                                                             forward_s, propagation_s, ...
 //   {"collective": REQUEST, "ranks": 160, "bytes": "8MiB"}     seconds
+//   {"bound": REQUEST, "ranks": 160, "bytes": "8MiB"}          seconds that no algorithm goes below
 //   {"model": "alexnet", "fact": "parameters"}                 and others, see model_fact()
 //   {"claim": ID}                                             that claim's measured number
 //   {"sum": [...]} {"product": [...]} {"max": [...]} {"min": [...]}
@@ -34,6 +35,7 @@ struct Formula {
     kNumber,
     kPoint,
     kCollective,
+    kBound,
     kFact,
     kClaim,
     kSum,
@@ -68,6 +70,7 @@ class FormulaValues {
   virtual ~FormulaValues() = default;
   virtual double point(const std::string& request, int gpus, const std::string& value) = 0;
   virtual double collective(const std::string& request, int ranks, std::int64_t bytes) = 0;
+  virtual double bound(const std::string& request, int ranks, std::int64_t bytes) = 0;
   virtual double claim(const std::string& id) = 0;
 };
 

@@ -4,20 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "studies/validate/claim_runs.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
-
-constexpr double kMissPercent = 30;
-constexpr const char* kOpen = "open";
-constexpr const char* kLessTime = "% less time";
 
 // Notes which runs a formula asks for, on the way to an answer that nobody reads.
 class Needs : public FormulaValues {
@@ -28,6 +26,9 @@ class Needs : public FormulaValues {
     return note(request, gpus, 0);
   }
   double collective(const std::string& request, int ranks, std::int64_t bytes) override {
+    return note(request, ranks, bytes);
+  }
+  double bound(const std::string& request, int ranks, std::int64_t bytes) override {
     return note(request, ranks, bytes);
   }
   double claim(const std::string& /*id*/) override { return 1; }
@@ -56,7 +57,10 @@ class Answers : public FormulaValues {
     return found.root_s.at(value.substr(0, value.size() - 2));  // "aggregation_s"
   }
   double collective(const std::string& request, int ranks, std::int64_t bytes) override {
-    return runs_.collective_s(run(request, ranks, bytes));
+    return runs_.collective(run(request, ranks, bytes)).time_s;
+  }
+  double bound(const std::string& request, int ranks, std::int64_t bytes) override {
+    return runs_.collective(run(request, ranks, bytes)).bound_s;
   }
   double claim(const std::string& id) override {
     for (const Claim& claim : file_.claims)
@@ -76,9 +80,7 @@ class Answers : public FormulaValues {
 std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file, Scenario::End end) {
   std::vector<NeededRun> runs;
   Needs needs(file, end, runs);
-  if (claim.formula) evaluate(*claim.formula, needs);
-  for (const OrderingStep& step : claim.ordering)
-    for (const Formula& operand : step.operands) evaluate(operand, needs);
+  for (const Formula* formula : formulas_of(claim)) evaluate(*formula, needs);
   return runs;
 }
 
@@ -155,20 +157,24 @@ void add_shared(Validation& validation) {
 }
 
 void add_summaries(Validation& validation) {
-  std::vector<const ValidationRow*> papers;
-  std::vector<const ValidationRow*> open;
-  std::vector<std::string> names;
+  std::vector<const ValidationRow*> of_papers;
+  std::map<std::pair<bool, std::string>, std::vector<const ValidationRow*>> by_file;
   for (const ValidationRow& row : validation.rows) {
-    (row.claim.paper == kOpen ? open : papers).push_back(&row);
-    if (row.claim.paper != kOpen) add_unique(names, row.claim.paper);
+    if (!row.claim.is_open) of_papers.push_back(&row);
+    by_file[{row.claim.is_open, row.claim.paper}].push_back(&row);
   }
-  if (!papers.empty()) validation.summaries.push_back(summarise("papers", papers));
-  if (!open.empty()) validation.summaries.push_back(summarise(kOpen, open));
-  for (const std::string& name : names) {
-    std::vector<const ValidationRow*> rows;
-    for (const ValidationRow* row : papers)
-      if (row->claim.paper == name) rows.push_back(row);
-    validation.summaries.push_back(summarise(name, rows));
+  if (!of_papers.empty()) validation.summaries.push_back(summarise("papers", of_papers));
+  for (const auto& [name, rows] : by_file)
+    validation.summaries.push_back(summarise(name.second, rows));
+}
+
+// What cannot be had is none, and no failure of the row.
+std::optional<double> value_of(const std::optional<Formula>& formula, FormulaValues& values) {
+  if (!formula) return std::nullopt;
+  try {
+    return evaluate(*formula, values);
+  } catch (const Unavailable&) {
+    return std::nullopt;
   }
 }
 
@@ -177,6 +183,10 @@ json measured_json(const Claim& claim) {
   if (claim.measured.empty()) return {};
   if (claim.measured.size() == 1) return claim.measured.front();
   return claim.measured;
+}
+
+json percent_json(const std::optional<double>& percent) {
+  return percent ? json(*percent / 100) : json();
 }
 
 json row_json(const ValidationRow& row) {
@@ -193,7 +203,9 @@ json row_json(const ValidationRow& row) {
           {"predicted", optional_json(row.predicted)},
           {"predicted_fast", optional_json(row.fast)},
           {"predicted_slow", optional_json(row.slow)},
-          {"error", row.error_percent ? json(*row.error_percent / 100) : json()},
+          {"error", percent_json(row.error_percent)},
+          {"trivial", optional_json(row.trivial)},
+          {"trivial_error", percent_json(row.trivial_error_percent)},
           {"right", optional_json(row.right)},
           {"steps", steps},
           {"role", name_of(claim.role)},
@@ -202,7 +214,13 @@ json row_json(const ValidationRow& row) {
           {"failure", row.failure},
           {"note", claim.note},
           {"contradiction", claim.contradiction},
-          {"cause", claim.cause},
+          {"cause", claim.cause ? claim.cause->text : ""},
+          {"cause_test", claim.cause ? claim.cause->test : ""},
+          {"broken_cause", row.broken_cause()},
+          {"suspected", claim.suspected},
+          {"decided_by", claim.decided_by},
+          {"same_as", claim.same_as},
+          {"open", claim.is_open},
           {"shared", claim.omitted},
           {"shared_with", row.shared_with},
           {"systems", row.systems},
@@ -211,32 +229,38 @@ json row_json(const ValidationRow& row) {
           {"compute_scale", row.compute_scale}};
 }
 
+json accuracy_json(const Accuracy& accuracy) {
+  return {{"scored", accuracy.scored},
+          {"median_absolute_error", accuracy.median_error_percent / 100},
+          {"within_15_percent", accuracy.within_15_percent},
+          {"within_30_percent", accuracy.within_30_percent},
+          {"trivial_median_absolute_error", accuracy.trivial_median_error_percent / 100}};
+}
+
 json summary_json(const ValidationSummary& summary) {
   return {{"of", summary.of},
           {"rows", summary.rows},
           {"roles", summary.roles},
-          {"scored", summary.scored},
+          {"predictions", accuracy_json(summary.predictions)},
+          {"adjusted", accuracy_json(summary.adjusted)},
+          {"coverage",
+           {{"ranged", summary.coverage.ranged},
+            {"holding", summary.coverage.holding},
+            {"median_half_width", summary.coverage.median_half_width_percent / 100}}},
           {"failed", summary.failed},
-          {"median_absolute_error", summary.median_error_percent / 100},
-          {"within_15_percent", summary.within_15_percent},
-          {"within_30_percent", summary.within_30_percent},
           {"orderings_right", summary.orderings_right},
-          {"orderings_wrong", summary.orderings_wrong}};
+          {"orderings_wrong", summary.orderings_wrong},
+          {"unexplained_misses", summary.unexplained}};
 }
 
 }  // namespace
 
-double error_percent(const Claim& claim, double predicted) {
-  double nearest = claim.measured.front();
-  if (claim.measured.size() == 2)
-    nearest = std::clamp(predicted, claim.measured[0], claim.measured[1]);
-  if (claim.unit == kLessTime) return 100 * ((100 - nearest) / (100 - predicted) - 1);
-  return 100 * (predicted - nearest) / std::abs(nearest);
-}
-
 ValidationRow compare(const Claim& claim, FormulaValues& values) {
   ValidationRow row;
   row.claim = claim;
+  row.trivial = value_of(claim.trivial, values);
+  if (row.trivial) row.trivial_error_percent = error_percent(claim, *row.trivial);
+  if (claim.cause) row.cause_value = value_of(claim.cause->shown, values);
   try {
     if (claim.formula) {
       row.predicted = evaluate(*claim.formula, values);
@@ -249,43 +273,10 @@ ValidationRow compare(const Claim& claim, FormulaValues& values) {
   } catch (const Unavailable& unavailable) {
     row.failure = unavailable.what();
     row.predicted.reset();
+    row.error_percent.reset();
     row.right.reset();
   }
   return row;
-}
-
-ValidationSummary summarise(const std::string& of, const std::vector<const ValidationRow*>& rows) {
-  ValidationSummary summary{.of = of, .rows = static_cast<int>(rows.size()), .roles = {}};
-  std::vector<double> errors;
-  for (const ValidationRow* row : rows) {
-    const Role role = row->claim.role;
-    ++summary.roles[name_of(role)];
-    if (role == Role::kPrediction && row->error_percent)
-      errors.push_back(std::abs(*row->error_percent));
-    if (role == Role::kOrdering && row->right)
-      ++(*row->right ? summary.orderings_right : summary.orderings_wrong);
-    if ((role == Role::kPrediction || role == Role::kOrdering) && !row->failure.empty())
-      ++summary.failed;
-  }
-  summary.scored = static_cast<int>(errors.size());
-  if (errors.empty()) return summary;
-  std::sort(errors.begin(), errors.end());
-  const size_t middle = errors.size() / 2;
-  summary.median_error_percent =
-      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
-  const auto share = [&](double limit) {
-    return static_cast<double>(
-               std::count_if(errors.begin(), errors.end(), [&](double e) { return e <= limit; })) /
-           static_cast<double>(errors.size());
-  };
-  summary.within_15_percent = share(15);
-  summary.within_30_percent = share(kMissPercent);
-  return summary;
-}
-
-bool is_miss(const ValidationRow& row) {
-  return row.claim.role == Role::kPrediction && row.error_percent &&
-         std::abs(*row.error_percent) > kMissPercent;
 }
 
 Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {

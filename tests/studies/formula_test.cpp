@@ -26,6 +26,9 @@ class HandMade : public FormulaValues {
     const auto size = static_cast<double>(bytes);
     return ranks / 16.0 * (request == "fast" ? 1e-6 + 1e-9 * size : 0.5e-6 + 2e-9 * size);
   }
+  double bound(const std::string& request, int ranks, std::int64_t bytes) override {
+    return collective(request, ranks, bytes) / 2;
+  }
   double claim(const std::string& id) override { return id == "Paper-01" ? 40.6 : 113.6; }
 };
 
@@ -68,6 +71,12 @@ TEST(Formula, ExtremesLeaveOutWhatDoesNotFit) {
   EXPECT_THROW(value_of(R"({"sum": [)" + fits + "," + too_big + "]}"), OutOfMemory);
   EXPECT_THROW(value_of(R"({"max": [1, {"point": "broken", "gpus": 1, "value": "iteration_s"}]})"),
                Unavailable);
+}
+
+TEST(Formula, BoundsOfCollectives) {
+  EXPECT_DOUBLE_EQ(value_of(R"({"ratio": [{"bound": "fast", "ranks": 16, "bytes": "1000"},
+                                          {"collective": "fast", "ranks": 16, "bytes": "1000"}]})"),
+                   0.5);
 }
 
 TEST(Formula, RatiosOverSizes) {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "sim/ask/ask.hpp"
 
 namespace forescale {
 namespace {
@@ -67,7 +68,7 @@ json two_hosts() {
       {"id": "Mine-1", "section": "1", "claim": "two ranks", "role": "prediction",
        "qualifier": "exact", "measured": 1e-6, "unit": "s",
        "formula": {"collective": "tree", "ranks": 2, "bytes": "1000"}},
-      {"id": "Mine-2", "section": "2", "claim": "tree over flat", "role": "ordering",
+      {"id": "Mine-2", "section": "2", "claim": "tree over flat", "role": "prediction",
        "qualifier": "ordering",
        "ordering": [{"text": "flat slower", "falling": [
          {"collective": "flat", "ranks": 8, "bytes": "1000"},
@@ -83,6 +84,7 @@ TEST_F(ClaimsFile, IsSimulatedAndCompared) {
   EXPECT_NEAR(time.predicted.value(), 2e-6, 1e-12);  // 1 us + 1000 bytes at 1 GB/s
   EXPECT_NEAR(time.error_percent.value(), 100, 1e-6);
   EXPECT_TRUE(is_miss(time));
+  EXPECT_NEAR(time.trivial.value(), 1e-6, 1e-12);  // the bytes at the link's rate, no more
   EXPECT_THAT(time.commands,
               Contains(HasSubstr("--plan broadcast/binomial --ranks 2 --bytes 1000")));
   // Seven messages in turn are slower than three rounds.
@@ -99,7 +101,7 @@ TEST_F(ClaimsFile, IsSimulatedAndCompared) {
   EXPECT_EQ(document["format"], "forescale-validation-1");
   EXPECT_NEAR(document["rows"][0]["error"].get<double>(), 1, 1e-8);
   EXPECT_EQ(document["rows"][2]["measured"], "fast");
-  EXPECT_EQ(document["summary"]["mine"]["scored"], 1);
+  EXPECT_EQ(document["summary"]["mine"]["predictions"]["scored"], 1);
 }
 
 TEST_F(ClaimsFile, ARunThatFailsLeavesTheOthers) {
@@ -125,13 +127,14 @@ TEST_F(ClaimsFile, ChoosesByPaperIdAndRole) {
 TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   json document = two_hosts();
   document["series"] = parse_json(R"([{"id": "tree-2", "claim": "two ranks", "request": "tree",
-    "ranks": 2, "source": "somebody's table", "unit": "s",
+    "role": "adjusted", "ranks": 2, "source": "somebody's table", "unit": "s",
     "measured": {"1000": 3e-6, "9000": 20e-6}}])");
   const Validation validation =
       validate({load(document)}, chosen({}, {"tree-2-1000", "tree-2-9000"}, {}));
   EXPECT_EQ(validation.rows[0].claim.role, Role::kCalibration);
   EXPECT_NEAR(validation.rows[0].predicted.value(), 3e-6, 1e-15);
-  EXPECT_EQ(validation.rows[1].claim.role, Role::kPrediction);
+  EXPECT_EQ(validation.rows[1].claim.role, Role::kAdjusted);
+  EXPECT_NEAR(validation.rows[1].trivial.value(), 27e-6, 1e-15);  // nine times the bytes
   // 3 us times (1 + 9) us over (1 + 1) us.
   EXPECT_NEAR(validation.rows[1].predicted.value(), 15e-6, 1e-12);
   EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
@@ -143,7 +146,8 @@ json a_series() {
   document["requests"] = parse_json(R"({"train": {"predict": {"platform": "cluster-b",
     "model": "alexnet", "batch": 64, "scaling": "weak", "system": "s-caffe-b"}}})");
   document["claims"] = json::array();
-  document["series"] = parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "request": "train",
+  document["series"] =
+      parse_json(R"([{"id": "alexnet", "claim": "AlexNet", "role": "prediction", "request": "train",
     "source": "somebody's table", "unit": "images/s", "measured": {"2": 250, "4": 480}}])");
   return document;
 }
@@ -174,6 +178,7 @@ TEST_F(ClaimsFile, EveryDifferenceMakesARunOfItsOwn) {
          {"qualifier", "exact"},
          {"measured", 1},
          {"unit", "s"},
+         {"trivial", 1},
          {"formula", {{"point", request}, {"gpus", 4}, {"value", "iteration_s"}}}});
   const std::vector<ClaimFile> files{load(document)};
   const Validation together = validate(files, {});
@@ -231,9 +236,53 @@ TEST_F(ClaimsFile, ErrorsNameFileAndPath) {
   wrong("/claims/1/id", "Mine-1", "/claims/1", "another claim");
   wrong("/claims/0/omitted", json::array({"sizes"}), "/claims/0", "no rule");
   wrong("/claims/0/formula/collective", "bush", "/claims/0", "bush is no request");
+  wrong("/claims/1/ordering/0/falling", json::array({1}), "/claims/1/ordering/0/falling",
+        "at least two");
+  wrong("/claims/0/cause", {{"text", "t"}, {"error_percent", {0, 1}}}, "/claims/0/cause", "either");
+  wrong("/claims/0/cause", {{"text", "t"}, {"error_percent", {2, 1}}, {"test", "A.B"}},
+        "/claims/0/cause/error_percent", "reversed");
+  wrong("/claims/2/role", "duplicate", "/claims/2/same_as", "required");
   json document = two_hosts();
   document["claims"][2].erase("reason");
   expect_refused(document, "/claims/2/reason", "required");
+  document = two_hosts();
+  document["claims"][0].erase("role");
+  expect_refused(document, "/claims/0/role", "required");
+  document = two_hosts();
+  document["claims"][2] = {{"id", "Mine-3"},      {"section", "3"},       {"claim", "same"},
+                           {"role", "duplicate"}, {"qualifier", "exact"}, {"measured", 1},
+                           {"same_as", "Mine-4"}};
+  expect_refused(document, "/claims/2/same_as", "no row of this file that is scored");
+  document = two_hosts();
+  document["claims"][0]["formula"] = 2;
+  expect_refused(document, "/claims/0/trivial", "required");
+}
+
+// A factor of one is no improvement: nothing to divide by.
+TEST_F(ClaimsFile, NothingIsComparedWithNoImprovement) {
+  json document = two_hosts();
+  document["claims"][0].update({{"unit", "x"}, {"measured", 1}, {"trivial", 1}});
+  expect_refused(document, "/claims/0/measured", "no improvement");
+}
+
+TEST_F(ClaimsFile, ACauseIsShownOrBroken) {
+  json document = two_hosts();
+  document["claims"][0]["cause"] = {
+      {"text", "half of it is latency"},
+      {"error_percent", {90, 110}},
+      {"shown",
+       {{"formula", {{"collective", "tree"}, {"ranks", 2}, {"bytes", "1"}}},
+        {"between", {1e-6, 1.1e-6}}}}};
+  const auto only = [&] { return validate({load(document)}, chosen({}, {"Mine-1"}, {})); };
+  EXPECT_EQ(only().rows[0].broken_cause(), "");
+  EXPECT_NEAR(only().rows[0].cause_value.value(), 1.001e-6, 1e-12);
+  EXPECT_EQ(only().summaries[0].unexplained, 0);
+  document["claims"][0]["cause"]["shown"]["between"] = {0, 1e-9};
+  EXPECT_THAT(only().rows[0].broken_cause(), HasSubstr("what shows it is 1.001e-06"));
+  document["claims"][0]["cause"]["error_percent"] = {10, 20};
+  EXPECT_THAT(only().rows[0].broken_cause(), HasSubstr("the error is +100 %"));
+  document["claims"][0].erase("cause");
+  EXPECT_EQ(only().summaries[0].unexplained, 1);
 }
 
 Claim claim_of(const std::string& qualifier, std::vector<double> measured,
@@ -246,43 +295,76 @@ Claim claim_of(const std::string& qualifier, std::vector<double> measured,
 }
 
 TEST(Validate, ErrorsOfNumbersRangesAndImprovements) {
-  EXPECT_NEAR(error_percent(claim_of("exact", {2.5}), 3), 20, 1e-12);
-  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 11), 0, 1e-12);
-  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 4), -20, 1e-12);
-  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}), 34), 100, 1e-12);
-  // 20 % less time is 1.25 times as fast, 50 % twice: 60 % more.
-  EXPECT_NEAR(error_percent(claim_of("exact", {20}, "% less time"), 50), 60, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("exact", {2.5}, "s"), 3), 20, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}, "s"), 11), 0, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}, "s"), 4), -20, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}, "s"), 34), 100, 1e-12);
+  // A factor's improvement: 1.25 times as fast is half of 1.5 times, none of it is -100 %.
+  EXPECT_NEAR(error_percent(claim_of("exact", {1.5}, "x"), 1.25), -50, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("exact", {1.5}, "x"), 1), -100, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("range", {5, 17}, "x"), 4), -25, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("exact", {20}, "% less time"), 50), 150, 1e-12);
+  EXPECT_NEAR(error_percent(claim_of("exact", {20}, "% less time"), 0), -100, 1e-12);
 }
 
-ValidationRow row_of(Role role, std::optional<double> error) {
+ValidationRow row_of(Role role, std::optional<double> error,
+                     std::optional<double> trivial_error = std::nullopt) {
   ValidationRow row;
   row.claim.role = role;
+  row.claim.measured = {100};
   row.error_percent = error;
+  row.trivial_error_percent = trivial_error;
+  if (error) row.predicted = 100 + *error;
   return row;
 }
 
 TEST(Validate, SummaryCountsPredictionsOnly) {
-  std::vector<ValidationRow> rows{row_of(Role::kPrediction, 10),  row_of(Role::kPrediction, -40),
-                                  row_of(Role::kPrediction, 15),  row_of(Role::kPrediction, -20),
-                                  row_of(Role::kCalibration, 90), row_of(Role::kArithmetic, 80)};
+  std::vector<ValidationRow> rows{
+      row_of(Role::kPrediction, 10, 20), row_of(Role::kPrediction, -40, 80),
+      row_of(Role::kPrediction, 15, 30), row_of(Role::kPrediction, -20, 40),
+      row_of(Role::kAdjusted, 5, 50),    row_of(Role::kDuplicate, 70),
+      row_of(Role::kCalibration, 90),    row_of(Role::kArithmetic, 80)};
   rows.push_back(row_of(Role::kPrediction, std::nullopt));
   rows.back().failure = "no such system";
-  rows.push_back(row_of(Role::kOrdering, std::nullopt));
+  rows.push_back(row_of(Role::kPrediction, std::nullopt));
   rows.back().right = false;
-  rows.push_back(row_of(Role::kOrdering, std::nullopt));
+  rows.push_back(row_of(Role::kAdjusted, std::nullopt));
   rows.back().right = true;
   std::vector<const ValidationRow*> pointers;
   for (const ValidationRow& row : rows) pointers.push_back(&row);
   const ValidationSummary summary = summarise("mine", pointers);
-  EXPECT_EQ(summary.rows, 9);
-  EXPECT_EQ(summary.scored, 4);
+  EXPECT_EQ(summary.rows, 11);
+  EXPECT_EQ(summary.predictions.scored, 4);
   EXPECT_EQ(summary.failed, 1);
-  EXPECT_DOUBLE_EQ(summary.median_error_percent, 17.5);
-  EXPECT_DOUBLE_EQ(summary.within_15_percent, 0.5);
-  EXPECT_DOUBLE_EQ(summary.within_30_percent, 0.75);
+  EXPECT_DOUBLE_EQ(summary.predictions.median_error_percent, 17.5);
+  EXPECT_DOUBLE_EQ(summary.predictions.trivial_median_error_percent, 35);
+  EXPECT_DOUBLE_EQ(summary.predictions.within_15_percent, 0.5);
+  EXPECT_DOUBLE_EQ(summary.predictions.within_30_percent, 0.75);
+  EXPECT_EQ(summary.adjusted.scored, 1);
+  EXPECT_DOUBLE_EQ(summary.adjusted.median_error_percent, 5);
+  EXPECT_DOUBLE_EQ(summary.adjusted.trivial_median_error_percent, 50);
+  EXPECT_EQ(summary.unexplained, 1);
   EXPECT_EQ(summary.orderings_right, 1);
   EXPECT_EQ(summary.orderings_wrong, 1);
-  EXPECT_EQ(summary.roles.at("prediction"), 5);
+  EXPECT_EQ(summary.roles.at("prediction"), 6);
+}
+
+TEST(Validate, CoverageCountsWhatRangesHold) {
+  std::vector<ValidationRow> rows{row_of(Role::kPrediction, 10), row_of(Role::kAdjusted, 20),
+                                  row_of(Role::kPrediction, -50), row_of(Role::kCalibration, 0)};
+  for (ValidationRow& row : rows) {
+    row.fast = 0.9 * *row.predicted;
+    row.slow = 1.1 * *row.predicted;
+  }
+  rows[1].fast = rows[1].slow.value();  // in either order
+  rows[1].slow = 0.8 * *rows[1].predicted;
+  rows.push_back(row_of(Role::kPrediction, 10));  // without a range
+  std::vector<const ValidationRow*> pointers;
+  for (const ValidationRow& row : rows) pointers.push_back(&row);
+  const Coverage coverage = summarise("mine", pointers).coverage;
+  EXPECT_EQ(coverage.ranged, 3);
+  EXPECT_EQ(coverage.holding, 2);  // 99 to 121 and 96 to 132 hold 100, 45 to 55 does not
+  EXPECT_NEAR(coverage.median_half_width_percent, 10, 1e-9);
 }
 
 // Every number of the five papers has its row.
@@ -291,7 +373,7 @@ TEST(Claims, AreComplete) {
   int open = 0;
   for (const ClaimFile& file : load_all_claims())
     for (const Claim& claim : file.claims)
-      if (file.paper == "open")
+      if (file.is_open)
         ++open;
       else
         ids.insert(claim.id);

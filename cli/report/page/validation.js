@@ -1,6 +1,6 @@
 // Predictions against measurements: each claim, what was predicted, and how far off it is.
 
-const roleOrder = ["prediction", "calibration", "arithmetic"];
+const roleOrder = ["prediction", "adjusted", "calibration", "arithmetic"];
 
 function validationRows() {
   return report.validations.flatMap(({result}) => result.rows).map((row) => {
@@ -20,7 +20,7 @@ function validationSection() {
   const figure = chart("Predicted against measured", (width) => scatter(width, chosen(), roles),
     "Both axes are logarithmic. On the line: right. The bands are ±15 % and ±30 %. Units differ from claim to claim.");
   const strip = chart("Error by paper", (width) => errorStrip(width, chosen(), roles, papers),
-    "Predicted over measured, less one. The bands are the same; beyond ±100 % at the edge.");
+    "As scored: predicted over measured, less one; of a factor or a time saved that of the improvement. The bands are the same; beyond ±100 % at the edge.");
   const count = element("output", {class: "quiet", "aria-live": "polite"});
   const holder = element("div", {class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Claims"});
   const show = () => {
@@ -35,7 +35,7 @@ function validationSection() {
   };
   show();
   section("validation", "Held against the papers",
-    "A calibration was used to set an input, arithmetic is a formula or a count; only predictions are a test of the model.",
+    "A calibration was used to set an input, arithmetic is a formula or a count, of an adjusted row the model was changed after it was compared; only predictions are a test of the model. Factors and times saved are scored on the improvement.",
     tiles(rows), summaryTable(),
     element("div", {class: "controls"}, selection("Paper", "all", papers, pick("paper")), selection("Role", "all", roles, pick("role")),
       search("Search claims", pick("text")), count),
@@ -47,7 +47,9 @@ function tiles(rows) {
   const scored = rows.filter((row) => row.role === "prediction" && row.offBy !== null).map((row) => Math.abs(row.offBy));
   if (scored.length === 0) return null;
   const tile = (value, label) => element("div", {class: "tile"}, element("b", {}, value), element("span", {}, label));
+  const trivial = rows.filter((row) => row.role === "prediction" && typeof row.trivial_error === "number").map((row) => Math.abs(row.trivial_error));
   return element("div", {class: "tiles"}, tile(String(scored.length), "predictions scored"), tile(percentText(d3.median(scored)), "median absolute error"),
+    trivial.length === 0 ? null : tile(percentText(d3.median(trivial)), "without a model"),
     tile(`${scored.filter((error) => error <= 0.15).length}`, "within 15 %"), tile(`${scored.filter((error) => error > 0.3).length}`, "off by over 30 %"));
 }
 
@@ -72,7 +74,7 @@ function claimTable(rows) {
   return table(["Id", "Paper", "Claim", "#Measured", "#Predicted", "Unit", "#Error", "Role", "Notes"], rows.map((row) => [
     textCell(row.id, "mark"), row.paper, textCell(row.claim), claimValue(row.measured), claimValue(row.predicted), plainText(row.unit),
     errorCell(row), textCell(row.role, "mark"),
-    element("td", {class: "text"}, [["", row.note], ["Cause: ", row.cause], ["Shares an assumption: ", row.shared_assumption]]
+    element("td", {class: "text"}, [["", row.note], ["Cause: ", row.cause], ["Suspected, not shown: ", row.suspected], ["Would be decided by: ", row.decided_by], ["Shares an assumption: ", row.shared_assumption]]
       .filter(([, text]) => plainText(text) !== "").map(([label, text]) => element("div", {}, label + plainText(text))))]));
 }
 
