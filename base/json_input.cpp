@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -54,6 +55,48 @@ JsonInput::JsonInput(std::shared_ptr<const json> root, const json* value, std::s
       file_(std::move(file)),
       path_(std::move(path)),
       provenance_(provenance) {}
+
+Scenario Scenario::drawn(int draw) {
+  FORESCALE_CHECK(draw >= 0, "draws count from 0");
+  Scenario scenario;
+  scenario.draw_ = draw;
+  return scenario;
+}
+
+std::string Scenario::name() const {
+  if (is_draw()) return fmt::format("draw {}", draw_);
+  if (end_ == kFast) return "fast";
+  return end_ == kSlow ? "slow" : "nominal";
+}
+
+double Scenario::position(const std::string& file, const std::string& path) const {
+  if (!is_draw()) return end_ == kFast ? -1 : end_ == kSlow ? 1 : 0;
+  // Not the whole path of the file: it differs between installations.
+  const std::filesystem::path whole(file);
+  const std::string name =
+      (whole.parent_path().filename() / whole.filename()).string() + ":" + path;
+  std::uint64_t state = 0xcbf29ce484222325 ^ static_cast<std::uint64_t>(draw_);
+  for (const char letter : name)
+    state = (state ^ static_cast<unsigned char>(letter)) * 0x100000001b3;  // FNV-1a
+  const auto uniform = [&state] {                                          // splitmix64
+    state += 0x9e3779b97f4a7c15;
+    std::uint64_t mixed = state;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return static_cast<double>((mixed ^ (mixed >> 31)) >> 11) * 0x1.0p-53;
+  };
+  const double first = uniform();
+  return first + uniform() - 1;
+}
+
+double value_at(double position, double fast, double value, double slow) {
+  const double end = position < 0 ? fast : slow;
+  const double share = std::abs(position);
+  if (share == 0 || end == value) return value;
+  if (share == 1) return end;
+  if (value > 0 && end > 0) return value * std::pow(end / value, share);
+  return value + share * (end - value);
+}
 
 Scenario Scenario::scaled(const std::string& file, const std::string& path, double factor) const {
   Scenario other = *this;
@@ -244,9 +287,7 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
   if (const double factor = provenance_->scenario.factor(file_, path_); factor != 1)
     for (double* number : {&note.value, &note.fast, &note.slow}) *number *= factor;
   provenance_->numbers.push_back(note);
-  if (provenance_->scenario.end() == Scenario::kFast) return note.fast;
-  if (provenance_->scenario.end() == Scenario::kSlow) return note.slow;
-  return note.value;
+  return value_at(provenance_->scenario.position(file_, path_), note.fast, note.value, note.slow);
 }
 
 Seconds JsonInput::seconds() const {
@@ -254,9 +295,10 @@ Seconds JsonInput::seconds() const {
 }
 
 Bytes JsonInput::bytes(std::int64_t min) const {
-  const double value = physical(static_cast<double>(min), false, [&](const std::string& t) {
+  double value = physical(static_cast<double>(min), false, [&](const std::string& t) {
     return static_cast<double>(parse_bytes(t, file_).value);
   });
+  if (provenance_ != nullptr && provenance_->scenario.is_draw()) value = std::round(value);
   if (value != std::floor(value) || value > 9e18) fail("must be a whole number of bytes");
   return {static_cast<std::int64_t>(value)};
 }

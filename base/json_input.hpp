@@ -25,14 +25,24 @@
 namespace forescale {
 
 // Which value every number of the input files takes: of an uncertain one, assumed or measured with
-// an interval, its nominal value or the end that makes things faster or slower (running all three
-// gives the range that they cause); and of numbers that are scaled, a multiple of that.
+// an interval, its nominal value, the end that makes things faster or slower, or one drawn between
+// its ends; and of numbers that are scaled, a multiple of that.
+//
+// A draw is triangular between the ends, its peak at the nominal value, on a logarithmic scale
+// where all three are above 0. It follows from the draw's number, the file's name with its folder,
+// and the path: the same number has the same value in everything that is asked of one draw.
 class Scenario {
  public:
   enum End { kNominal, kFast, kSlow };
   Scenario(End end = kNominal) : end_(end) {}  // NOLINT(google-explicit-constructor)
+  static Scenario drawn(int draw);             // from 0
 
-  End end() const { return end_; }
+  End end() const { return end_; }  // kNominal of a draw
+  bool is_draw() const { return draw_ >= 0; }
+  int draw() const { return draw_; }  // -1: none
+  std::string name() const;           // "nominal", "fast", "slow", "draw 3"; without factors
+  // Where the number at `path` of `file` lies: -1 at its fast end, 0 nominal, 1 at its slow end.
+  double position(const std::string& file, const std::string& path) const;
   // The same, but the number at `path` (a JSON pointer) of `file` is `factor` times what it would
   // be; both as NumberSource names them.
   Scenario scaled(const std::string& file, const std::string& path, double factor) const;
@@ -42,8 +52,12 @@ class Scenario {
  private:
   using Factors = std::map<std::pair<std::string, std::string>, double>;
   End end_;
+  int draw_ = -1;
   std::shared_ptr<const Factors> factors_;  // null: none
 };
+
+// A number between its ends, by Scenario::position().
+double value_at(double position, double fast, double value, double slow);
 
 struct NumberSource {
   std::string file;

@@ -7,6 +7,9 @@
 namespace forescale {
 namespace {
 
+constexpr int kDrawsMin = 2;
+constexpr int kDrawsMax = 10000;
+
 bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -54,6 +57,23 @@ void add_question_options(Subcommand command, QuestionOptions& options,
             : command.add_option(field.option, options.once[field.name], field.doc);
     if (holds(required, field.name)) option.required();
   }
+}
+
+Draws RangeOptions::asked() const {
+  if (draws > 0) return {.drawn = draws};
+  return interval ? Draws::kEnds : Draws::kNominal;
+}
+
+void add_range_options(Subcommand command, RangeOptions& options) {
+  command.add_flag("--interval,!--no-range", options.interval,
+                   std::string("The 90 % interval that uncertain numbers and what the model leaves "
+                               "out cause (three times the work; ") +
+                       (options.interval ? "default)" : "not the default)"));
+  command
+      .add_option("--draws", options.draws,
+                  "The interval of so many joint draws of all uncertain numbers instead (each is a "
+                  "simulation; 40 or more)")
+      .in_range(kDrawsMin, kDrawsMax);
 }
 
 }  // namespace forescale

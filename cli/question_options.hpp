@@ -27,7 +27,14 @@ void add_question_options(Subcommand command, QuestionOptions& options,
                           const std::vector<std::string>& required,
                           const std::vector<std::string>& others = {});
 
-// Of the flag --interval, --no-range.
-inline Draws draws_of(bool range) { return range ? Draws::kEnds : Draws::kNominal; }
+// --interval, --no-range and --draws N.
+struct RangeOptions {
+  bool interval = true;
+  int draws = 0;
+
+  Draws asked() const;
+};
+// `options.interval` says whether there is one without a word.
+void add_range_options(Subcommand command, RangeOptions& options);
 
 }  // namespace forescale

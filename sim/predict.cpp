@@ -30,13 +30,13 @@ Bound compute_bound(const TrainingRun& run, const ComputeNoise& noise, bool asyn
   double images_per_s = 0;
   for (int rank = 0; rank < run.workers; ++rank) {
     const TrainingJob& job = run.jobs[static_cast<size_t>(rank)];
-    double compute_s = 0;
-    for (const TrainingStage& stage : job.stages) compute_s += stage.forward_s + stage.backward_s;
+    double kernels_s = 0;
+    for (const TrainingStage& stage : job.stages) kernels_s += stage.forward_s + stage.backward_s;
     const auto straggler = noise.stragglers.find(rank);
-    if (straggler != noise.stragglers.end()) compute_s *= straggler->second;
-    largest_s = std::max(largest_s, compute_s);
+    if (straggler != noise.stragglers.end()) kernels_s *= straggler->second;
+    largest_s = std::max(largest_s, kernels_s);
     images += static_cast<double>(job.batch);
-    images_per_s += static_cast<double>(job.batch) / compute_s;
+    images_per_s += static_cast<double>(job.batch) / kernels_s;
   }
   if (asynchronous) return {images / images_per_s, "compute of all shares"};
   return {largest_s, "compute of the largest share"};
@@ -119,6 +119,14 @@ std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int 
     for (int rank = 0; rank < gpus; ++rank)
       shares[static_cast<size_t>(rank)] = batch / gpus + (rank < batch % gpus ? 1 : 0);
   return shares;
+}
+
+double compute_s(const ComputeTable& compute, std::int64_t batch_share) {
+  double time_s = 0;
+  for (const LayerTime& layer : compute.layers)
+    time_s += layer.forward_t0_s + layer.backward_t0_s +
+              static_cast<double>(batch_share) * (layer.forward_t1_s + layer.backward_t1_s);
+  return time_s;
 }
 
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share) {

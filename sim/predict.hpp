@@ -24,7 +24,8 @@ struct PredictionInputs {
   Stack stack;
   Network network;
   ComputeTable compute;
-  std::optional<Framework> framework;  // whose compute times and memory count
+  std::optional<ComputeTable> compute_at_end = {};  // of a scenario's fast or slow end
+  std::optional<Framework> framework;               // whose compute times and memory count
   Precision precision = Precision::kFp32;
   Bytes memory_at(std::int64_t batch_per_gpu) const;
   const Schedule* schedule = nullptr;
@@ -69,6 +70,9 @@ void from_json(const nlohmann::json& json, PredictionPoint& point);
 
 // Image shares of the ranks: whole images, the first ranks one more when it does not divide.
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus);
+
+// Forward and backward passes of a share on one GPU, seconds.
+double compute_s(const ComputeTable& compute, std::int64_t batch_share);
 
 // The stages that a schedule sees, for one rank's share.
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share);

@@ -22,7 +22,7 @@ struct Options {
   PlanText plan;
   std::string engine = "both";
   AskFiles files;
-  bool interval = false;
+  RangeOptions range{.interval = false};
   OutputOptions output;
 };
 
@@ -134,13 +134,13 @@ void run(const Options& options) {
   const QuestionMachine& machine = asker.machine(options.question.question());
   const std::vector<Question> questions = questions_of(options, machine.platform);
   AskSettings asked{.label = "simulating",
-                    .draws = draws_of(options.interval),
+                    .draws = options.range.asked(),
                     .engines = options.engine == "sim"    ? Engines::kSimulator
                                : options.engine == "cost" ? Engines::kCostEngine
                                                           : Engines::kBoth,
                     .files = options.files};
   if (!options.files.trace.empty()) {
-    if (questions.size() != 1 || options.engine == "cost" || options.interval)
+    if (questions.size() != 1 || options.engine == "cost" || options.range.asked().has_range())
       throw InputError(
           {.source = "--trace",
            .path = "",
@@ -151,7 +151,7 @@ void run(const Options& options) {
   std::vector<Row> rows;
   for (const RangedAnswer& answer : asker.ask(questions, asked)) {
     rows.push_back({.answer = answer.nominal.collective, .interval = std::nullopt});
-    if (options.interval) rows.back().interval = answer.time(Question::About::kCollective);
+    if (asked.draws.has_range()) rows.back().interval = answer.time();
   }
   if (options.output.json) {
     json document;
@@ -194,9 +194,7 @@ void add(Subcommand app) {
       .one_of({"sim", "cost", "both"});
   command.add_option("--trace", options->files.trace,
                      "Write a Chrome/Perfetto timeline to this file");
-  command.add_flag("--interval", options->interval,
-                   "Also the interval that uncertain numbers cause, assumed ones and those "
-                   "measured with an interval (three times the work)");
+  add_range_options(command, options->range);
   add_output_options(command, options->output);
   command.callback([options] { run(*options); });
 }

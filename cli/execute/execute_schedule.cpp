@@ -23,7 +23,7 @@ using nlohmann::json;
 struct Options {
   QuestionOptions question;
   ScheduleExperimentSettings settings;
-  bool range = true;
+  RangeOptions range;
   MpiPlace place;
   std::string compute = "sleep";
   std::string wait = "nap";
@@ -65,7 +65,7 @@ std::string only_schedule(const Options& options, const std::string& option) {
 
 void run(Options& options) {
   options.settings.question = options.question.question();
-  options.settings.draws = draws_of(options.range);
+  options.settings.draws = options.range.asked();
   for (const Compute compute : {Compute::kSleep, Compute::kSpin, Compute::kGemm})
     if (options.compute == name_of(compute)) options.settings.compute = compute;
   if (options.settings.workers == 0) options.settings.workers = rank_count(options.place);
@@ -131,8 +131,7 @@ void add(Subcommand execute) {
       .add_option("--compute", options->compute,
                   "How kernels pass their time: sleep (default), spin or gemm")
       .one_of({"sleep", "spin", "gemm"});
-  command.add_flag("--interval,!--no-range", options->range,
-                   "The range that uncertain numbers cause (default)");
+  add_range_options(command, options->range);
   command.add_option("--wait", options->wait, "Between polls: nap (default) or spin")
       .one_of({"nap", "spin"});
   command.add_option("--timeout", options->timeout, "For one schedule (default 10min)");

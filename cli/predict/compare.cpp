@@ -25,7 +25,7 @@ constexpr double kNoise_percent = 0.005;  // below it a number does not matter
 struct Options {
   QuestionOptions question;
   CompareSettings settings;
-  bool range = true;
+  RangeOptions range;
   std::string out;
   OutputOptions output;
 };
@@ -133,7 +133,7 @@ void run(const Options& options) {
   check_writable(options.out, "--out");
   CompareSettings settings = options.settings;
   settings.question = options.question.question();
-  settings.draws = draws_of(options.range);
+  settings.draws = options.range.asked();
   const Comparison comparison = compare(settings);
   const json document = to_json(comparison);
   if (!options.out.empty()) write_json(options.out, document, "--out");
@@ -179,8 +179,7 @@ void add(Subcommand app) {
   command.add_flag("!--no-sensitivity", settings.sensitivity,
                    "Without the gain of each hardware number");
   command.add_flag("!--no-network", settings.network, "Without the search for the network's speed");
-  command.add_flag("--interval,!--no-range", options->range,
-                   "The range that uncertain numbers cause, in --json (default)");
+  add_range_options(command, options->range);
   command.add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");
   add_output_options(command, options->output);
   command.callback([options] { run(*options); });

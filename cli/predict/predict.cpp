@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   QuestionOptions question;
-  bool range = true;
+  RangeOptions range;
   AskFiles files;
   bool sources = false;
   OutputOptions output;
@@ -22,7 +22,7 @@ struct Options {
 
 void run(const Options& options) {
   const Prediction prediction = run_prediction(
-      options.question.question(), {.draws = draws_of(options.range), .files = options.files});
+      options.question.question(), {.draws = options.range.asked(), .files = options.files});
   if (options.output.json) {
     fmt::print("{}\n", to_json(prediction).dump(2));
   } else if (options.output.csv) {
@@ -47,9 +47,7 @@ void add(Subcommand app) {
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
   add_question_options(command, options->question, {"platform", "model", "batch"});
-  command.add_flag("--interval,!--no-range", options->range,
-                   "The range that uncertain numbers cause, assumed ones and those measured with "
-                   "an interval (default; --no-range is three times faster)");
+  add_range_options(command, options->range);
   command.add_flag("--sources", options->sources, "List every number with its source");
   command.add_option("--trace", options->files.trace,
                      "Write a Chrome/Perfetto timeline of the largest count to this file");

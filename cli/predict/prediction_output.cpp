@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "cli/predict/prediction_output.hpp"
 #include "cli/text.hpp"
@@ -25,7 +26,7 @@ std::string range_cell(const Row& row) {
 
 std::vector<std::string> columns(bool with_range) {
   std::vector<std::string> titles = {
-      "GPUs",     "batch/GPU", "iteration ms", with_range ? "range ms" : "",
+      "GPUs",     "batch/GPU", "iteration ms", with_range ? "90 % ms" : "",
       "images/s", "speed-up",  "eff %"};
   for (const PhaseEntry& phase : kPhases) titles.push_back(fmt::format("{} %", phase.title));
   titles.insert(titles.end(), {"idle %", "bound ms", "<busiest resource"});
@@ -58,6 +59,29 @@ void add_row(Table& table, const Row& row, bool with_range) {
   table.add(std::move(cells));
 }
 
+// What the interval of the largest count comes from.
+std::string interval_text(const Prediction& prediction, const Row& row) {
+  constexpr size_t kShown = 5;
+  constexpr double kShareMin = 0.02;
+  std::string parts;
+  const auto add = [&](const std::string& name, double share) {
+    if (share >= kShareMin)
+      parts += fmt::format("{}{} {:.0f} %", parts.empty() ? "" : ", ", name, 100 * share);
+  };
+  for (const auto& [influence, share] : row.influences)
+    add(influence == "unmodelled" ? "what the model leaves out" : influence, share);
+  for (size_t i = 0; i < std::min(kShown, prediction.shares.size()); ++i) {
+    const NumberSource& number = prediction.shares[i].number;
+    add(std::filesystem::path(number.file).filename().string() + ":" + number.path,
+        prediction.shares[i].share);
+  }
+  if (parts.empty()) return "";
+  if (prediction.shares.empty())
+    return fmt::format("the interval at {} GPUs comes from: {}\n", row.point.gpus, parts);
+  return fmt::format("measure first, as the interval at {} GPUs comes from it: {}\n",
+                     row.point.gpus, parts);
+}
+
 }  // namespace
 
 std::string to_table(const Prediction& prediction) {
@@ -85,13 +109,16 @@ std::string to_table(const Prediction& prediction) {
   const auto intervals = std::count_if(
       prediction.numbers.begin(), prediction.numbers.end(),
       [](const NumberSource& number) { return !number.assumed && number.fast != number.slow; });
+  if (last != prediction.rows.rend()) text += interval_text(prediction, *last);
   text += fmt::format("compute: {}\n", prediction.compute_description);
   text += coloured(
       fmt::format(
           "rests on {} numbers with a source{} and {} assumed ones{}; --sources lists them\n",
           static_cast<long>(prediction.numbers.size()) - assumed,
           intervals > 0 ? fmt::format(" ({} with an interval)", intervals) : "", assumed,
-          prediction.has_range() ? ": \"range\" has all of those at their fast and slow ends" : ""),
+          prediction.has_range()
+              ? ": of those, and of what the model leaves out, \"90 %\" is the interval"
+              : ""),
       Colour::kDim);
   for (const std::string& warning : prediction.warnings)
     text += coloured("note: " + warning, Colour::kYellow) + "\n";

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/question_options.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
@@ -16,6 +17,7 @@ namespace {
 
 struct Options {
   ValidationChoice choice;
+  RangeOptions range{.interval = false};
   bool json = false;
   std::string file;
 };
@@ -40,9 +42,8 @@ std::string predicted_text(const ValidationRow& row) {
   if (row.right) return *row.right ? "holds" : "does not hold";
   if (!row.predicted) return "-";
   std::string text = number_text(*row.predicted);
-  if (row.fast && row.slow)
-    text += fmt::format(" ({} to {})", number_text(std::min(*row.fast, *row.slow)),
-                        number_text(std::max(*row.fast, *row.slow)));
+  if (row.low && row.high)
+    text += fmt::format(" ({} to {})", number_text(*row.low), number_text(*row.high));
   return text;
 }
 
@@ -187,7 +188,9 @@ void print_text(const Validation& validation) {
 }
 
 void run(const Options& options) {
-  const Validation validation = validate(load_all_claims(), options.choice);
+  ValidationChoice choice = options.choice;
+  choice.draws = options.range.asked();
+  const Validation validation = validate(load_all_claims(), choice);
   const nlohmann::json document = to_json(validation);
   if (!options.file.empty()) write_json(options.file, document, "-o");
   if (options.json)
@@ -204,7 +207,7 @@ void add(Subcommand app) {
       "Examples:\n"
       "  forescale validate\n"
       "  forescale validate --paper s-caffe --role prediction\n"
-      "  forescale validate --id SCaffe-04,SCaffe-05 --range\n"
+      "  forescale validate --id SCaffe-04,SCaffe-05 --interval\n"
       "Roles: `prediction`, `adjusted` (the model was changed after the row was compared; scored\n"
       "apart), `calibration` (its number was an input), `arithmetic` (a count or formula),\n"
       "`duplicate`, `not predictable`. A factor and \"% less time\" are scored on the "
@@ -217,8 +220,7 @@ void add(Subcommand app) {
       .delimiter(',');
   command.add_option("--id", options->choice.ids, "Only these claims").delimiter(',');
   command.add_option("--role", options->choice.roles, "Only these roles").delimiter(',');
-  command.add_flag("--range", options->choice.range,
-                   "Also the range that assumed numbers cause (three times as long)");
+  add_range_options(command, options->range);
   command.add_flag("--json", options->json, "Print JSON for machines");
   command.add_option("-o,--output", options->file, "Also write the JSON to this file");
   command.callback([options] { run(*options); });

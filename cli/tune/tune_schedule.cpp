@@ -25,7 +25,7 @@ using nlohmann::json;
 struct Options {
   QuestionOptions question;
   std::vector<std::string> only;
-  bool range = true;
+  RangeOptions range;
   std::string emit;
   std::string settings_file;
   std::string out;
@@ -122,7 +122,7 @@ void run(const Options& options) {
   if (format != nullptr) check_writable(settings_file(options, *format), "--settings");
   check_writable(options.out, "--out");
   const ScheduleTuneSettings settings{.question = options.question.question(),
-                                      .draws = draws_of(options.range),
+                                      .draws = options.range.asked(),
                                       .only = options.only};
   if (format != nullptr) check_format(*format, settings, options);
   const ScheduleTuning tuning = tune_schedule(settings);
@@ -158,8 +158,7 @@ void add(Subcommand tune) {
                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
                   "... (default: all)")
       .delimiter(',');
-  verb.add_flag("--interval,!--no-range", options->range,
-                "The range that uncertain numbers cause, of the beginning and the best (default)");
+  add_range_options(verb, options->range);
   verb.add_option("--emit", options->emit,
                   "Settings for a framework, of the largest GPU count: horovod, ddp");
   verb.add_option("--settings", options->settings_file,

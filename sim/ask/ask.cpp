@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "algorithms/plan_choice.hpp"
 #include "algorithms/system.hpp"
@@ -13,7 +14,9 @@
 #include "base/json_text.hpp"
 #include "base/progress.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/spread.hpp"
 #include "sim/isolate.hpp"
+#include "topologies/placement.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {
@@ -81,7 +84,7 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
 bool is_training(const Question& question) { return question.about == Question::About::kTraining; }
 
 // What is read of files depends on all but these.
-std::string inputs_key(Question question, Scenario::End end) {
+std::string inputs_key(Question question, const Scenario& scenario) {
   question.gpus.clear();
   question.epoch_images = Question().epoch_images;
   question.plan.clear();
@@ -90,56 +93,71 @@ std::string inputs_key(Question question, Scenario::End end) {
   question.bytes.clear();
   question.root = 0;
   question.explicit_staging = false;
-  return fmt::format("{} {}", static_cast<int>(end), key_of(question));
+  return fmt::format("{} {}", scenario.name(), key_of(question));
+}
+
+// At an end of training: what the numbers of the kernels alone make of the passes.
+double compute_ratio(const PredictionInputs& inputs, int gpus) {
+  if (!inputs.compute_at_end) return 1;
+  const std::int64_t share = batch_shares(inputs.batch, inputs.scaling, gpus).front();
+  return compute_s(*inputs.compute_at_end, share) / compute_s(inputs.compute, share);
+}
+
+int nodes_under(const std::vector<int>& slots, const Platform& platform) {
+  std::set<int> nodes;
+  for (const int slot : slots)
+    nodes.insert(
+        platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node);
+  return static_cast<int>(nodes.size());
 }
 
 }  // namespace
 
-std::vector<Scenario::End> ends_of(Draws draws) {
-  if (draws == Draws::kNominal) return {Scenario::kNominal};
-  return {Scenario::kNominal, Scenario::kFast, Scenario::kSlow};
+std::vector<Scenario> Draws::scenarios() const {
+  std::vector<Scenario> scenarios{Scenario::kNominal};
+  if (ends) scenarios.insert(scenarios.end(), {Scenario::kFast, Scenario::kSlow});
+  for (int draw = 0; draw < drawn; ++draw) scenarios.push_back(Scenario::drawn(draw));
+  return scenarios;
 }
 
-TimeRange RangedAnswer::time(Question::About about) const {
-  std::vector<double> times_s{nominal.time_s(about)};
-  for (const std::optional<Answer>* end : {&fast, &slow})
-    if (*end) times_s.push_back((*end)->time_s(about));
-  return range_of(times_s);
+TimeRange RangedAnswer::time() const {
+  const Spread spread = spread_of(
+      {this}, [](const std::vector<Answer>& answers) { return answers.front().time_s(); });
+  return {.time_s = spread.value, .low_s = spread.low, .high_s = spread.high};
 }
 
 std::string Asker::Task::key() const {
-  return fmt::format("{} {} {}", static_cast<int>(end), static_cast<int>(engines),
-                     key_of(question));
+  return fmt::format("{} {} {}", scenario.name(), static_cast<int>(engines), key_of(question));
 }
 
-const PredictionInputs& Asker::inputs(const Question& question, Scenario::End end) {
-  std::unique_ptr<PredictionInputs>& kept = inputs_[inputs_key(question, end)];
-  if (!kept) kept = std::make_unique<PredictionInputs>(load_inputs(question, end));
+const PredictionInputs& Asker::inputs(const Question& question, const Scenario& scenario) {
+  std::unique_ptr<PredictionInputs>& kept = inputs_[inputs_key(question, scenario)];
+  if (!kept) kept = std::make_unique<PredictionInputs>(load_inputs(question, scenario));
   return *kept;
 }
 
-const QuestionMachine& Asker::machine(const Question& question, Scenario::End end) {
-  if (given_ != nullptr) {
-    const std::vector<Scenario::End> ends = ends_of(Draws::kEnds);
-    return given_->at(static_cast<size_t>(std::find(ends.begin(), ends.end(), end) - ends.begin()));
-  }
-  std::unique_ptr<QuestionMachine>& kept = machines_[inputs_key(question, end)];
-  if (!kept) kept = std::make_unique<QuestionMachine>(load_machine(question, end));
+const QuestionMachine& Asker::machine(const Question& question, const Scenario& scenario) {
+  if (given_ != nullptr)
+    return given_->at(scenario.end() == Scenario::kNominal ? 0
+                      : scenario.end() == Scenario::kFast  ? 1
+                                                           : 2);
+  std::unique_ptr<QuestionMachine>& kept = machines_[inputs_key(question, scenario)];
+  if (!kept) kept = std::make_unique<QuestionMachine>(load_machine(question, scenario));
   return *kept;
 }
 
 // Here, where all simulations find it; what one of them needs alone it reads itself, beside others.
 void Asker::read_what_is_shared(const std::vector<Task>& tasks, bool keep_failures) {
   std::map<std::string, std::vector<const Task*>> users;
-  for (const Task& task : tasks) users[inputs_key(task.question, task.end)].push_back(&task);
+  for (const Task& task : tasks) users[inputs_key(task.question, task.scenario)].push_back(&task);
   for (const auto& [key, sharing] : users) {
     if (sharing.size() < 2) continue;
     const Task& task = *sharing.front();
     try {
       if (is_training(task.question))
-        inputs(task.question, task.end);
+        inputs(task.question, task.scenario);
       else
-        machine(task.question, task.end);
+        machine(task.question, task.scenario);
     } catch (const InputError&) {
       if (!keep_failures) throw;  // else each simulation says so
     }
@@ -149,13 +167,20 @@ void Asker::read_what_is_shared(const std::vector<Task>& tasks, bool keep_failur
 std::string Asker::simulated(const Task& task, const AskSettings& settings, bool leaves_files) {
   limit_own_time(settings.cpu_limit_s);
   const Question& question = task.question;
-  if (!is_training(question))
-    return json(answer_collective(question, machine(question, task.end), task.engines,
-                                  leaves_files ? settings.files.trace : ""))
+  if (!is_training(question)) {
+    const QuestionMachine& read = machine(question, task.scenario);
+    const CollectiveAnswer answer =
+        answer_collective(question, read, task.engines, leaves_files ? settings.files.trace : "");
+    return json{{"collective", answer},
+                {"nodes", nodes_under(slots_of(question, read.platform), read.platform)}}
         .dump();
-  const PredictionInputs& read = inputs(question, task.end);
+  }
+  const PredictionInputs& read = inputs(question, task.scenario);
   const int gpus = gpu_counts(question, read).front();
-  return json(simulated_point(question, read, gpus, leaves_files ? settings.files : AskFiles()))
+  return json{{"training",
+               simulated_point(question, read, gpus, leaves_files ? settings.files : AskFiles())},
+              {"compute_ratio", compute_ratio(read, gpus)},
+              {"nodes", nodes_of(read.platform, gpus)}}
       .dump();
 }
 
@@ -187,20 +212,24 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   for (size_t i = 0; i < order.size(); ++i) {
     const Task& task = tasks[order[i]];
     Answer& answer = answers_[task.key()];
+    answer.about = task.question.about;
     answer.failure = texts[i].failure;
     if (!answer.failure.empty()) continue;
     const json parsed = parse_json(texts[i].text);
-    if (is_training(task.question))
-      answer.training = parsed.get<PredictionPoint>();
-    else
-      answer.collective = parsed.get<CollectiveAnswer>();
+    answer.nodes = parsed.at("nodes").get<int>();
+    if (is_training(task.question)) {
+      answer.training = parsed.at("training").get<PredictionPoint>();
+      answer.compute_ratio = parsed.at("compute_ratio").get<double>();
+    } else {
+      answer.collective = parsed.at("collective").get<CollectiveAnswer>();
+    }
   }
 }
 
 std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
-                                    const std::vector<Scenario::End>& ends,
+                                    const std::vector<Scenario>& scenarios,
                                     const AskSettings& settings) {
-  FORESCALE_CHECK(questions.size() == ends.size(), "one end for each question");
+  FORESCALE_CHECK(questions.size() == scenarios.size(), "one scenario for each question");
   std::vector<Task> open;
   std::map<std::string, bool> listed;
   const auto list = [&](size_t i, bool again) {
@@ -209,7 +238,7 @@ std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
                         ? question.gpus.size() == 1
                         : question.ranks.size() <= 1 && question.bytes.size() == 1,
                     "a question to simulate has one count and one size");
-    Task task{.question = question, .end = ends[i], .engines = settings.engines};
+    Task task{.question = question, .scenario = scenarios[i], .engines = settings.engines};
     if ((answers_.contains(task.key()) && !again) || !listed.emplace(task.key(), true).second)
       return;
     open.push_back(std::move(task));
@@ -222,27 +251,34 @@ std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
   std::vector<Answer> answers;
   for (size_t i = 0; i < questions.size(); ++i)
     answers.push_back(answers_.at(
-        Task{.question = questions[i], .end = ends[i], .engines = settings.engines}.key()));
+        Task{.question = questions[i], .scenario = scenarios[i], .engines = settings.engines}
+            .key()));
   return answers;
 }
 
 std::vector<RangedAnswer> Asker::ask(const std::vector<Question>& questions, AskSettings settings) {
-  const std::vector<Scenario::End> drawn = ends_of(settings.draws);
+  const std::vector<Scenario> of_one = settings.draws.scenarios();
   std::vector<Question> each;
-  std::vector<Scenario::End> ends;
+  std::vector<Scenario> scenarios;
   for (const Question& question : questions)
-    for (const Scenario::End end : drawn) {
+    for (const Scenario& scenario : of_one) {
       each.push_back(question);
-      ends.push_back(end);
+      scenarios.push_back(scenario);
     }
-  if (settings.files_of) *settings.files_of *= drawn.size();
-  const std::vector<Answer> answers = ask_each(each, ends, settings);
+  if (settings.files_of) *settings.files_of *= of_one.size();
+  const std::vector<Answer> answers = ask_each(each, scenarios, settings);
   std::vector<RangedAnswer> ranged;
-  for (size_t i = 0; i < answers.size(); i += drawn.size()) {
-    ranged.push_back({.nominal = answers[i]});
-    if (drawn.size() == 1) continue;
-    ranged.back().fast = answers[i + 1];
-    ranged.back().slow = answers[i + 2];
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Scenario& scenario = scenarios[i];
+    if (i % of_one.size() == 0) ranged.emplace_back();
+    if (scenario.is_draw())
+      ranged.back().drawn.push_back(answers[i]);
+    else if (scenario.end() == Scenario::kFast)
+      ranged.back().fast = answers[i];
+    else if (scenario.end() == Scenario::kSlow)
+      ranged.back().slow = answers[i];
+    else
+      ranged.back().nominal = answers[i];
   }
   return ranged;
 }

@@ -1,6 +1,6 @@
 // Asking the simulator: questions in, answers out. Each simulation runs in a process of its own
 // (SimGrid allows one engine a process), as many at a time as there are cores; the same question is
-// simulated once. Ranges are made here and nowhere else.
+// simulated once.
 #pragma once
 
 #include <map>
@@ -17,29 +17,45 @@ namespace forescale {
 
 // Of one simulation: a training question's point, or what a collective took.
 struct Answer {
+  Question::About about = Question::About::kTraining;
   PredictionPoint training = {};
   CollectiveAnswer collective = {};
+  int nodes = 1;  // that the ranks lie on
+  // At the fast or slow end, of training: forward and backward passes there over those simulated.
+  double compute_ratio = 1;
   std::string failure = {};  // why there is no answer; empty: there is one
 
   // Of an iteration, or of the collective; 0 where there is no answer, or the batch does not fit.
-  double time_s(Question::About about) const {
+  double time_s() const {
     return about == Question::About::kTraining ? training.iteration_s : collective.time_s;
   }
+  bool is_there() const { return failure.empty() && time_s() > 0; }
 };
 
-// Which values uncertain numbers take: their nominal ones alone, or also all at their fast, and all
-// at their slow end.
-enum class Draws { kNominal, kEnds };
-// The nominal end first.
-std::vector<Scenario::End> ends_of(Draws draws);
+// Which values uncertain numbers take: their nominal ones alone, or also those of the machine all
+// at their fast, and all at their slow end, or drawn so often.
+struct Draws {
+  bool ends = false;
+  int drawn = 0;
+  static const Draws kNominal;
+  static const Draws kEnds;
 
+  bool has_range() const { return ends || drawn > 0; }
+  std::vector<Scenario> scenarios() const;  // the nominal one first
+  bool operator==(const Draws&) const = default;
+};
+inline constexpr Draws Draws::kNominal = {};
+inline constexpr Draws Draws::kEnds = {.ends = true};
+
+// A question's answers: spread.hpp says how far apart they put what follows from them.
 struct RangedAnswer {
   Answer nominal;
   std::optional<Answer> fast = {};
   std::optional<Answer> slow = {};
+  std::vector<Answer> drawn = {};
 
-  // Nominal, least and greatest of the simulated times.
-  TimeRange time(Question::About about) const;
+  // Of an iteration or a collective, with its 90 % interval.
+  TimeRange time() const;
 };
 
 // What a nominal simulation leaves beside its answer; empty: nothing.
@@ -63,26 +79,26 @@ struct AskSettings {
 class Asker {
  public:
   Asker() = default;
-  // Of machines that the questions do not name: collectives on `machines`, by ends_of(), the
-  // nominal one at least, which outlive this.
+  // Of machines that the questions do not name: collectives on `machines`, by Draws::scenarios(),
+  // the nominal one at least, which outlive this.
   explicit Asker(const std::vector<QuestionMachine>& machines) : given_(&machines) {}
 
   // Answers in the order of the questions, each of which has one GPU count (training), or ranks and
   // bytes (collectives). Throws what a simulation throws (InputError, SimulationStuck,
   // CheckFailed), that of the first by order, unless failures are kept.
   std::vector<RangedAnswer> ask(const std::vector<Question>& questions, AskSettings settings);
-  // The same for questions at one end each; `settings.draws` is not looked at.
+  // The same for questions in one scenario each; `settings.draws` is not looked at.
   std::vector<Answer> ask_each(const std::vector<Question>& questions,
-                               const std::vector<Scenario::End>& ends, const AskSettings& settings);
+                               const std::vector<Scenario>& scenarios, const AskSettings& settings);
 
   // What a question says beside its GPU counts, ranks and bytes; read once. InputError.
-  const PredictionInputs& inputs(const Question& question, Scenario::End end = Scenario::kNominal);
-  const QuestionMachine& machine(const Question& question, Scenario::End end = Scenario::kNominal);
+  const PredictionInputs& inputs(const Question& question, const Scenario& scenario = {});
+  const QuestionMachine& machine(const Question& question, const Scenario& scenario = {});
 
  private:
   struct Task {
     Question question;
-    Scenario::End end;
+    Scenario scenario;
     Engines engines;
     std::string key() const;
   };

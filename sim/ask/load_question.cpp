@@ -142,26 +142,43 @@ void scale_parameters(Network& network, double scale) {
   }
 }
 
-// The GPU model's numbers in place of the platform's, on every GPU. One that is asked for goes
-// before one that the platform names.
-void choose_compute(const Question& question, PredictionInputs& inputs) {
-  GpuModel& gpu = inputs.platform.gpu_models.front();
+// What the network's kernels take on the platform's GPU, with the numbers that `provenance` has
+// them take and notes. The GPU model's numbers come in place of the platform's, on every GPU; one
+// that is asked for goes before one that the platform names.
+ComputeTable compute_on(Platform& platform, const Question& question,
+                        const PredictionInputs& inputs, Provenance& provenance) {
+  GpuModel& gpu = platform.gpu_models.front();
   const std::string& measured =
-      question.gpu_model.empty() ? inputs.platform.fitted_gpu : question.gpu_model;
+      question.gpu_model.empty() ? platform.fitted_gpu : question.gpu_model;
   if (measured.empty()) {
     if (question.precision != Precision::kFp32)
       refuse("--precision", name_of(question.precision),
              "needs --gpu-model: the tables of GPUs are FP32");
-    inputs.compute = compute_table(gpu, inputs.network, &inputs.provenance, inputs.framework);
-    return;
+    return compute_table(gpu, inputs.network, &provenance, inputs.framework);
   }
   const bool is_asked = !question.gpu_model.empty();
-  Provenance of_platform{.scenario = inputs.provenance.scenario, .numbers = {}};  // noted there
+  Provenance of_platform{.scenario = provenance.scenario, .numbers = {}};  // noted there
   const FittedGpu fitted =
-      load_fitted_gpu(measured, "--gpu-model", is_asked ? &inputs.provenance : &of_platform);
-  if (is_asked) gpu = with_measured(gpu, fitted, &inputs.platform.provenance);
-  inputs.compute =
-      fitted_compute(fitted, gpu, inputs.network, question.precision, &inputs.provenance).table;
+      load_fitted_gpu(measured, "--gpu-model", is_asked ? &provenance : &of_platform);
+  if (is_asked) gpu = with_measured(gpu, fitted, &platform.provenance);
+  return fitted_compute(fitted, gpu, inputs.network, question.precision, &provenance).table;
+}
+
+// At an end the machine is as fast or slow as it may be, what is simulated computes as ever, and
+// what kernels would take there is put beside it.
+void choose_compute(const Question& question, Scenario scenario, PredictionInputs& inputs) {
+  if (scenario.end() == Scenario::kNominal) {
+    inputs.provenance.scenario = scenario;
+    inputs.compute = compute_on(inputs.platform, question, inputs, inputs.provenance);
+  } else {
+    inputs.provenance.scenario = with_scales(question, Scenario::kNominal);
+    Platform nominal = load_platform_of(question, inputs.provenance.scenario);
+    inputs.compute = compute_on(nominal, question, inputs, inputs.provenance);
+    Provenance at_end{.scenario = scenario, .numbers = {}};
+    inputs.compute_at_end = compute_on(inputs.platform, question, inputs, at_end);
+    scale_compute(*inputs.compute_at_end, question.compute_scale);
+  }
+  scale_compute(inputs.compute, question.compute_scale);
 }
 
 }  // namespace
@@ -185,10 +202,8 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   choose_plans(question, inputs);
   if (!question.data.empty()) inputs.data = load_data_source(question.data, scenario);
   inputs.precision = question.precision;
-  inputs.provenance.scenario = scenario;
   inputs.network = load_network(question.model, "--model", parse_shape(question.input_shape));
-  choose_compute(question, inputs);
-  scale_compute(inputs.compute, question.compute_scale);
+  choose_compute(question, scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);
   inputs.batch = question.batch;
   if (inputs.batch < 1) refuse("--batch", std::to_string(question.batch), "must be >= 1");

@@ -121,9 +121,9 @@ CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
 
 MachineScenarios load_machines(const std::string& platform, const std::string& stack) {
   MachineScenarios machines;
-  for (const Scenario::End end : ends_of(Draws::kEnds))
+  for (const Scenario& scenario : Draws::kEnds.scenarios())
     machines.push_back(load_machine(
-        {.about = Question::About::kCollective, .platform = platform, .stack = stack}, end));
+        {.about = Question::About::kCollective, .platform = platform, .stack = stack}, scenario));
   return machines;
 }
 
@@ -141,7 +141,7 @@ std::vector<TimeRange> predict_collectives(const std::vector<CollectiveQuestion>
   std::vector<TimeRange> ranges;
   for (const RangedAnswer& answer :
        Asker(machine).ask(asked, {.label = "predicting", .draws = draws_of(machine)}))
-    ranges.push_back(answer.time(Question::About::kCollective));
+    ranges.push_back(answer.time());
   return ranges;
 }
 

@@ -40,7 +40,7 @@ CollectiveQuestions make_questions(const std::vector<PlanChoice>& plans,
                                    const std::vector<std::int64_t>& ranks,
                                    const std::vector<Bytes>& sizes);
 
-// A platform and its stack by ends_of(): with their nominal numbers first, then, if at all, with
+// A platform and its stack by Draws::kEnds: with their nominal numbers first, then, if at all, with
 // all uncertain ones at their fast and at their slow ends.
 using MachineScenarios = std::vector<QuestionMachine>;
 // Texts as --platform and --stack take them.

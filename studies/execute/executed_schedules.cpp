@@ -10,6 +10,7 @@
 #include "base/json_input.hpp"
 #include "base/json_text.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
+#include "sim/ask/spread.hpp"
 #include "sim/run/steady_state.hpp"
 
 namespace forescale {
@@ -38,18 +39,17 @@ std::vector<ScheduleRow> predict(const std::vector<ScheduleExperiment>& experime
        asker.ask(questions, {.label = "predicting", .draws = draws, .keep_failures = true})) {
     ScheduleRow row;
     row.schedule = questions[rows.size()].schedule;
-    std::vector<const Answer*> ends{&answer.nominal};
-    for (const std::optional<Answer>* end : {&answer.fast, &answer.slow})
-      if (*end) ends.push_back(&**end);
-    std::vector<double> exposed_s;
-    for (const Answer* end : ends) {
-      if (!end->failure.empty()) row.failure = "no prediction: " + end->failure;
-      exposed_s.push_back(iteration_times(end->training).communication_or_waiting_s());
-    }
+    for (const std::string& failure :
+         {answer.nominal.failure, answer.fast ? answer.fast->failure : "",
+          answer.slow ? answer.slow->failure : ""})
+      if (!failure.empty()) row.failure = "no prediction: " + failure;
     row.predicted = iteration_times(answer.nominal.training);
     if (row.failure.empty()) {
-      row.iteration = answer.time(Question::About::kTraining);
-      row.exposed = range_of(exposed_s);
+      row.iteration = answer.time();
+      const Spread exposed = spread_of({&answer}, [](const std::vector<Answer>& answers) {
+        return iteration_times(answers.front().training).communication_or_waiting_s();
+      });
+      row.exposed = {.time_s = exposed.value, .low_s = exposed.low, .high_s = exposed.high};
     }
     rows.push_back(std::move(row));
   }

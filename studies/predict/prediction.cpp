@@ -130,11 +130,18 @@ Prediction run_prediction(const Question& question, const PredictionSettings& se
   asked.files = settings.files;
   if (settings.files.trace.empty() && settings.files.record.empty()) asked.files_of.reset();
   for (const RangedAnswer& answer : asker.ask(questions, asked)) {
-    const double nominal_s = answer.nominal.training.iteration_s;
-    prediction.rows.push_back(
-        {.point = answer.nominal.training,
-         .iteration_fast_s = answer.fast ? answer.fast->training.iteration_s : nominal_s,
-         .iteration_slow_s = answer.slow ? answer.slow->training.iteration_s : nominal_s});
+    const Spread spread = spread_of(
+        {&answer}, [](const std::vector<Answer>& answers) { return answers.front().time_s(); });
+    const bool is_known = !settings.draws.has_range() || spread.is_known;
+    prediction.rows.push_back({.point = answer.nominal.training,
+                               .iteration_fast_s = is_known ? spread.low : 0,
+                               .iteration_slow_s = is_known ? spread.high : 0,
+                               .influences = spread.shares});
+    if (settings.draws.drawn == 0 || answer.nominal.training.gpus != largest || !spread.is_known)
+      continue;
+    std::vector<double> drawn_s;
+    for (const Answer& drawn : answer.drawn) drawn_s.push_back(drawn.time_s());
+    prediction.shares = shares_of(prediction.numbers, drawn_s);
   }
   add_ratios(prediction, static_cast<double>(question.epoch_images));
   add_warnings(prediction, nominal);
@@ -151,8 +158,13 @@ json to_json(const Prediction& prediction) {
     const auto end = [](double time_s) { return time_s > 0 ? json(time_s) : json(nullptr); };
     point["iteration_fast_s"] = end(row.iteration_fast_s);
     point["iteration_slow_s"] = end(row.iteration_slow_s);
+    point["influences"] = row.influences;
     points.push_back(std::move(point));
   }
+  json shares = json::array();
+  for (const NumberShare& share : prediction.shares)
+    shares.push_back(
+        {{"file", share.number.file}, {"path", share.number.path}, {"share", share.share}});
   json numbers = json::array();
   for (const NumberSource& number : prediction.numbers)
     numbers.push_back({{"file", number.file},
@@ -181,6 +193,7 @@ json to_json(const Prediction& prediction) {
           {"points", points},
           {"compute", prediction.compute_description},
           {"warnings", prediction.warnings},
+          {"shares", shares},
           {"numbers", numbers}};
 }
 

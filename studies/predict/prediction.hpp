@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "sim/ask/ask.hpp"
+#include "sim/ask/spread.hpp"
 
 namespace forescale {
 
 struct Row {
   PredictionPoint point;
-  // Assumed numbers at their ends; equal to point's when not asked, 0 where it does not fit then.
+  // Of the 90 % interval (spread.hpp); equal to point's when not asked, 0 where it is not known.
   double iteration_fast_s = 0;
   double iteration_slow_s = 0;
-  double speedup = 0;  // over the first row that fits, by images/s
+  std::map<std::string, double> influences = {};  // on the interval (spread.hpp)
+  double speedup = 0;                             // over the first row that fits, by images/s
   double efficiency = 0;
   double epoch_s = 0;
 };
@@ -25,7 +27,7 @@ struct Row {
 struct Prediction {
   Question question;
   Draws draws = Draws::kEnds;
-  bool has_range() const { return draws == Draws::kEnds; }
+  bool has_range() const { return draws.has_range(); }
   std::string title;  // "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 (strong scaling)"
   std::string schedule;
   std::string framework;                       // that was asked for; may be empty
@@ -35,6 +37,8 @@ struct Prediction {
   int baseline_gpus = 0;
   std::vector<Row> rows;
   std::vector<NumberSource> numbers;  // everything that the nominal run read
+  // Of draws: what each uncertain number explains of the largest fitting count's scatter.
+  std::vector<NumberShare> shares = {};
   std::string compute_description;
   std::vector<std::string> warnings;
 };
@@ -43,8 +47,8 @@ struct Prediction {
 std::string title_of(const Question& question, const PredictionInputs& inputs);
 
 struct PredictionSettings {
-  Draws draws = Draws::kEnds;  // also with every assumed number at its fast and its slow end
-  AskFiles files = {};         // of the largest GPU count that fits
+  Draws draws = Draws::kEnds;
+  AskFiles files = {};  // of the largest GPU count that fits
 };
 // Simulates every GPU count in processes of its own; with an asker, only what it was not asked yet.
 Prediction run_prediction(const Question& question, const PredictionSettings& settings);

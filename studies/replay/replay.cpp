@@ -216,7 +216,7 @@ Replay replay(const ReplayText& text) {
   const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
   std::vector<Place> places;
   std::vector<Program> programs;
-  for (const Scenario::End scenario : ends_of(draws)) {
+  for (const Scenario& scenario : draws.scenarios()) {
     places.push_back(place_of(text, imported.program, scenario));
     programs.push_back(imported.program);
     if (!text.gpu.empty()) move_to_gpu(programs.back(), imported.measured, text, scenario);
@@ -235,14 +235,22 @@ Replay replay(const ReplayText& text) {
     });
   const std::vector<Run> runs = isolated(tasks, "replaying " + program.title);
   const Run& nominal = runs.front();
-  std::vector<double> times_s;
-  for (const Run& run : runs) times_s.push_back(run.iteration_s);
+  std::vector<Answer> answers(runs.size());
+  for (size_t i = 0; i < runs.size(); ++i) {
+    answers[i].training.iteration_s = runs[i].iteration_s;
+    answers[i].nodes = nodes_of(places.front().platform, static_cast<int>(program.ranks.size()));
+  }
+  RangedAnswer ranged{.nominal = answers.front()};
+  if (text.range) {
+    ranged.fast = answers[1];
+    ranged.slow = answers[2];
+  }
   Replay result{.title = program.title,
                 .platform = places.front().platform.name,
                 .stack = places.front().stack.name,
                 .ranks = static_cast<int>(program.ranks.size()),
                 .workers = program.workers,
-                .iteration = range_of(times_s),
+                .iteration = ranged.time(),
                 .images_per_s = 0,
                 .root_s = nominal.root_s,
                 .is_steady = nominal.is_steady,

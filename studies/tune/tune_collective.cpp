@@ -177,7 +177,7 @@ class Search {
   TunedPlan with_ends(const std::string& plan) {
     const RangedAnswer answer =
         asker_.ask({asked(plan)}, {.label = "simulating", .draws = draws_of(machine_)}).front();
-    return {.plan = plan, .time = answer.time(Question::About::kCollective)};
+    return {.plan = plan, .time = answer.time()};
   }
 
   const TuneQuestion& question_;

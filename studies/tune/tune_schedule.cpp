@@ -249,8 +249,8 @@ void add_ranges(TunedSchedule& row, Asker& asker, const Question& question, cons
       asker.ask({with_values(question, search.settings(), Point(search.settings().size(), 0)),
                  with_values(question, search.settings(), search.best())},
                 {.label = "ranges", .draws = draws});
-  row.before = answers[0].time(question.about);
-  row.after = answers[1].time(question.about);
+  row.before = answers[0].time();
+  row.after = answers[1].time();
 }
 
 json to_json(const TimeRange& range) {

@@ -20,9 +20,8 @@ std::string text_of(const std::optional<Calibration>& calibration) {
 
 }  // namespace
 
-NeededRun NeededRun::of(const RunRequest& request, int ranks, std::int64_t bytes,
-                        Scenario::End end) {
-  NeededRun run{.question = request.question, .calibration = request.calibration, .end = end};
+NeededRun NeededRun::of(const RunRequest& request, int ranks, std::int64_t bytes) {
+  NeededRun run{.question = request.question, .calibration = request.calibration};
   if (run.question.about == Question::About::kTraining) {
     run.question.gpus = {ranks};
   } else {
@@ -33,7 +32,7 @@ NeededRun NeededRun::of(const RunRequest& request, int ranks, std::int64_t bytes
 }
 
 std::string ClaimRuns::key(const NeededRun& run) {
-  return fmt::format("{} {} {}", static_cast<int>(run.end), text_of(run.calibration),
+  return fmt::format("{} {} {}", run.scenario.name(), text_of(run.calibration),
                      key_of(run.question));
 }
 
@@ -44,12 +43,17 @@ std::string ClaimRuns::scale_key(const NeededRun& run) {
   return key(at_calibration);
 }
 
-void ClaimRuns::need(const NeededRun& run) {
-  runs_.emplace(key(run), run);
-  if (!run.calibration) return;
-  Scale scale{.run = run, .failure = ""};
-  scale.run.question.gpus = {run.calibration->gpus};
-  scales_.emplace(scale_key(run), std::move(scale));
+void ClaimRuns::need(const NeededRun& nominal) {
+  if (!ranged_.try_emplace(key(nominal)).second) return;
+  for (const Scenario& scenario : draws_.scenarios()) {
+    NeededRun run = nominal;
+    run.scenario = scenario;
+    runs_.emplace(key(run), run);
+    if (!run.calibration) continue;
+    Scale scale{.run = run, .failure = ""};
+    scale.run.question.gpus = {run.calibration->gpus};
+    scales_.emplace(scale_key(run), std::move(scale));
+  }
 }
 
 Question ClaimRuns::question_of(const NeededRun& run) const {
@@ -84,12 +88,12 @@ void ClaimRuns::improve(Scale& scale, const PredictionPoint& point) {
 
 std::vector<Answer> ClaimRuns::ask(const std::vector<NeededRun>& runs, const std::string& label) {
   std::vector<Question> questions;
-  std::vector<Scenario::End> ends;
+  std::vector<Scenario> scenarios;
   for (const NeededRun& run : runs) {
     questions.push_back(question_of(run));
-    ends.push_back(run.end);
+    scenarios.push_back(run.scenario);
   }
-  return asker_.ask_each(questions, ends,
+  return asker_.ask_each(questions, scenarios,
                          {.label = label, .keep_failures = true, .cpu_limit_s = kCpuLimit_s});
 }
 
@@ -126,25 +130,27 @@ void ClaimRuns::run_all() {
   }
   const std::vector<Answer> answers = ask(runs, "simulating what the claims need");
   for (size_t i = 0; i < started.size(); ++i) answers_[*started[i]] = answers[i];
+  for (const auto& [name, run] : runs_) {
+    Answer& answer = answers_.at(name);
+    answer.about = run.question.about;
+    // What was measured on few GPUs says what compute takes.
+    if (run.calibration) answer.compute_ratio = 1;
+    NeededRun nominal = run;
+    nominal.scenario = {};
+    RangedAnswer& ranged = ranged_.at(key(nominal));
+    if (run.scenario.is_draw())
+      ranged.drawn.push_back(answer);
+    else if (run.scenario.end() == Scenario::kNominal)
+      ranged.nominal = answer;
+    else
+      (run.scenario.end() == Scenario::kFast ? ranged.fast : ranged.slow) = answer;
+  }
 }
 
-const Answer& ClaimRuns::answer(const NeededRun& run) const {
-  const auto found = answers_.find(key(run));
-  FORESCALE_CHECK(found != answers_.end(), "a run that nobody said was needed");
-  if (!found->second.failure.empty()) throw Unavailable(found->second.failure);
+const RangedAnswer& ClaimRuns::answer(const NeededRun& run) const {
+  const auto found = ranged_.find(key(run));
+  FORESCALE_CHECK(found != ranged_.end(), "a run that nobody said was needed");
   return found->second;
-}
-
-const PredictionPoint& ClaimRuns::point(const NeededRun& run) const {
-  const PredictionPoint& found = answer(run).training;
-  if (!found.fits)
-    throw OutOfMemory(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",
-                                  found.batch_per_gpu, run.question.gpus.front()));
-  return found;
-}
-
-const CollectiveAnswer& ClaimRuns::collective(const NeededRun& run) const {
-  return answer(run).collective;
 }
 
 }  // namespace forescale

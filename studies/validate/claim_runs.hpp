@@ -15,25 +15,25 @@ namespace forescale {
 struct NeededRun {
   Question question;
   std::optional<Calibration> calibration = {};  // of training
-  Scenario::End end = Scenario::kNominal;
+  Scenario scenario = {};
 
   // Of a request at a GPU count, or at ranks and bytes.
-  static NeededRun of(const RunRequest& request, int ranks, std::int64_t bytes, Scenario::End end);
+  static NeededRun of(const RunRequest& request, int ranks, std::int64_t bytes);
 };
 
 class ClaimRuns {
  public:
-  // The same question at the same end is simulated once, whatever its requests are called.
-  void need(const NeededRun& run);
+  explicit ClaimRuns(Draws draws) : draws_(draws) {}
+
+  // The same question in the same scenario is simulated once, whatever its requests are called.
+  void need(const NeededRun& nominal);
   size_t count() const { return runs_.size(); }
 
   // Calibrated requests first find their compute scale (a few runs of their smallest count). A run
   // that fails does not stop the others; its reason stays.
   void run_all();
 
-  // Throw Unavailable with the reason if the run failed.
-  const PredictionPoint& point(const NeededRun& run) const;
-  const CollectiveAnswer& collective(const NeededRun& run) const;
+  const RangedAnswer& answer(const NeededRun& run) const;
   // What was simulated: the question with the compute scale that the calibration found. The command
   // that repeats the answer is command_of() it.
   Question question_of(const NeededRun& run) const;
@@ -50,11 +50,11 @@ class ClaimRuns {
   std::vector<Answer> ask(const std::vector<NeededRun>& runs, const std::string& label);
   void calibrate();
   static void improve(Scale& scale, const PredictionPoint& point);
-  const Answer& answer(const NeededRun& run) const;
-
+  Draws draws_;
   Asker asker_;
   std::map<std::string, NeededRun> runs_;
   std::map<std::string, Answer> answers_;
+  std::map<std::string, RangedAnswer> ranged_;  // by the key of the nominal run
   std::map<std::string, Scale> scales_;
 };
 

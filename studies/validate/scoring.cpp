@@ -44,11 +44,11 @@ Coverage coverage_of(const std::vector<const ValidationRow*>& rows) {
   std::vector<double> widths;
   for (const ValidationRow* row : rows) {
     const Claim& claim = row->claim;
-    if (!claim.is_scored() || !row->predicted || !row->fast || !row->slow) continue;
+    if (!claim.is_scored() || !row->predicted || !row->low || !row->high) continue;
     ++coverage.ranged;
-    const auto [low, high] = std::minmax({*row->fast, *row->slow});
-    if (low <= claim.measured.back() && claim.measured.front() <= high) ++coverage.holding;
-    widths.push_back(100 * (high - low) / 2 / std::abs(*row->predicted));
+    if (*row->low <= claim.measured.back() && claim.measured.front() <= *row->high)
+      ++coverage.holding;
+    widths.push_back(100 * (*row->high - *row->low) / 2 / std::abs(*row->predicted));
   }
   coverage.median_half_width_percent = median(widths);
   return coverage;

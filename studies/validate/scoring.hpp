@@ -26,8 +26,13 @@ struct StepOutcome {
 struct ValidationRow {
   Claim claim;
   std::optional<double> predicted;  // none: not predictable, an ordering, or `failure`
-  std::optional<double> fast;       // assumed numbers at their ends, where asked for
-  std::optional<double> slow;
+  std::optional<double> low;        // of the 90 % interval, where asked for
+  std::optional<double> high;
+  std::map<std::string, double> shares;  // of its squared half-width, by influence
+  // With a range: what its simulations are of, how many they are, on how many nodes at most.
+  Question::About about = Question::About::kTraining;
+  int runs = 0;
+  int nodes = 1;
   std::optional<double> error_percent;
   std::optional<double> trivial;  // what one would say without a model
   std::optional<double> trivial_error_percent;

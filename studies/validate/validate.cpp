@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "sim/ask/spread.hpp"
 #include "studies/validate/claim_runs.hpp"
 
 namespace forescale {
@@ -20,8 +21,7 @@ using nlohmann::json;
 // Notes which runs a formula asks for, on the way to an answer that nobody reads.
 class Needs : public FormulaValues {
  public:
-  Needs(const ClaimFile& file, Scenario::End end, std::vector<NeededRun>& runs)
-      : file_(file), end_(end), runs_(runs) {}
+  Needs(const ClaimFile& file, std::vector<NeededRun>& runs) : file_(file), runs_(runs) {}
   double point(const std::string& request, int gpus, const std::string& /*value*/) override {
     return note(request, gpus, 0);
   }
@@ -35,7 +35,7 @@ class Needs : public FormulaValues {
 
  private:
   double note(const std::string& request, int ranks, std::int64_t bytes) {
-    runs_.push_back(NeededRun::of(file_.requests.at(request), ranks, bytes, end_));
+    runs_.push_back(NeededRun::of(file_.requests.at(request), ranks, bytes));
     return 1;
   }
   const ClaimFile& file_;
@@ -43,13 +43,22 @@ class Needs : public FormulaValues {
   std::vector<NeededRun>& runs_;
 };
 
+// Of a formula's runs: those that ClaimRuns has, or what an influence makes of them.
 class Answers : public FormulaValues {
  public:
-  Answers(const ClaimFile& file, Scenario::End end, const ClaimRuns& runs)
-      : file_(file), end_(end), runs_(runs) {}
+  Answers(const ClaimFile& file, const ClaimRuns& runs) : file_(file), runs_(runs) {}
+  // In place of the nominal answers of `runs`, in their order.
+  Answers(const ClaimFile& file, const ClaimRuns& runs, const std::vector<NeededRun>& varied,
+          const std::vector<Answer>& answers)
+      : file_(file), runs_(runs) {
+    for (size_t i = 0; i < varied.size(); ++i) varied_[&runs.answer(varied[i])] = &answers[i];
+  }
 
   double point(const std::string& request, int gpus, const std::string& value) override {
-    const PredictionPoint& found = runs_.point(run(request, gpus, 0));
+    const PredictionPoint& found = answer(request, gpus, 0).training;
+    if (!found.fits)
+      throw OutOfMemory(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",
+                                    found.batch_per_gpu, gpus));
     if (value == "images_per_s") return found.images_per_s;
     if (value == "iteration_s") return found.iteration_s;
     if (value == "compute_s") return found.compute_s;
@@ -57,10 +66,10 @@ class Answers : public FormulaValues {
     return found.root_s.at(value.substr(0, value.size() - 2));  // "aggregation_s"
   }
   double collective(const std::string& request, int ranks, std::int64_t bytes) override {
-    return runs_.collective(run(request, ranks, bytes)).time_s;
+    return answer(request, ranks, bytes).collective.time_s;
   }
   double bound(const std::string& request, int ranks, std::int64_t bytes) override {
-    return runs_.collective(run(request, ranks, bytes)).bound_s;
+    return answer(request, ranks, bytes).collective.bound_s;
   }
   double claim(const std::string& id) override {
     for (const Claim& claim : file_.claims)
@@ -69,17 +78,22 @@ class Answers : public FormulaValues {
   }
 
  private:
-  NeededRun run(const std::string& request, int ranks, std::int64_t bytes) const {
-    return NeededRun::of(file_.requests.at(request), ranks, bytes, end_);
+  const Answer& answer(const std::string& request, int ranks, std::int64_t bytes) const {
+    const RangedAnswer& ranged =
+        runs_.answer(NeededRun::of(file_.requests.at(request), ranks, bytes));
+    const auto varied = varied_.find(&ranged);
+    const Answer& found = varied == varied_.end() ? ranged.nominal : *varied->second;
+    if (!found.failure.empty()) throw Unavailable(found.failure);
+    return found;
   }
   const ClaimFile& file_;
-  Scenario::End end_;
   const ClaimRuns& runs_;
+  std::map<const RangedAnswer*, const Answer*> varied_ = {};
 };
 
-std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file, Scenario::End end) {
+std::vector<NeededRun> runs_of(const Claim& claim, const ClaimFile& file) {
   std::vector<NeededRun> runs;
-  Needs needs(file, end, runs);
+  Needs needs(file, runs);
   for (const Formula* formula : formulas_of(claim)) evaluate(*formula, needs);
   return runs;
 }
@@ -114,11 +128,37 @@ void add_inputs(ValidationRow& row, const std::vector<NeededRun>& needed, const 
   }
 }
 
-std::optional<double> predicted_at(const Claim& claim, const ClaimFile& file, Scenario::End end,
-                                   const ClaimRuns& runs) {
-  if (!claim.formula) return std::nullopt;
-  Answers answers(file, end, runs);
-  return compare(claim, answers).predicted;
+// The 90 % interval of what is predicted.
+void add_range(ValidationRow& row, const ClaimFile& file, const ClaimRuns& runs) {
+  if (!row.predicted || !row.claim.formula) return;
+  std::vector<NeededRun> needed;
+  Needs needs(file, needed);
+  evaluate(*row.claim.formula, needs);
+  std::vector<NeededRun> distinct;
+  std::vector<const RangedAnswer*> answers;
+  for (const NeededRun& run : needed) {
+    const RangedAnswer* answer = &runs.answer(run);
+    // What does not fit in memory is left out of extremes: at all ends alike.
+    if (!answer->nominal.is_there() ||
+        std::find(answers.begin(), answers.end(), answer) != answers.end())
+      continue;
+    distinct.push_back(run);
+    answers.push_back(answer);
+  }
+  const Spread spread = spread_of(answers, [&](const std::vector<Answer>& varied) {
+    Answers values(file, runs, distinct, varied);
+    return evaluate(*row.claim.formula, values);
+  });
+  row.runs = static_cast<int>(answers.size());
+  if (!answers.empty()) {
+    row.about = answers.front()->nominal.about;
+    for (const RangedAnswer* answer : answers)
+      row.nodes = std::max(row.nodes, answer->nominal.nodes);
+  }
+  if (!spread.is_known) return;
+  row.low = spread.low;
+  row.high = spread.high;
+  row.shares = spread.shares;
 }
 
 void check_choice(const std::vector<std::string>& chosen, const std::vector<std::string>& known,
@@ -201,8 +241,12 @@ json row_json(const ValidationRow& row) {
           {"measured", measured_json(claim)},
           {"unit", claim.unit},
           {"predicted", optional_json(row.predicted)},
-          {"predicted_fast", optional_json(row.fast)},
-          {"predicted_slow", optional_json(row.slow)},
+          {"predicted_low", optional_json(row.low)},
+          {"predicted_high", optional_json(row.high)},
+          {"influences", row.shares},
+          {"about", row.about == Question::About::kTraining ? "training" : "collective"},
+          {"nodes", row.nodes},
+          {"runs", row.runs},
           {"error", percent_json(row.error_percent)},
           {"trivial", optional_json(row.trivial)},
           {"trivial_error", percent_json(row.trivial_error_percent)},
@@ -281,17 +325,14 @@ ValidationRow compare(const Claim& claim, FormulaValues& values) {
 
 Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {
   check_choices(files, choice);
-  std::vector<Scenario::End> ends{Scenario::kNominal};
-  if (choice.range) ends = {Scenario::kNominal, Scenario::kFast, Scenario::kSlow};
   std::vector<std::pair<const ClaimFile*, const Claim*>> chosen;
-  ClaimRuns runs;
+  ClaimRuns runs(choice.draws);
   for (const ClaimFile& file : files) {
     if (!allows(choice.papers, file.paper)) continue;
     for (const Claim& claim : file.claims) {
       if (!allows(choice.ids, claim.id) || !allows(choice.roles, name_of(claim.role))) continue;
       chosen.emplace_back(&file, &claim);
-      for (const Scenario::End end : ends)
-        for (const NeededRun& run : runs_of(claim, file, end)) runs.need(run);
+      for (const NeededRun& run : runs_of(claim, file)) runs.need(run);
     }
   }
   if (chosen.empty())
@@ -305,13 +346,10 @@ Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice&
   validation.runs = runs.count();
   std::set<std::pair<std::string, std::string>> used;
   for (const auto& [file, claim] : chosen) {
-    Answers answers(*file, Scenario::kNominal, runs);
+    Answers answers(*file, runs);
     ValidationRow row = compare(*claim, answers);
-    add_inputs(row, runs_of(*claim, *file, Scenario::kNominal), runs);
-    if (choice.range) {
-      row.fast = predicted_at(*claim, *file, Scenario::kFast, runs);
-      row.slow = predicted_at(*claim, *file, Scenario::kSlow, runs);
-    }
+    add_inputs(row, runs_of(*claim, *file), runs);
+    if (choice.draws.has_range()) add_range(row, *file, runs);
     for (const std::string& key : claim->omitted) used.emplace(file->paper, key);
     validation.rows.push_back(std::move(row));
   }

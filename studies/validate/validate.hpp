@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/ask/ask.hpp"
 #include "studies/validate/claims.hpp"
 #include "studies/validate/scoring.hpp"
 
@@ -22,7 +23,7 @@ struct ValidationChoice {
   std::vector<std::string> papers;  // empty: all
   std::vector<std::string> ids;
   std::vector<std::string> roles;
-  bool range = false;
+  Draws draws = Draws::kNominal;
 };
 
 // InputError for a paper, id or role that does not exist.

@@ -27,7 +27,7 @@ ValidationChoice chosen(std::vector<std::string> papers, std::vector<std::string
   return {.papers = std::move(papers),
           .ids = std::move(ids),
           .roles = std::move(roles),
-          .range = false};
+          .draws = Draws::kNominal};
 }
 
 class ClaimsFile : public ::testing::Test {
@@ -353,11 +353,10 @@ TEST(Validate, CoverageCountsWhatRangesHold) {
   std::vector<ValidationRow> rows{row_of(Role::kPrediction, 10), row_of(Role::kAdjusted, 20),
                                   row_of(Role::kPrediction, -50), row_of(Role::kCalibration, 0)};
   for (ValidationRow& row : rows) {
-    row.fast = 0.9 * *row.predicted;
-    row.slow = 1.1 * *row.predicted;
+    row.low = 0.9 * *row.predicted;
+    row.high = 1.1 * *row.predicted;
   }
-  rows[1].fast = rows[1].slow.value();  // in either order
-  rows[1].slow = 0.8 * *rows[1].predicted;
+  rows[1].low = 0.8 * *rows[1].predicted;
   rows.push_back(row_of(Role::kPrediction, 10));  // without a range
   std::vector<const ValidationRow*> pointers;
   for (const ValidationRow& row : rows) pointers.push_back(&row);
