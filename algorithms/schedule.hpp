@@ -31,6 +31,7 @@ struct TrainingStage {
 struct HostCosts {
   double add_s_per_byte = 0;        // a += b on a server, all its threads together
   double update_s_per_byte = 0;     // ApplyUpdate of parameters in host memory
+  double copy_s_per_byte = 0;       // from buffer to buffer, by one core
   double encode_s_per_byte = 0;     // serialising a tensor, and its copies
   double decode_s_per_byte = 0;     // the other way
   double request_s = 0;             // one remote procedure call, at either end

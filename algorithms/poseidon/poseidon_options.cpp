@@ -34,21 +34,52 @@ std::vector<Option> poseidon_options() {
        .choices = {},
        .source = "sailing-pmls/bosen: every process of the host file is client and server",
        .tried = doublings(1, 64)},
-      {.name = "shard_bytes",
-       .summary = "tensors are divided over the servers down to parts of this size",
-       .unit = OptionUnit::kBytes,
-       .fallback = 256 << 10,
-       .min = 4,
+      {.name = "leave",
+       .summary = "when gradients leave for the servers: as a layer is ready (Algorithm 2), or all "
+                  "when the worker ends its clock, after the backward pass",
+       .unit = OptionUnit::kChoice,
+       .fallback = 0,
+       .choices = {"ready", "clock"},
+       .source = "Algorithm 2; clock: sailing-pmls/bosen at c72480c4, abstract_bg_worker.cpp",
+       .tried = {0, 1}},
+      {.name = "factors",
+       .summary = "a layer waits for the factors of all peers (Algorithm 3), or applies those that "
+                  "come later with the next clock's",
+       .unit = OptionUnit::kChoice,
+       .fallback = 0,
+       .choices = {"awaited", "late"},
+       .source = "Algorithm 3; late: sailing-pmls/pmls-caffe at 4bb4b608, src/caffe/solver.cpp, "
+                 "ThreadSyncWithSVB",
+       .tried = {0, 1}},
+      {.name = "rows",
+       .summary = "equal rows of a tensor, which are what servers share",
+       .unit = OptionUnit::kCount,
+       .fallback = 256,
+       .min = 1,
+       .max = 65536,
        .choices = {},
-       .source = "",
-       .tried = doublings(64 << 10, 16 << 20)},
+       .source = "sailing-pmls/pmls-caffe at 4bb4b608, examples/imagenet/train_imagenet.sh: "
+                 "num_rows_per_table=256 (googlenet 32, cifar10 1)",
+       .tried = doublings(1, 1024)},
+      {.name = "comm_channels",
+       .summary = "threads of a server, each with rows of its own",
+       .unit = OptionUnit::kCount,
+       .fallback = 8,
+       .min = 1,
+       .max = 1024,
+       .choices = {},
+       .source = "sailing-pmls/pmls-caffe at 4bb4b608, examples/imagenet/train_imagenet.sh and "
+                 "googlenet: num_comm_channels_per_client=8 (cifar10 1)",
+       .tried = doublings(1, 16)},
       {.name = "server_flops",
        .summary = "FLOP/s of a server that multiplies factors",
        .unit = OptionUnit::kRatio,
-       .fallback = 2e11,
+       .fallback = 8.6e10,
        .min = 1e6,
        .choices = {},
-       .source = ""}};
+       .source = "one CPU of 16 Opteron 6272 cores, 2.1 GHz: 268.8 GFLOP/s in single precision "
+                 "(8 modules, 2 fused units of 4 values each), of which a matrix product reaches "
+                 "a third to nine tenths"}};
 }
 
 PoseidonSettings poseidon_settings(const TrainingJob& job) {
@@ -57,7 +88,10 @@ PoseidonSettings poseidon_settings(const TrainingJob& job) {
   settings.fully_connected = static_cast<FullyConnected>(job.options.choice("fc"));
   settings.three_level = job.options.flag("three_level");
   settings.servers = static_cast<int>(job.options.integer("servers"));
-  settings.shard_bytes = job.options.integer("shard_bytes");
+  settings.at_clock = job.options.choice("leave") == 1;
+  settings.waits_for_factors = job.options.choice("factors") == 0;
+  settings.rows = static_cast<int>(job.options.integer("rows"));
+  settings.comm_channels = static_cast<int>(job.options.integer("comm_channels"));
   settings.server_flops = job.options.number("server_flops");
   return settings;
 }

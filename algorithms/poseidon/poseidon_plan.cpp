@@ -32,17 +32,19 @@ ServerShare& share_of(LayerPlan& plan, int server) {
   return plan.shares.back();
 }
 
-// A tensor's rows over the servers, beginning with `first`.
-void add_tensor(LayerPlan& plan, const Tensor& tensor, int first, int servers,
-                std::int64_t shard_bytes) {
-  const std::int64_t values = tensor.bytes / tensor.value_bytes;
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(tensor.bytes / std::max<std::int64_t>(shard_bytes, 1), 1, servers);
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t share_values = values / parts + (part < values % parts ? 1 : 0);
-    ServerShare& share = share_of(plan, static_cast<int>((first + part) % servers));
-    share.dense_bytes += share_values * tensor.value_bytes;
-    share.pull_bytes += share_values * tensor.value_bytes;
+// A tensor's rows over the servers; the last ones may be short or empty.
+void add_tensor(LayerPlan& plan, const Tensor& tensor, int servers,
+                const PoseidonSettings& settings) {
+  const std::int64_t row_bytes =
+      (tensor.bytes / tensor.value_bytes + settings.rows - 1) / settings.rows * tensor.value_bytes;
+  std::int64_t left = tensor.bytes;
+  for (int row = 0; left > 0; ++row) {
+    const std::int64_t bytes = std::min(row_bytes, left);
+    ServerShare& share = share_of(plan, row / settings.comm_channels % servers);
+    share.dense_bytes += bytes;
+    share.pull_bytes += bytes;
+    share.channels = std::max(share.channels, row % settings.comm_channels + 1);
+    left -= bytes;
   }
   plan.dense_bytes += tensor.bytes;
 }
@@ -88,7 +90,7 @@ std::vector<LayerPlan> plan_layers(const TrainingJob& job, const PoseidonTopolog
   const std::int64_t batch = std::max(job.batch, job.largest_batch);
   const auto members = static_cast<std::int64_t>(topology.clients.front().size());
   std::vector<LayerPlan> plans;
-  int tensor_number = 0;
+  int factored = 0;
   for (size_t i = 0; i < job.stages.size(); ++i) {
     const TrainingStage& stage = job.stages[i];
     if (stage.parameter_bytes == 0) continue;
@@ -112,16 +114,15 @@ std::vector<LayerPlan> plan_layers(const TrainingJob& job, const PoseidonTopolog
       if (plan.path == FactorPath::kBroadcast) {
         plan.reconstruction_flops = reconstruction_flops(own);
       } else {
-        ServerShare& share = share_of(plan, tensor_number % topology.servers);
+        ServerShare& share = share_of(plan, factored++ % topology.servers);
         share.factor_bytes = plan.factor_bytes;
         share.pull_bytes = own.rows * own.columns * job.value_bytes;
         share.product_flops = reconstruction_flops(own) / own.workers;
       }
-      ++tensor_number;
     }
     for (const std::int64_t bytes : tensors)
       add_tensor(plan, {.stage = i, .bytes = bytes, .value_bytes = job.value_bytes},
-                 tensor_number++, topology.servers, settings.shard_bytes);
+                 topology.servers, settings);
     for (const ServerShare& share : plan.shares) plan.pull_bytes += share.pull_bytes;
     plans.push_back(std::move(plan));
   }

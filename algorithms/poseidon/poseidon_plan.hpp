@@ -1,9 +1,9 @@
 // What Poseidon moves for each layer of a network, and where to: the shares of the parameter
 // servers, the factors of the peers, the groups of its three levels.
 //
-// Poseidon (arXiv 1512.06216), sections 3.2 and 4; sharding by rows of a table over a server on
-// every node: sailing-pmls/bosen and sailing-pmls/pmls-caffe (examples/imagenet/train_imagenet.sh:
-// num_rows_per_table=256, num_comm_channels_per_client=1).
+// Poseidon (arXiv 1512.06216), sections 3.2 and 4. A tensor is a table of equal rows; row r is kept
+// by communication channel r mod C of server (r / C) mod S: sailing-pmls/bosen at c72480c4,
+// ps/src/petuum_ps/thread/context.hpp, GetPartitionClientID.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,17 @@ enum class SendOrder {
 };
 
 struct PoseidonSettings {
-  bool wait_free = true;     // DWBP; else all layers are sent after the backward pass
-  bool three_level = false;  // one client a node; else one a GPU
+  // DWBP: a thread a layer from its gradient on; else the main thread takes layer after layer,
+  // after the backward pass.
+  bool wait_free = true;
+  bool at_clock = false;          // gradients leave for the servers when the worker ends its clock
+  bool waits_for_factors = true;  // of all peers; else they may come until the next clock
+  bool three_level = false;       // one client a node; else one a GPU
   FullyConnected fully_connected = FullyConnected::kAuto;
-  int servers = 0;               // 0: one on every node
-  std::int64_t shard_bytes = 1;  // smaller tensors are not divided
-  double server_flops = 0;       // of a server that multiplies factors; 0 costs nothing
+  int servers = 0;          // 0: one on every node
+  int rows = 1;             // of a tensor's table
+  int comm_channels = 1;    // of a server: threads that each keep rows of their own
+  double server_flops = 0;  // of a server that multiplies factors; 0 costs nothing
   int staleness = 0;
   double budget_bytes_per_s = 0;  // of each worker and server, outgoing; 0: none
   SendOrder order = SendOrder::kArrival;
@@ -43,6 +48,7 @@ struct ServerShare {
   std::int64_t factor_bytes = 0;  // of factors, each worker
   std::int64_t pull_bytes = 0;    // of parameters, each client
   double product_flops = 0;       // outer products of one worker's factors
+  int channels = 1;               // of the server that keep rows of it
 };
 
 struct LayerPlan {

@@ -94,7 +94,7 @@ void PoseidonServer::run(Worker& worker) {
 }
 
 // Clock by clock: adds every client's gradients as they come, then sends the new parameters to all.
-// The threads of a server take turns on its CPU.
+// Layers take turns; the channels of the server work on a layer's rows side by side.
 void PoseidonServer::serve(Worker& thread, size_t layer, const ServerShare& share) {
   const HostCosts& host = job_.host;
   const auto on_cpu = [&](double duration_s, std::int64_t bytes, int passes, Phase phase,
@@ -123,7 +123,8 @@ void PoseidonServer::serve(Worker& thread, size_t layer, const ServerShare& shar
       thread.wait(expected.front()[client]);
       const auto workers = static_cast<double>(topology_.clients[client].size());
       const std::int64_t added = share.product_flops > 0 ? share.pull_bytes : share.dense_bytes;
-      double add_s = host.request_s + static_cast<double>(added) * host.add_s_per_byte;
+      double add_s =
+          host.request_s + static_cast<double>(added) * host.add_s_per_byte / share.channels;
       if (share.product_flops > 0 && settings_.server_flops > 0)
         add_s += workers * share.product_flops / settings_.server_flops;
       on_cpu(add_s, added, 3, Phase::kAggregation, "add");
@@ -131,8 +132,9 @@ void PoseidonServer::serve(Worker& thread, size_t layer, const ServerShare& shar
     expected.pop_front();
     if (clock + settings_.staleness + 1 < job_.iterations) expected.push_back(expect());
     for (const std::vector<int>& members : topology_.clients) {
-      // The copy into a client's message passes over memory as an addition does.
-      on_cpu(host.request_s + static_cast<double>(share.pull_bytes) * host.add_s_per_byte,
+      // Copied into a client's message.
+      on_cpu(host.request_s +
+                 static_cast<double>(share.pull_bytes) * host.copy_s_per_byte / share.channels,
              share.pull_bytes, 2, Phase::kPropagation, "copy");
       send(thread,
            message(members.front(), share.pull_bytes, dense_tag(layer), Phase::kPropagation,

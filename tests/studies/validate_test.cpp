@@ -374,7 +374,7 @@ TEST(Claims, AreComplete) {
     for (const Claim& claim : file.claims)
       if (file.is_open)
         ++open;
-      else
+      else if (claim.id.find("-O") == std::string::npos)  // orderings beside the numbered claims
         ids.insert(claim.id);
   std::set<std::string> expected;
   for (const auto& [paper, count] :
