@@ -61,7 +61,7 @@ TEST(Bound, OfOneRankOrNoBytesIsNothing) {
   }
 }
 
-// kesch, 16 devices a node: a device's link and a node's network adapter both carry 12 GB/s.
+// kesch, 16 devices a node: a device's link carries 12 GB/s, a node's network adapter 6.3.
 TEST(Bound, OfTwoNodesOfKesch) {
   const Platform kesch = load_platform("kesch");
   const Stack stack = load_stack("mvapich2-gdr");

@@ -119,7 +119,7 @@ TEST_F(Kesch, DescriptionSaysWhatIsAssumed) {
   EXPECT_THAT(text, HasSubstr("card0 (shared switch)  [pcie3-x16]"));
   EXPECT_THAT(text, HasSubstr("12 links  [connect-ib-dual-fdr]"));
   EXPECT_THAT(text, HasSubstr("assumed about the structure"));
-  EXPECT_THAT(text, HasSubstr("connect-ib-dual-fdr/bandwidth_bytes_per_s = 1.2e+10  assumed"));
+  EXPECT_THAT(text, HasSubstr("connect-ib-dual-fdr/latency_s = 3.5e-07  assumed"));
 }
 
 TEST_F(Kesch, GraphvizHasEveryDevice) {
