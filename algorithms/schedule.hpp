@@ -30,6 +30,7 @@ struct TrainingStage {
 // 0 costs nothing. Sources: the stack's "rpc" and "host" sections, the platform's processors.
 struct HostCosts {
   double add_s_per_byte = 0;        // a += b on a server, all its threads together
+  double copy_s_per_byte = 0;       // memcpy of one thread, out of cache
   double update_s_per_byte = 0;     // ApplyUpdate of parameters in host memory
   double encode_s_per_byte = 0;     // serialising a tensor, and its copies
   double decode_s_per_byte = 0;     // the other way

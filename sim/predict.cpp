@@ -89,6 +89,7 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
   const int adding = service.compute_threads > 0 ? service.compute_threads : service.threads;
   const int threads = std::min(adding, cpu.cores);
   costs.add_s_per_byte = 1 / (cpu.reduce_per_core.value * threads);
+  costs.copy_s_per_byte = 1 / cpu.copy_per_core.value;
   costs.update_s_per_byte = 2 * costs.add_s_per_byte;  // v = m v + g, w -= r v
   return costs;
 }
