@@ -52,6 +52,7 @@ TrainingStage stage_from_json(const JsonInput& in) {
 
 json host_to_json(const HostCosts& host) {
   return {{"add_s_per_byte", host.add_s_per_byte},
+          {"copy_s_per_byte", host.copy_s_per_byte},
           {"update_s_per_byte", host.update_s_per_byte},
           {"encode_s_per_byte", host.encode_s_per_byte},
           {"decode_s_per_byte", host.decode_s_per_byte},
@@ -62,11 +63,13 @@ json host_to_json(const HostCosts& host) {
 }
 
 HostCosts host_from_json(const JsonInput& in) {
-  in.allow_only({"add_s_per_byte", "update_s_per_byte", "encode_s_per_byte", "decode_s_per_byte",
-                 "request_s", "request_bytes", "stages_through_host", "threads"});
+  in.allow_only({"add_s_per_byte", "copy_s_per_byte", "update_s_per_byte", "encode_s_per_byte",
+                 "decode_s_per_byte", "request_s", "request_bytes", "stages_through_host",
+                 "threads"});
   constexpr int kThreadsMax = 1024;
   HostCosts host;
   host.add_s_per_byte = in.at("add_s_per_byte").number(0, kSecondsMax);
+  host.copy_s_per_byte = in.at("copy_s_per_byte").number(0, kSecondsMax);
   host.update_s_per_byte = in.at("update_s_per_byte").number(0, kSecondsMax);
   host.encode_s_per_byte = in.at("encode_s_per_byte").number(0, kSecondsMax);
   host.decode_s_per_byte = in.at("decode_s_per_byte").number(0, kSecondsMax);

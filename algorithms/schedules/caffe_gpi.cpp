@@ -1,17 +1,31 @@
 // CaffeGPI: turn-based communication with one-sided writes, one turn a layer of the backward pass.
 //
 // Kuehn, Keuper and Pfreundt 2017, sections 2.3 and 3.2; what they leave open is as in their code
-// (cc-hpc-itwm/CaffeGPI: net.cpp, gpi_communicator_diff.cpp, gpi_communicator_model.cpp). After a
+// (cc-hpc-itwm/CaffeGPI: net.cpp at 19679bd3, gpi_communicator_diff.cpp at e04ef11d,
+// gpi_communicator_model.cpp at 2c0be768, gpi_ring_buffer.cpp at 2669ae81). Having launched a
 // layer's backward pass the same thread looks once for notifications: gradients that have arrived
 // are added on the CPU, a tensor that has all of its tree's shares is written to the parent, models
 // that have arrived are written on. Writes are not waited for. What arrives between two turns lies
-// until the next one. A gradient is copied from the GPU when the CPU first touches it, and the
-// thread waits for that: copies alternate with layers, they do not overlap. After the last layer
-// the thread goes on until it has the whole model, then begins the next iteration, whatever the
-// others do; each forward layer first copies its parameters to the GPU.
+// until the next one. After the last layer the thread goes on until it has the whole model, then
+// begins the next iteration, whatever the others do.
+//
+// Kernels are launched, not waited for. A gradient is copied from the GPU when the CPU first
+// touches it, by a synchronous copy on the default stream, which waits for all that was launched:
+// a rank without children computes and copies layer by layer, and so does the master, for its
+// model; one in between that waits for a child's gradient has launched its whole backward pass
+// meanwhile.
+//
+// One thread adds (a plain loop: RingBufferRead::Add). Gradients are written from where they lie, in
+// GPI-2's segments (section 3.2); the code's later ring buffer, which copies them first, is not what
+// the paper describes. Caffe keeps one newest copy of a tensor, on the
+// GPU or on the host, so a gradient that the CPU has added to goes back to the GPU, to be zeroed
+// there (Net::ClearParamDiffs), and each forward layer first copies its parameters to the GPU.
 //
 // Reduce tree: rank r > 0 writes to r without its highest bit. The model goes down from rank 0. The
-// master updates on its GPU: the gradient is copied there, the model back.
+// master scales the sum on the CPU (Net::UpdateLayersWithSolver) and updates on its GPU: sum and
+// model are copied there, since the host's copy of the model counts as the newest from the layer's
+// backward pass on, when it is fetched from the GPU (CommunicatorModel::Acknowledge). Taken
+// literally that sends every model one update late; the copies here are those of the code.
 #include <algorithm>
 #include <bit>
 
@@ -70,19 +84,23 @@ class TurnBased {
   }
 
   void run_iteration(int iteration) {
+    if (iteration > 0) clear_gradients();
     take_batch(worker_);
     for (const TrainingStage& stage : job_.stages) {
       if (iteration > 0 && !is_master()) copy_parameters(stage);
-      worker_.run(forward(stage));
+      launch(forward(stage));
     }
+    synchronise();  // the loss is read
     begin_backward();
     for (size_t stage = job_.stages.size(); stage-- > 0;) {
-      worker_.run(backward(job_.stages[stage]));
+      launch(backward(job_.stages[stage]));
+      if (iteration > 0 && is_master() && communicates()) fetch_model(job_.stages[stage]);
       while (computed_ < tensors_.size() && tensors_[computed_].key.stage == stage) ++computed_;
       look();
     }
     while (passed_on_ < tensors_.size())
       if (!look()) worker_.wait_any(awaited());
+    synchronise();
     worker_.end_iteration();
   }
 
@@ -114,7 +132,25 @@ class TurnBased {
     return step;
   }
 
+  void launch(const Kernel& kernel) { launched_ = worker_.launch(kernel); }
+
+  // Kernels run in the order of their launch.
+  void synchronise() {
+    if (launched_) worker_.wait(launched_);
+    launched_ = nullptr;
+  }
+
+  // One thread passes over a tensor in memory: so many reads and writes of every byte.
+  void pass(const State& tensor, double s_per_byte, double accesses, const std::string& what) {
+    const auto bytes = static_cast<double>(tensor.key.bytes);
+    worker_.run(HostWork{.duration_s = bytes * s_per_byte,
+                         .memory_bytes = accesses * bytes,
+                         .phase = Phase::kAggregation,
+                         .label = what + " " + name(tensor)});
+  }
+
   void copy(std::int64_t bytes, bool to_host, Phase phase, const std::string& label) {
+    synchronise();
     if (job_.host.stages_through_host)
       worker_.run(HostCopy{.bytes = bytes, .to_host = to_host, .phase = phase, .label = label});
   }
@@ -122,6 +158,18 @@ class TurnBased {
   void copy_parameters(const TrainingStage& stage) {
     if (stage.parameter_bytes > 0)
       copy(stage.parameter_bytes, false, Phase::kPropagation, "parameters of " + stage.name);
+  }
+
+  void fetch_model(const TrainingStage& stage) {
+    if (stage.parameter_bytes > 0)
+      copy(stage.parameter_bytes, true, Phase::kAggregation, "model of " + stage.name);
+  }
+
+  // Gradients that this rank has added to lie on the host; the master's last use was its update.
+  void clear_gradients() {
+    if (is_master() || gradient_children_.empty()) return;
+    for (const State& tensor : tensors_)
+      copy(tensor.key.bytes, false, Phase::kAggregation, "gradient back of " + name(tensor));
   }
 
   void begin_backward() {
@@ -144,24 +192,25 @@ class TurnBased {
     copy(tensor.key.bytes, true, Phase::kAggregation, "gradient of " + name(tensor));
   }
 
-  void add(const State& tensor) {
-    const auto bytes = static_cast<double>(tensor.key.bytes);
-    worker_.run(HostWork{.duration_s = bytes * job_.host.add_s_per_byte,
-                         .memory_bytes = 3 * bytes,  // two read, one written
-                         .phase = Phase::kAggregation,
-                         .label = "add " + name(tensor)});
-  }
+  // Two read, one written.
+  void add(const State& tensor) { pass(tensor, job_.host.add_s_per_byte, 3, "add"); }
+
+  // One read, one written: at the rate of an addition.
+  void scale(const State& tensor) { pass(tensor, 2.0 / 3 * job_.host.add_s_per_byte, 2, "scale"); }
 
   void update(const State& tensor) {
     const TrainingStage& stage = job_.stages[tensor.key.stage];
     const double part =
         static_cast<double>(tensor.key.bytes) / static_cast<double>(stage.parameter_bytes);
-    if (communicates()) copy(tensor.key.bytes, false, Phase::kUpdate, "sum of " + stage.name);
-    worker_.run(Kernel{.stream = 0,
-                       .duration_s = part * stage.update_s,
-                       .phase = Phase::kUpdate,
-                       .label = "update " + stage.name});
-    if (communicates()) copy(tensor.key.bytes, true, Phase::kUpdate, "model of " + stage.name);
+    if (communicates()) {
+      scale(tensor);
+      copy(tensor.key.bytes, false, Phase::kUpdate, "sum of " + stage.name);
+      copy(tensor.key.bytes, false, Phase::kUpdate, "model of " + stage.name);
+    }
+    launch(Kernel{.stream = 0,
+                  .duration_s = part * stage.update_s,
+                  .phase = Phase::kUpdate,
+                  .label = "update " + stage.name});
   }
 
   bool all_children_added(size_t index) const {
@@ -213,6 +262,7 @@ class TurnBased {
   int model_parent_ = -1;
   std::vector<Child> gradient_children_;
   std::vector<int> model_children_;
+  Request launched_;  // the last kernel, unless waited for
   // Of this iteration's tensors: gradients computed here, gradients of the whole subtree handled
   // (the master: updated), models received and passed on.
   size_t computed_ = 0;

@@ -1,11 +1,10 @@
 // Aggregation striped over the workers: every worker adds up its stripe of each gradient.
 //
 // CNTK's data-parallel SGD without quantisation (microsoft/CNTK, AllReduceDistGradAggregator.h:
-// each node aggregates a stripe and sends it to the others), and the second form of Intel-Caffe. A
-// reduce-scatter and an allgather, layer by layer on one communicator; then each worker updates all
-// parameters on its GPU. Of P workers and B bytes at bandwidth b: 2 (P-1)/P B / b a worker.
-// CNTK starts when the backward pass is over (SGD.cpp: AggregateGradients after Backprop); with
-// "overlap" each layer starts when its gradient is ready.
+// each node aggregates a stripe and sends it to the others). When the backward pass is over
+// (SGD.cpp: AggregateGradients after Backprop), a reduce-scatter and an allgather, layer by layer
+// on one communicator; then each worker updates all parameters on its GPU. Of P workers and B bytes
+// at bandwidth b: 2 (P-1)/P B / b a worker.
 #include "algorithms/parameter_servers/server_steps.hpp"
 #include "algorithms/steps/training_steps.hpp"
 
@@ -29,21 +28,18 @@ void aggregate_stage(Worker& worker, const TrainingJob& job, const TrainingStage
 }
 
 void run(Worker& worker, const TrainingJob& job) {
-  const bool overlaps = job.options.flag("overlap");
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
     for (const TrainingStage& stage : job.stages) worker.launch(forward(stage));
-    std::vector<Request> ready(job.stages.size());
     Kernel update{.stream = 0, .duration_s = 0, .phase = Phase::kUpdate, .label = "update"};
+    Request gradients;
     for (size_t i = job.stages.size(); i-- > 0;) {
-      ready[i] = worker.launch(backward(job.stages[i]));
+      gradients = worker.launch(backward(job.stages[i]));
       update.duration_s += job.stages[i].update_s;
     }
-    if (!overlaps) worker.wait(ready.front());
-    for (size_t i = job.stages.size(); i-- > 0;) {
-      worker.wait(ready[i]);
+    worker.wait(gradients);
+    for (size_t i = job.stages.size(); i-- > 0;)
       if (job.stages[i].parameter_bytes > 0) aggregate_stage(worker, job, job.stages[i]);
-    }
     worker.run(update);
     worker.end_iteration();
   }
@@ -53,13 +49,7 @@ const bool kRegistered = Registry<Schedule>::add(
     {.name = "striped-aggregation",
      .summary = "each worker adds up its stripe of every gradient, then all gather the sums",
      .source = "microsoft/CNTK, Source/SGDLib/AllReduceDistGradAggregator.h",
-     .options = {{.name = "overlap",
-                  .summary = "under the backward pass, layer by layer; else after it",
-                  .unit = OptionUnit::kFlag,
-                  .fallback = 0,
-                  .choices = {},
-                  .source = "microsoft/CNTK, Source/SGDLib/SGD.cpp",
-                  .tried = {0, 1}}},
+     .options = {},
      .run = run,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {

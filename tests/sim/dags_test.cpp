@@ -1,5 +1,5 @@
-// MPI collectives in MXNet's graphs, CaffeGPI's turns and NVIDIA Caffe, on cases small enough for
-// arithmetic by hand.
+// MPI collectives in MXNet's graphs, CaffeGPI's turns, Intel-Caffe and NVIDIA Caffe, small enough
+// for arithmetic by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -266,10 +266,11 @@ TEST(CaffeGpi, NoBarrierBetweenIterations) {
   EXPECT_NEAR(iteration_s(fast_star(3), "ideal", schedule, 3, job), 9e-3 + 4e-3 + 8e-3, 1e-9);
 }
 
-// What has arrived lies until the layer that computes is done. First iteration, two ranks: the
-// gradient of the last layer, 8 MB, arrives 6 + 8 ms into the backward pass. As one layer of 20 ms
-// the rest lets the master act at 26 ms, in halves at 16 ms; then the model takes 8 ms.
-TEST(CaffeGpi, ProgressOnlyAtTurns) {
+// A copy to or from the GPU waits for every kernel that was launched. First iteration, two ranks:
+// the gradient of the last layer, 8 MB, arrives 6 + 8 ms into the backward pass, when the master
+// has launched its other 20 ms: it updates at 26 ms, whether that is one layer or two. Then the
+// model takes 8 ms.
+TEST(CaffeGpi, CopiesWaitForAllThatWasLaunched) {
   const Schedule& schedule = schedule_of("caffe-gpi");
   const auto first_s = [&](const std::vector<Layer>& layers) {
     return in_child([&] {
@@ -279,19 +280,40 @@ TEST(CaffeGpi, ProgressOnlyAtTurns) {
   };
   const Layer last = {0, 6e-3, 8'000'000};
   EXPECT_NEAR(first_s({{0, 20e-3, 0}, last}), 26e-3 + 8e-3, 1e-9);
-  EXPECT_NEAR(first_s({{0, 10e-3, 0}, {0, 10e-3, 0}, last}), 26e-3, 1e-9);
+  EXPECT_NEAR(first_s({{0, 10e-3, 0}, {0, 10e-3, 0}, last}), 26e-3 + 8e-3, 1e-9);
 }
 
-// Copies alternate with the layers: each gradient's, and the model's before each forward layer.
-TEST(CaffeGpi, CopiesAddToComputing) {
+// The master adds rank 1's gradient and scales the sum: 0.75 and two thirds of 0.75 ns a byte of
+// 4 MB.
+TEST(CaffeGpi, OneThreadAddsAndScales) {
   const Schedule& schedule = schedule_of("caffe-gpi");
-  TrainingJob job = job_of(schedule, std::vector<Layer>(4, {3e-3, 6e-3, 20 * kTensor}), 5);
-  const double without_s = iteration_s("taurus-smp4", "gpi-2", schedule, 2, job);
-  job.host.stages_through_host = true;
-  const double with_s = iteration_s("taurus-smp4", "gpi-2", schedule, 2, job);
-  const Platform platform = load_platform("taurus-smp4");
-  const double model_copy_s = 4 * 20 * kTensor / platform.gpu_models.front().host_copy.value;
-  EXPECT_GT(with_s, without_s + 1.9 * model_copy_s);  // rank 1: gradients out, model in
+  TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}}, 6);
+  job.host.add_s_per_byte = 0.75e-9;
+  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job),
+              9e-3 + 4e-3 + 3e-3 + 2e-3 + 4e-3, 1e-9);
+}
+
+// Models that each of four ranks copies between its GPU and its host in six iterations. The master:
+// gradient, sum and model to the GPU, and from the second iteration on the model to the host. All
+// others: gradient, and from the second iteration on the model; rank 1, which adds rank 3's, its
+// gradient back too.
+TEST(CaffeGpi, CopiesBetweenGpuAndHost) {
+  const Schedule& schedule = schedule_of("caffe-gpi");
+  const std::vector<double> models = numbers_in_child([&] {
+    TrainingJob job = job_of(schedule, std::vector<Layer>(4, {3e-3, 6e-3, kTensor}), 6);
+    job.host.stages_through_host = true;
+    Timeline timeline;
+    simulate_training(load_platform("taurus-smp4"), load_stack("gpi-2"), schedule,
+                      std::vector<TrainingJob>(4, job),
+                      {.choices = {}, .timeline = &timeline, .noise = {}});
+    std::vector<double> bytes(4);
+    for (const Span& span : timeline.spans())
+      if (span.track == Track::kCopy)
+        bytes[static_cast<size_t>(span.rank)] += static_cast<double>(span.bytes);
+    for (double& sum : bytes) sum /= 4 * kTensor;
+    return bytes;
+  });
+  EXPECT_THAT(models, ::testing::ElementsAre(6 * 3 + 5, 6 + 5 + 5, 6 + 5, 6 + 5));
 }
 
 // Inside a node the adapter moves the bytes: down and up its PCIe link, not over the fabric.
@@ -316,6 +338,69 @@ TEST(CaffeGpi, RanksOfANodeTalkThroughTheAdapter) {
                 Lanes(without, stack).lane(0, 1, BufferPlace::kHost, kTensor);
               }),
               HasSubstr("network adapter"));
+}
+
+// ---- Intel-Caffe ----
+
+// Two ranks, two layers of 4 MB: each all-reduce is two exchanges of 2 MB at 1 GB/s, 4 ms. That of
+// layer 1 starts 6 ms into the backward pass and a copy later, and ends under the other layer's
+// 6 + 1 ms; that of layer 0 is waited for; then sums are copied back and applied, layer by layer.
+TEST(IntelCaffe, AllReducesUnderTheBackwardPassAndUpdatesAfterIt) {
+  const Schedule& schedule = schedule_of("intel-caffe");
+  TrainingJob job = job_of(schedule, std::vector<Layer>(2, {3e-3, 6e-3, kTensor}), 4);
+  job.host.copy_s_per_byte = 0.25e-9;  // 1 ms
+  job.stages[0].update_s = 0.5e-3;
+  job.stages[1].update_s = 0.5e-3;
+  const double compute_s = 2 * 9e-3 + 0.5e-3;  // the first update runs under the second copy
+  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job),
+              compute_s + 2 * 1e-3 + 4e-3 + 2 * 1e-3, 1e-9);
+}
+
+// Copies between GPU and host alternate with the layers.
+TEST(IntelCaffe, CopiesAddToComputing) {
+  const Schedule& schedule = schedule_of("intel-caffe");
+  TrainingJob job = job_of(schedule, std::vector<Layer>(3, {3e-3, 60e-3, 20 * kTensor}), 4);
+  const std::string platform = "owens";  // one GPU a node
+  const double without_s = iteration_s(platform, "intel-mlsl-2017", schedule, 2, job);
+  job.host.stages_through_host = true;
+  const double with_s = iteration_s(platform, "intel-mlsl-2017", schedule, 2, job);
+  const GpuModel gpu = load_platform(platform).gpu_models.front();
+  const double copy_s =
+      20 * kTensor / gpu.host_copy.value + gpu.kernel_launch.value + gpu.synchronize.value;
+  EXPECT_NEAR(with_s - without_s, 3 * 2 * copy_s, 0.02 * copy_s);
+}
+
+// ---- Caffe's tree ----
+
+// Parents by BVLC Caffe's rule (parallel.cpp at e8c42213, DevicePair::compute): GPUs of a board are
+// paired, the second goes under the first; then those that reach each other; then the rest, in
+// rounds of neighbours.
+std::vector<int> caffe_parents(int gpus, int per_board, int per_socket) {
+  std::vector<int> parents(static_cast<size_t>(gpus), -1);
+  std::vector<int> remaining = first_ranks(gpus);
+  for (const int together : {per_board, per_socket, gpus})
+    for (bool paired = true; paired;) {
+      paired = false;
+      for (size_t i = 0; i + 1 < remaining.size(); ++i)
+        if (remaining[i] / together == remaining[i + 1] / together) {
+          parents[static_cast<size_t>(remaining[i + 1])] = remaining[i];
+          remaining.erase(remaining.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+          paired = true;
+        }
+    }
+  return parents;
+}
+
+// With GPUs numbered board by board and socket by socket it is the binomial tree by rank.
+TEST(Caffe, TreeByBoardsIsTheBinomialOne) {
+  const Collective& binomial = find_collective(CollectiveOp::kReduce, "binomial", "test");
+  for (const int gpus : {2, 4, 8, 16}) {
+    std::vector<int> parents(static_cast<size_t>(gpus), -1);
+    for (int rank = 0; rank < gpus; ++rank)
+      for (OpStream ops = binomial.plan({.rank_count = gpus, .bytes = 8}, rank); ops.next();)
+        if (ops.op().kind == OpKind::kSend) parents[static_cast<size_t>(rank)] = ops.op().peer;
+    EXPECT_EQ(parents, caffe_parents(gpus, 2, std::max(2, gpus / 2))) << gpus;
+  }
 }
 
 // ---- NVIDIA Caffe ----

@@ -309,7 +309,7 @@ TEST(InspurCaffe, RefusesSeventeenWorkers) {
 // ---- striped over the workers ----
 
 TEST(StripedAggregation, TwoWorkersByHand) {
-  TrainingJob job = job_of(schedule("striped-aggregation"), {kBytes}, {{"overlap", "false"}});
+  TrainingJob job = job_of(schedule("striped-aggregation"), {kBytes});
   // Each sends half to the other, and gets the other's sum back.
   const double exchange_s = 2 * (kAlpha_s + kBytes / 2 / kStarBytesPerS);
   const double period_s = in_child([&] {
