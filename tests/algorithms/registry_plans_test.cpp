@@ -58,5 +58,24 @@ TEST(EveryCollectiveOnce, SaysWhatItIs) {
   }
 }
 
+// What the tuned reduce chooses beyond 8 MiB differs by the number of ranks only.
+TEST(TunedReduce, IsTheNamedAlgorithmOfItsRange) {
+  const Collective& tuned = find_collective(CollectiveOp::kReduce, "tuned", "test");
+  const StepCost cost{.alpha_s = 1e-6, .beta_s_per_byte = 1e-10};
+  struct Choice {
+    int rank_count;
+    std::int64_t bytes;
+    const char* algorithm;
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  for (const Choice& choice : {Choice{160, 8 * kMiB, "binomial"}, Choice{8, 9 * kMiB, "chain"},
+                               Choice{64, 9 * kMiB, "cc"}, Choice{65, 9 * kMiB, "cb"}}) {
+    CollectiveCall call{.rank_count = choice.rank_count, .bytes = choice.bytes};
+    call.options.set("chunk_bytes", kMiB);
+    const Collective& named = find_collective(CollectiveOp::kReduce, choice.algorithm, "test");
+    EXPECT_EQ(*tuned.closed_form(call, cost), *named.closed_form(call, cost)) << choice.algorithm;
+  }
+}
+
 }  // namespace
 }  // namespace forescale::testing
