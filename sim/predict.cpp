@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "models/workload/training_memory.hpp"
+#include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 #include "topologies/placement.hpp"
 
@@ -52,21 +53,34 @@ Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
     bound = compute_bound(run, inputs.noise, inputs.schedule->is_asynchronous);
   const Lanes lanes(run.platform, inputs.stack);
   const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);
-  // By operation, ranks (none: all workers) and root.
-  std::map<std::tuple<CollectiveOp, std::vector<int>, int>, CollectiveCall> calls;
+  // By operation, where the stack has it work, ranks (none: all workers) and root.
+  std::map<std::tuple<CollectiveOp, BufferPlace, std::vector<int>, int>, CollectiveCall> calls;
   std::vector<int> workers(static_cast<size_t>(run.workers));
   std::iota(workers.begin(), workers.end(), 0);
+  std::map<std::vector<int>, SharedGroup> groups;
   for (const CollectiveStep& step : traffic.collectives) {
-    CollectiveCall& call =
-        calls[{step.op, step.group ? *step.group : workers, step.group ? step.root : 0}];
+    const std::vector<int>& ranks = step.group ? *step.group : workers;
+    const int root = step.group ? step.root : 0;
+    SharedGroup& group = groups[ranks];
+    if (!group) group = shared_group(run.platform, ranks);
+    const auto choice = inputs.choices.find(step.op);
+    const BufferPlace place =
+        resolve(lanes, group,
+                {.op = step.op,
+                 .bytes = step.bytes,
+                 .root = root,
+                 .plan = choice == inputs.choices.end() ? nullptr : &choice->second,
+                 .element_bytes = job.value_bytes})
+            .place;
+    CollectiveCall& call = calls[{step.op, place, ranks, root}];
     call.bytes += step.bytes;
     call.element_bytes = job.value_bytes;
   }
   for (auto& [key, call] : calls) {
-    const auto& [op, ranks, root] = key;
+    const auto& [op, place, ranks, root] = key;
     call.rank_count = static_cast<int>(ranks.size());
     call.root = root;
-    const Bound floor = collective_bound(op, call, lanes, lanes.default_place(), ranks);
+    const Bound floor = collective_bound(op, call, lanes, place, ranks);
     if (floor.time_s > bound.time_s)
       bound = {floor.time_s, std::string(name_of(op)) + ": " + floor.reason};
   }

@@ -15,11 +15,11 @@
 // model; one in between that waits for a child's gradient has launched its whole backward pass
 // meanwhile.
 //
-// One thread adds (a plain loop: RingBufferRead::Add). Gradients are written from where they lie, in
-// GPI-2's segments (section 3.2); the code's later ring buffer, which copies them first, is not what
-// the paper describes. Caffe keeps one newest copy of a tensor, on the
-// GPU or on the host, so a gradient that the CPU has added to goes back to the GPU, to be zeroed
-// there (Net::ClearParamDiffs), and each forward layer first copies its parameters to the GPU.
+// One thread adds (a plain loop: RingBufferRead::Add). Gradients are written from where they lie,
+// in GPI-2's segments (section 3.2); the code's later ring buffer, which copies them first, is not
+// what the paper describes. Caffe keeps one newest copy of a tensor, on the GPU or on the host, so
+// a gradient that the CPU has added to goes back to the GPU, to be zeroed there
+// (Net::ClearParamDiffs), and each forward layer first copies its parameters to the GPU.
 //
 // Reduce tree: rank r > 0 writes to r without its highest bit. The model goes down from rank 0. The
 // master scales the sum on the CPU (Net::UpdateLayersWithSolver) and updates on its GPU: sum and

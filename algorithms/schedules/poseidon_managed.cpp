@@ -58,7 +58,7 @@ const bool kRegistered = Registry<Schedule>::add(
            return poseidon_traffic(job, workers, nodes, settings_of(job));
          },
      .follows_arrivals = true,
-     .iterations = 4});
+     .iterations = 16});
 
 }  // namespace
 }  // namespace forescale

@@ -20,8 +20,8 @@
 
 namespace forescale {
 
-// Of the way to the ends that all numbers of a machine go together: the median, over 41 rows of open
-// tables and papers, of the half-width of 40 joint draws over the deviation at the ends.
+// Of the way to the ends that all numbers of a machine go together: the median, over 41 rows of
+// open tables and papers, of the half-width of 40 joint draws over the deviation at the ends.
 inline constexpr double kJointShare = 0.6;
 
 struct Spread {

@@ -111,7 +111,7 @@ TEST(Crossover, OnAClusterItSaysWhatMovesIt) {
 // has one message a node on the way.
 TEST(Crossover, ContentionMovesItAndNamesTheBusiest) {
   const json point = expect_answer(std::string(kKesch) +
-                                   "--op all-reduce --algorithms ring,halving-doubling --ranks 64 "
+                                   "--op all-reduce --algorithms ring,halving-doubling --ranks 160 "
                                    "--chunk-bytes 1MiB --json")
                          .json()["points"][0];
   EXPECT_LT(point["simulator"]["at_bytes"], point["cost_engine"]["at_bytes"]);

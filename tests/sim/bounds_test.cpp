@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sim/bounds.hpp"
+#include "sim/resolved_call.hpp"
 #include "tests/algorithms/call_variants.hpp"
 #include "tests/sim/simulations.hpp"
 
@@ -136,8 +137,13 @@ TEST_P(EveryCollectiveIsAboveItsBound, InTheSimulator) {
   const std::vector<double> times_s = in_children(tasks);
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [collective, call] = cases[i];
-    const Bound bound = collective_bound(collective->op, call, lanes, lanes.default_place(),
-                                         first_ranks(call.rank_count));
+    const PlanChoice plan{.collective = collective, .options = call.options};
+    const BufferPlace place =
+        resolve(lanes, shared_first_slots(platform, call.rank_count),
+                {.op = collective->op, .bytes = call.bytes, .root = call.root, .plan = &plan})
+            .place;
+    const Bound bound =
+        collective_bound(collective->op, call, lanes, place, first_ranks(call.rank_count));
     EXPECT_GE(times_s[i], bound.time_s * (1 - 1e-9))
         << to_text(*collective, call) << ": " << bound.reason;
     // No floor only where nothing has to move: four bytes that are the root's own block.
