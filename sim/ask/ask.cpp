@@ -180,6 +180,7 @@ std::string Asker::simulated(const Task& task, const AskSettings& settings, bool
   return json{{"training",
                simulated_point(question, read, gpus, leaves_files ? settings.files : AskFiles())},
               {"compute_ratio", compute_ratio(read, gpus)},
+              {"reads_images", read.data.image.value > 0},
               {"nodes", nodes_of(read.platform, gpus)}}
       .dump();
 }
@@ -219,6 +220,7 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
     answer.nodes = parsed.at("nodes").get<int>();
     if (is_training(task.question)) {
       answer.training = parsed.at("training").get<PredictionPoint>();
+      answer.reads_images = parsed.at("reads_images").get<bool>();
       answer.compute_ratio = parsed.at("compute_ratio").get<double>();
     } else {
       answer.collective = parsed.at("collective").get<CollectiveAnswer>();

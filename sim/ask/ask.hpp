@@ -21,6 +21,7 @@ struct Answer {
   PredictionPoint training = {};
   CollectiveAnswer collective = {};
   int nodes = 1;  // that the ranks lie on
+  bool reads_images = false;
   // At the fast or slow end, of training: forward and backward passes there over those simulated.
   double compute_ratio = 1;
   std::string failure = {};  // why there is no answer; empty: there is one
@@ -28,6 +29,10 @@ struct Answer {
   // Of an iteration, or of the collective; 0 where there is no answer, or the batch does not fit.
   double time_s() const {
     return about == Question::About::kTraining ? training.iteration_s : collective.time_s;
+  }
+  // Of the time, that the busiest resource of the network is in use.
+  double busiest_share() const {
+    return about == Question::About::kTraining ? training.busiest_share : collective.busiest_share;
   }
   bool is_there() const { return failure.empty() && time_s() > 0; }
 };

@@ -14,11 +14,17 @@ namespace {
 
 constexpr double kOneSided = 1.6449;  // standard deviations to the 95th percentile of a normal
 
+// At the ends: the busiest resource of the network is never in use, or all the time.
+struct UnmodelledEnds {
+  Unmodelled idle;
+  Unmodelled busy;
+};
+
 struct UnmodelledFile {
-  Unmodelled training_one_node;
-  Unmodelled training_several_nodes;
-  Unmodelled collective_one_node;
-  Unmodelled collective_several_nodes;
+  UnmodelledEnds training_synthetic;
+  UnmodelledEnds training_reading;
+  UnmodelledEnds collective_one_node;
+  UnmodelledEnds collective_several_nodes;
 };
 
 const UnmodelledFile& unmodelled_file() {
@@ -26,19 +32,31 @@ const UnmodelledFile& unmodelled_file() {
     Provenance provenance;
     const JsonInput in = JsonInput::from_file(data_path("models/unmodelled.json"), &provenance);
     in.allow_only({"format", "training", "collective"});
-    in.at("format").one_of({"forescale-unmodelled-1"});
-    const auto read = [&](const char* of, const char* where) {
-      const JsonInput at = in.at(of).at(where);
-      at.allow_only({"faster", "slower"});
-      return Unmodelled{.faster = at.at("faster").factor(0, 0.9),
-                        .slower = at.at("slower").factor(0, 9)};
+    in.at("format").one_of({"forescale-unmodelled-2"});
+    const auto read = [&](const JsonInput& at, const char* end) {
+      const JsonInput of = at.at(end);
+      of.allow_only({"faster", "slower"});
+      return Unmodelled{.faster = of.at("faster").factor(0, 0.9),
+                        .slower = of.at("slower").factor(0, 9)};
     };
-    return UnmodelledFile{.training_one_node = read("training", "one_node"),
-                          .training_several_nodes = read("training", "several_nodes"),
-                          .collective_one_node = read("collective", "one_node"),
-                          .collective_several_nodes = read("collective", "several_nodes")};
+    const auto read_ends = [&](const char* about, const char* kind) {
+      const JsonInput at = in.at(about).at(kind);
+      at.allow_only({"idle", "busy"});
+      return UnmodelledEnds{.idle = read(at, "idle"), .busy = read(at, "busy")};
+    };
+    return UnmodelledFile{.training_synthetic = read_ends("training", "synthetic"),
+                          .training_reading = read_ends("training", "reading"),
+                          .collective_one_node = read_ends("collective", "one_node"),
+                          .collective_several_nodes = read_ends("collective", "several_nodes")};
   }();
   return kRead;
+}
+
+const UnmodelledEnds& unmodelled_ends(const Answer& answer) {
+  const UnmodelledFile& all = unmodelled_file();
+  if (answer.about == Question::About::kTraining)
+    return answer.reads_images ? all.training_reading : all.training_synthetic;
+  return answer.nodes > 1 ? all.collective_several_nodes : all.collective_one_node;
 }
 
 // Deviations of independent influences, in logarithms where all values are above 0.
@@ -130,10 +148,13 @@ Spread spread_of_draws(const std::vector<const RangedAnswer*>& answers,
 }  // namespace
 
 Unmodelled unmodelled(const Answer& answer) {
-  const UnmodelledFile& all = unmodelled_file();
-  if (answer.about == Question::About::kTraining)
-    return answer.nodes > 1 ? all.training_several_nodes : all.training_one_node;
-  return answer.nodes > 1 ? all.collective_several_nodes : all.collective_one_node;
+  const UnmodelledEnds& ends = unmodelled_ends(answer);
+  const double share = std::clamp(answer.busiest_share(), 0.0, 1.0);
+  const auto between = [&](double idle, double busy) {
+    return std::expm1(std::lerp(std::log1p(idle), std::log1p(busy), share));
+  };
+  return {.faster = -between(-ends.idle.faster, -ends.busy.faster),
+          .slower = between(ends.idle.slower, ends.busy.slower)};
 }
 
 std::vector<NumberShare> shares_of(const std::vector<NumberSource>& numbers,

@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
-"""What is left when every input is as measured: fit_unmodelled.py VALIDATION.json.
+"""What is left when every input is as measured: fit_unmodelled.py VALIDATION.json [UNMODELLED.json].
 
 Reads what `forescale validate --paper open-clusters,open-collectives,open-nccl,open-nodes --interval
--o VALIDATION.json` wrote and prints the numbers of models/unmodelled.json: with which
-nine of ten measured values of one half of the tables lie in their intervals, one of twenty beyond
-each end. Tables (series and
-requests) are sorted by name; the 1st, 3rd, ... are fitted, the others judged, whose coverage is
-printed beside. No number of the model is changed by it."""
+-o VALIDATION.json` wrote and prints the numbers of models/unmodelled.json (or writes them to
+UNMODELLED.json): with which nine of ten measured values lie in their intervals, one of twenty
+beyond each end, and the intervals are narrowest. Beside it, for each table (a series or request)
+left out in turn: how many of its rows lie in intervals that the other tables make. No other number
+of the model is changed by it."""
 import json
 import math
+import pathlib
 import re
 import statistics
 import sys
 
 OUTSIDE = 0.05  # of the rows, on each side
+STEP = 0.01     # of a logarithm, in which the end of an idle network is looked for
+FILE = pathlib.Path(__file__).resolve().parents[2] / "models" / "unmodelled.json"
 GROUPS = {
-    ("training", "one_node"): lambda row: row["about"] == "training" and row["nodes"] == 1,
-    ("training", "several_nodes"): lambda row: row["about"] == "training" and row["nodes"] > 1,
-    ("collective", "one_node"): lambda row: row["about"] == "collective" and row["nodes"] == 1,
-    ("collective", "several_nodes"): lambda row: row["about"] == "collective" and row["nodes"] > 1,
+    ("training", "synthetic"): lambda row: not row["reads_images"],
+    ("training", "reading"): lambda row: row["reads_images"],
+    ("collective", "one_node"): lambda row: row["nodes"] == 1,
+    ("collective", "several_nodes"): lambda row: row["nodes"] > 1,
 }
 
 
@@ -27,56 +30,81 @@ def table_of(row):
     return re.sub(r"(-\d+)+$", "", row["id"])
 
 
-def parts_of(row, assumed):
-    """Logarithms: how far off (above 0: slower than predicted), what the inputs explain on that side,
-    and how often the unmodelled part counts."""
+def ends_of(numbers):
+    """Logarithms of a group's numbers by side: those of an idle and of a busy network."""
+    return {-1: [-math.log1p(-numbers[end]["faster"]) for end in ("idle", "busy")],
+            1: [math.log1p(numbers[end]["slower"]) for end in ("idle", "busy")]}
+
+
+def between(ends, share):
+    return ends[0] + (ends[1] - ends[0]) * share
+
+
+def part_of(row, ends):
+    """Logarithms: which side it is off (1: slower than predicted), how far, what the inputs explain on
+    that side; how often the unmodelled part counts; how busy the network is."""
     off = math.log(row["measured"] / row["predicted"])
-    # A throughput falls where a time grows.
-    falls = row["unit"].endswith("/s")
     end = row["predicted_high"] if off > 0 else row["predicted_low"]
     wide = abs(math.log(end / row["predicted"]))
-    slower = (off > 0) != falls
-    # One influence is left out for each simulation that the number follows from.
-    unmodelled = math.log1p(assumed["slower"]) if slower else -math.log1p(-assumed["faster"])
+    side = 1 if (off > 0) != row["unit"].endswith("/s") else -1  # a throughput falls as time grows
+    share = min(1.0, row["busiest_share"])
+    unmodelled = between(ends[side], share)
     inputs = math.sqrt(max(0.0, wide**2 - row["runs"] * unmodelled**2))
-    return (1 if slower else -1) * abs(off), inputs, row["runs"]
+    return side, abs(off), inputs, row["runs"], share
 
 
-def needed(parts, side):
-    """The least deviation beyond which, on this side, OUTSIDE of all rows lie."""
-    each = sorted((math.sqrt(max(0.0, off**2 - inputs**2) / runs) if off * side > 0 else 0.0)
-                  for off, inputs, runs in parts)
-    return each[min(len(each) - 1, math.ceil((1 - OUTSIDE) * len(each)) - 1)]
+def fitted_ends(parts, side):
+    """The pair with the least mean deviation beyond which, on this side, OUTSIDE of all rows lie."""
+    needs = [(math.sqrt(max(0.0, off**2 - inputs**2) / runs) if of == side else 0.0, share)
+             for of, off, inputs, runs, share in parts]
+    outside = math.floor(OUTSIDE * len(needs))
+    best = None
+    for step in range(1 + math.ceil(max(need for need, _ in needs) / STEP)):
+        idle = step * STEP
+        # What a busy network would have to be for each row to lie inside.
+        busy = sorted(0.0 if need <= idle * (1 - share) else
+                      (need - idle * (1 - share)) / share if share > 0 else math.inf
+                      for need, share in needs)[-1 - outside]
+        mean = statistics.mean(between((idle, busy), share) for _, share in needs)
+        if math.isfinite(busy) and (best is None or mean < best[0]):
+            best = mean, (idle, busy)
+    return best[1]
 
 
-def holding(parts, down, up):
-    return sum(abs(off) <= math.hypot(inputs, math.sqrt(runs) * (up if off > 0 else down)) + 1e-12
-               for off, inputs, runs in parts)
+def both_ends(parts):
+    return {side: fitted_ends(parts, side) for side in (-1, 1)}
+
+
+def holding(parts, ends):
+    return sum(off <= math.hypot(inputs, math.sqrt(runs) * between(ends[side], share)) + 1e-12
+               for side, off, inputs, runs, share in parts)
 
 
 with open(sys.argv[1], encoding="utf-8") as file:
     rows = [row for row in json.load(file)["rows"]
             if row["role"] == "prediction" and row["predicted_low"] is not None]
-with open(sys.argv[2] if len(sys.argv) > 2 else "models/unmodelled.json", encoding="utf-8") as file:
-    now = json.load(file)
-for (about, where), belongs in GROUPS.items():
-    of_group = [row for row in rows if belongs(row)]
-    tables = sorted({table_of(row) for row in of_group})
-    fitted_tables = set(tables[0::2])
-    assumed = now[about][where]
-    halves = {True: [], False: []}
-    for row in of_group:
-        halves[table_of(row) in fitted_tables].append(parts_of(row, assumed))
-    fitted, judged = halves[True], halves[False]
-    if not fitted:
-        continue
-    down, up = needed(fitted, -1), needed(fitted, 1)
-    widths = [(math.expm1(math.hypot(inputs, math.sqrt(runs) * up)) -
-               math.expm1(-math.hypot(inputs, math.sqrt(runs) * down))) / 2
-              for _, inputs, runs in fitted + judged]
-    now_down, now_up = -math.log1p(-assumed["faster"]), math.log1p(assumed["slower"])
-    print(f"{about}, {where}: faster {-math.expm1(-down):.3f}, slower {math.expm1(up):.3f} from "
-          f"{len(fitted)} rows of {len(fitted_tables)} tables; hold {holding(judged, down, up)} of "
-          f"the {len(judged)} rows of the other {len(tables) - len(fitted_tables)}; median half-width "
-          f"{statistics.median(widths):.2f}; those of now hold {holding(fitted, now_down, now_up)} "
-          f"and {holding(judged, now_down, now_up)}")
+document = json.loads(FILE.read_text())
+for (about, kind), belongs in GROUPS.items():
+    now = ends_of(document[about][kind])
+    tables = {}
+    for row in rows:
+        if row["about"] == about and belongs(row):
+            tables.setdefault(table_of(row), []).append(part_of(row, now))
+    parts = sum(tables.values(), [])
+    ends = both_ends(parts)
+    left_out = sum(
+        holding(judged, both_ends(sum((of for other, of in tables.items() if other != name), [])))
+        for name, judged in tables.items())
+    widths = [(math.expm1(math.hypot(inputs, math.sqrt(runs) * between(ends[1], share))) -
+               math.expm1(-math.hypot(inputs, math.sqrt(runs) * between(ends[-1], share)))) / 2
+              for _, _, inputs, runs, share in parts]
+    document[about][kind] = {
+        end: {"faster": round(-math.expm1(-ends[-1][i]), 3),
+              "slower": round(math.expm1(ends[1][i]), 3)} for i, end in enumerate(("idle", "busy"))}
+    print(f"{about}, {kind}: {document[about][kind]} from {len(parts)} rows of {len(tables)} tables, "
+          f"median half-width {statistics.median(widths):.2f}; hold {holding(parts, ends)}, of tables "
+          f"left out {left_out}, those of now {holding(parts, now)}")
+if len(sys.argv) > 2:
+    text = json.dumps(document, indent=2)
+    text = re.sub(r"\{\s*(\"faster\": [\d.]+),\s*(\"slower\": [\d.]+)\s*\}", r"{\1, \2}", text)
+    pathlib.Path(sys.argv[2]).write_text(text + "\n")

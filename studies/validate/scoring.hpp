@@ -29,10 +29,13 @@ struct ValidationRow {
   std::optional<double> low;        // of the 90 % interval, where asked for
   std::optional<double> high;
   std::map<std::string, double> shares;  // of its squared half-width, by influence
-  // With a range: what its simulations are of, how many they are, on how many nodes at most.
+  // With a range: what its simulations are of, how many they are; of the one where it is greatest,
+  // nodes, and the busiest resource's share of the time.
   Question::About about = Question::About::kTraining;
   int runs = 0;
   int nodes = 1;
+  double busiest_share = 0;
+  bool reads_images = false;
   std::optional<double> error_percent;
   std::optional<double> trivial;  // what one would say without a model
   std::optional<double> trivial_error_percent;

@@ -152,8 +152,11 @@ void add_range(ValidationRow& row, const ClaimFile& file, const ClaimRuns& runs)
   row.runs = static_cast<int>(answers.size());
   if (!answers.empty()) {
     row.about = answers.front()->nominal.about;
-    for (const RangedAnswer* answer : answers)
+    for (const RangedAnswer* answer : answers) {
       row.nodes = std::max(row.nodes, answer->nominal.nodes);
+      row.reads_images = row.reads_images || answer->nominal.reads_images;
+      row.busiest_share = std::max(row.busiest_share, answer->nominal.busiest_share());
+    }
   }
   if (!spread.is_known) return;
   row.low = spread.low;
@@ -246,6 +249,8 @@ json row_json(const ValidationRow& row) {
           {"influences", row.shares},
           {"about", row.about == Question::About::kTraining ? "training" : "collective"},
           {"nodes", row.nodes},
+          {"busiest_share", row.busiest_share},
+          {"reads_images", row.reads_images},
           {"runs", row.runs},
           {"error", percent_json(row.error_percent)},
           {"trivial", optional_json(row.trivial)},

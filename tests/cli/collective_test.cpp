@@ -151,8 +151,9 @@ TEST(CollectiveCommand, CarriesTheIntervalOfItsInputs) {
                                " --stack ideal --op broadcast --algorithm flat --bytes 1GB ";
   const nlohmann::json answer = expect_answer(question + "--interval --json").json();
   EXPECT_NEAR(answer["time_s"], 1e9 / 10e9, 1e-9);
-  const Unmodelled left_out =
-      unmodelled({.about = Question::About::kCollective, .training = {}, .nodes = 2});
+  Answer of_a_full_wire{.about = Question::About::kCollective, .nodes = 2};
+  of_a_full_wire.collective.busiest_share = 1;
+  const Unmodelled left_out = unmodelled(of_a_full_wire);
   const double below = std::hypot(kJointShare * std::log(11 / 10.0), std::log1p(-left_out.faster));
   const double above = std::hypot(kJointShare * std::log(10 / 8.0), std::log1p(left_out.slower));
   EXPECT_NEAR(answer["low_s"], 0.1 * std::exp(-below), 1e-9);

@@ -152,5 +152,25 @@ TEST(Spread, MoreNodesLeaveMoreOut) {
   EXPECT_GT(unmodelled(collective_of(1, 2)).slower, unmodelled(collective_of(1, 1)).slower);
 }
 
+// Halfway between an idle and a busy network the logarithm is the mean of the two.
+TEST(Spread, ABusyNetworkLeavesMoreOutOfATraining) {
+  const auto slower_at = [](double share) {
+    Answer answer = training_of(1, 0.5);
+    answer.training.busiest_share = share;
+    return std::log1p(unmodelled(answer).slower);
+  };
+  EXPECT_GT(slower_at(1), 2 * slower_at(0));
+  EXPECT_NEAR(slower_at(0.5), (slower_at(0) + slower_at(1)) / 2, 1e-12);
+  EXPECT_EQ(slower_at(1.5), slower_at(1));
+}
+
+TEST(Spread, ReadingImagesLeavesOutWhatReadingDoes) {
+  Answer answer = training_of(1, 0.5);
+  const Unmodelled synthetic = unmodelled(answer);
+  answer.reads_images = true;
+  EXPECT_GT(unmodelled(answer).slower, synthetic.slower);
+  EXPECT_GT(unmodelled(answer).faster, synthetic.faster);
+}
+
 }  // namespace
 }  // namespace forescale
