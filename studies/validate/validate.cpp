@@ -39,7 +39,6 @@ class Needs : public FormulaValues {
     return 1;
   }
   const ClaimFile& file_;
-  Scenario::End end_;
   std::vector<NeededRun>& runs_;
 };
 
