@@ -104,6 +104,10 @@ struct SelectionRule {
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
   bool through_host = false;
   BytesPerSecond through_host_bandwidth;  // of those copies; 0: as fast as the hardware
+  // Copies of GPU buffers go through CUDA's default stream, which waits for all kernels that were
+  // launched before in other streams: a rank's part begins when its GPU has finished these.
+  // Kernels launched later wait for the copy in turn, which is left out.
+  bool default_stream = false;
   // Of every rank before its part begins: driver queries, kernel launch. With through_host, of
   // calls with GPU buffers only.
   Seconds call_overhead;

@@ -138,9 +138,10 @@ ReductionRule read_reduction(const JsonInput& in) {
 }
 
 SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>& protocols) {
-  in.allow_only(with_plan_options({"protocol", "orders", "up_to_ranks", "up_to_nodes",
-                                   "ranks_per_node", "up_to_bytes", "algorithm", "through_host",
-                                   "through_host_bytes_per_s", "call_overhead_s"}));
+  in.allow_only(
+      with_plan_options({"protocol", "orders", "up_to_ranks", "up_to_nodes", "ranks_per_node",
+                         "up_to_bytes", "algorithm", "through_host", "through_host_bytes_per_s",
+                         "default_stream", "call_overhead_s"}));
   SelectionRule rule;
   if (const auto ranks = in.find("up_to_ranks"))
     rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
@@ -153,6 +154,7 @@ SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>
   rule.options = read_plan_options(in);
   if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
   rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
+  if (const auto stream = in.find("default_stream")) rule.default_stream = stream->boolean();
   if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();
   if (const auto protocol = in.find("protocol"))
     rule.protocol = known_protocol(*protocol, protocols);

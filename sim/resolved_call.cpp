@@ -103,6 +103,7 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
   if (rules.of_call != nullptr) {
     resolved.through_host = rules.of_call->through_host && buffers == BufferPlace::kGpu;
     resolved.through_host_bandwidth = rules.of_call->through_host_bandwidth.value;
+    resolved.default_stream = rules.of_call->default_stream && buffers == BufferPlace::kGpu;
     if (resolved.through_host) resolved.place = BufferPlace::kHost;
     // Of a rule that copies GPU buffers, the overhead is theirs too.
     if (resolved.through_host || !rules.of_call->through_host)

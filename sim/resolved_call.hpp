@@ -40,6 +40,7 @@ struct ResolvedCall {
   double call_s = 0;                      // of the caller's time before its part begins
   bool through_host = false;  // copy the buffer to the host, work there, copy the result back
   double through_host_bandwidth = 0;
+  bool default_stream = false;  // begins when the GPU has finished what was launched before
   const SelectionRule* orders_of = nullptr;  // cuts the call into parts; null: it is one
 
   MessageKind kind() const { return {place, protocol}; }

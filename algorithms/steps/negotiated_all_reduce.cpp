@@ -12,48 +12,78 @@ namespace {
 constexpr int kPackingStream = 1;
 constexpr int kNegotiation = 1;  // communicator; payload travels on 0
 constexpr std::int64_t kLengthBytes = 4;
+constexpr std::int64_t kBitsPerByte = 8;
+
+// When the framework has queued the kernels that compute a gradient, counted from the begin of the
+// iteration: all forward passes, then backward from the last stage down.
+double queued_s(const TrainingJob& job, const NegotiationRules& rules, const Tensor& gradient) {
+  return static_cast<double>(2 * job.stages.size() - gradient.stage) * rules.queue_s;
+}
 
 // One iteration of one rank.
 class Exchange {
  public:
   Exchange(const TrainingJob& job, const NegotiationRules& rules,
-           const std::vector<Tensor>& gradients)
-      : job_(job), rules_(rules), gradients_(gradients), computed_(job.stages.size()) {}
+           const std::vector<Tensor>& gradients, bool is_cached)
+      : job_(job),
+        rules_(rules),
+        gradients_(gradients),
+        is_cached_(is_cached),
+        computed_(job.stages.size()) {}
 
   void run(Worker& worker) {
+    begin_s_ = worker.now_s();
     first_announcement_ = worker.make_signal();
     const Request background = worker.spawn([this](Worker& thread) { tick_until_done(thread); });
     for (const TrainingStage& stage : job_.stages) worker.launch(forward(stage));
-    size_t next = 0;
-    for (size_t i = job_.stages.size(); i-- > 0;) {
-      computed_[i] = worker.launch(backward(job_.stages[i]));
-      if (!rules_.announces_when_queued) worker.wait(computed_[i]);
-      while (next < gradients_.size() && gradients_[next].stage == i) ++next;
-      if (!rules_.announces_when_queued) announce(worker, next);
+    for (size_t i = job_.stages.size(), next = 0; i-- > 0;) {
+      Kernel kernel = backward(job_.stages[i]);
+      for (; next < gradients_.size() && gradients_[next].stage == i; ++next)
+        kernel.duration_s += rules_.callback_s;
+      computed_[i] = worker.launch(kernel);
     }
-    announce(worker, next);
+    if (!rules_.announces_when_queued) announce_when_computed(worker);
+    worker.set(first_announcement_);
     worker.wait(background);
   }
 
  private:
-  void announce(Worker& worker, size_t count) {
-    if (count == 0) return;
-    announced_ = count;
-    worker.set(first_announcement_);
+  void announce_when_computed(Worker& worker) {
+    for (const Tensor& gradient : gradients_) {
+      worker.wait(computed_[gradient.stage]);
+      ++computed_count_;
+      worker.set(first_announcement_);
+    }
+  }
+
+  // How many gradients this rank has announced.
+  size_t announced(double now_s) const {
+    if (!rules_.announces_when_queued) return computed_count_;
+    // What is queued in this very instant counts, whatever the last digit says.
+    const double since_s = (now_s - begin_s_) * (1 + 1e-12);
+    return static_cast<size_t>(std::partition_point(gradients_.begin(), gradients_.end(),
+                                                    [&](const Tensor& gradient) {
+                                                      return queued_s(job_, rules_, gradient) <=
+                                                             since_s;
+                                                    }) -
+                               gradients_.begin());
   }
 
   void tick_until_done(Worker& thread) {
     if (gradients_.empty()) return;
     thread.wait(first_announcement_);
-    double next_tick_s = thread.now_s() + rules_.cycle_s / 2;
+    double next_tick_s = rules_.announces_when_queued
+                             ? begin_s_ + queued_s(job_, rules_, gradients_.front())
+                             : thread.now_s();
+    next_tick_s += rules_.cycle_s / 2;
     Request queued;
     for (size_t done = 0; done < gradients_.size();) {
       const double pause_s = next_tick_s - thread.now_s();
       if (pause_s > 0) thread.wait(thread.timer(pause_s));
       next_tick_s = thread.now_s() + rules_.cycle_s;
-      const size_t common = negotiate(thread, gradients_.size() - done);
+      const size_t common = is_cached_ ? agree(thread) : negotiate(thread, done);
       for (const GradientGroup& group : fuse(gradients_, done, common, rules_.fusion_bytes)) {
-        wait_for_data(thread, group);
+        prepare(thread, group);
         if (rules_.blocks_in_all_reduce) {
           reduce(thread, group);
         } else {
@@ -69,34 +99,34 @@ class Exchange {
     if (queued) thread.wait(queued);
   }
 
-  // How many tensors all ranks have announced. `open`: those that are not reduced yet.
-  size_t negotiate(Worker& thread, size_t open) {
-    const auto value = static_cast<std::int64_t>(announced_);
-    const std::int64_t request_bytes = rules_.request_bytes * static_cast<std::int64_t>(open);
+  // How many tensors all ranks have announced, `done` of which are reduced.
+  size_t negotiate(Worker& thread, size_t done) {
+    const size_t mine = announced(thread.now_s());
+    const std::int64_t request_bytes =
+        rules_.request_bytes * static_cast<std::int64_t>(gradients_.size() - done);
     CollectiveStep step{.op = CollectiveOp::kGather,
                         .bytes = kLengthBytes * thread.worker_count(),
                         .communicator = kNegotiation,
                         .label = "negotiation: lengths",
                         .on_host = true,
-                        .value = value,
+                        .value = static_cast<std::int64_t>(mine),
                         .control = true};
     thread.run(step);
     step.bytes = request_bytes * thread.worker_count();
     step.label = "negotiation: requests";
     const Request gathered = thread.start(step);
     thread.wait(gathered);
-    step.op = CollectiveOp::kBroadcast;
-    step.bytes = kLengthBytes;
-    step.label = "negotiation: length of the response";
-    // Only the coordinator knows the least of all; the others must not go below it.
-    step.value = static_cast<std::int64_t>(gradients_.size());
     if (thread.rank() == 0) {
-      step.value = thread.value(gathered);
-      const double requests = static_cast<double>(open) * thread.worker_count();
-      if (rules_.request_s > 0)
+      const double requests = static_cast<double>(mine - told_) * thread.worker_count();
+      if (requests * rules_.request_s > 0)
         thread.run(
             HostWork{.duration_s = requests * rules_.request_s, .label = "coordinator's tables"});
     }
+    told_ = mine;
+    step.op = CollectiveOp::kBroadcast;
+    step.bytes = kLengthBytes;
+    step.label = "negotiation: length of the response";
+    step.value = known_to_root(thread, gathered);
     thread.run(step);
     step.bytes = std::max<std::int64_t>(request_bytes, 1);
     step.label = "negotiation: response";
@@ -105,8 +135,38 @@ class Exchange {
     return static_cast<size_t>(thread.value(answered));
   }
 
-  void wait_for_data(Worker& thread, const GradientGroup& group) {
+  // The same by bits of the response cache.
+  size_t agree(Worker& thread) {
+    CollectiveStep step{
+        .op = CollectiveOp::kReduce,
+        .bytes = (static_cast<std::int64_t>(gradients_.size()) + kBitsPerByte - 1) / kBitsPerByte,
+        .communicator = kNegotiation,
+        .label = "negotiation: bits",
+        .on_host = true,
+        .value = static_cast<std::int64_t>(announced(thread.now_s())),
+        .control = true};
+    const Request reduced = thread.start(step);
+    thread.wait(reduced);
+    step.op = CollectiveOp::kBroadcast;
+    step.label = "negotiation: common bits";
+    step.value = known_to_root(thread, reduced);
+    const Request answered = thread.start(step);
+    thread.wait(answered);
+    return static_cast<size_t>(thread.value(answered));
+  }
+
+  // Only the coordinator knows the least of all; the others must not go below it.
+  std::int64_t known_to_root(const Worker& thread, const Request& request) const {
+    return thread.rank() == 0 ? thread.value(request)
+                              : static_cast<std::int64_t>(gradients_.size());
+  }
+
+  // Waits until the group can be reduced: the coordinator tells the others, the data is there.
+  void prepare(Worker& thread, const GradientGroup& group) {
+    if (thread.rank() == 0 && rules_.answer_s > 0)
+      thread.wait(thread.timer(rules_.answer_s * (thread.worker_count() - 1)));
     for (size_t i = group.begin; i < group.end; ++i) thread.wait(computed_[gradients_[i].stage]);
+    if (rules_.response_s > 0) thread.wait(thread.timer(rules_.response_s));
   }
 
   void reduce(Worker& thread, const GradientGroup& group) {
@@ -117,17 +177,21 @@ class Exchange {
     if (tensors > 1) copy(thread, group, "unpack");
   }
 
-  // Between the tensors and the fusion buffer: issuing a tensor's copy hides behind the one before.
+  // Between the tensors and the fusion buffer, each by a copy of its own.
   void copy(Worker& thread, const GradientGroup& group, const char* label) {
-    thread.wait(thread.timer(job_.gpu_launch_s));
+    const auto others = static_cast<double>(group.end - group.begin - 1);
+    thread.wait(thread.timer(job_.gpu_launch_s + others * rules_.copy_s));
     thread.run(pack(job_, group.bytes, kPackingStream, label));
   }
 
   const TrainingJob& job_;
   const NegotiationRules& rules_;
   const std::vector<Tensor>& gradients_;
+  bool is_cached_;
   std::vector<Request> computed_;  // by stage; written before its gradients are announced
-  size_t announced_ = 0;
+  double begin_s_ = 0;
+  size_t computed_count_ = 0;  // gradients
+  size_t told_ = 0;            // to the coordinator
   Request first_announcement_;
 };
 
@@ -155,7 +219,7 @@ void train_with_negotiation(Worker& worker, const TrainingJob& job, const Negoti
   const std::vector<Tensor> gradients = gradients_of(job);
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
-    Exchange(job, rules, gradients).run(worker);
+    Exchange(job, rules, gradients, rules.response_cache && iteration > 0).run(worker);
     update_own_copy(worker, job);
     worker.end_iteration();
   }

@@ -66,7 +66,8 @@ json to_json(const Stack& stack, const std::string& op, const SelectionRule& rul
               {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
               {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
               {"through_host", rule.through_host},
-              {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)}};
+              {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)},
+              {"default_stream", rule.default_stream}};
   row.update(options_row(op, rule.algorithm, rule.options));
   return row;
 }

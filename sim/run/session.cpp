@@ -93,6 +93,7 @@ void Session::begin_kernel(int rank, int stream_number) {
                               .end_s = world_.now_s()});
     ended = happened(rank, done->after, Cause::kCompute, done->kernel.label);
     done->open(ended);
+    for (const auto& action : done->then) action();
   }
   if (stream.queue.empty()) return;
   if (ended != CauseLog::kStart) stream.queue.front()->after = ended;
@@ -101,6 +102,19 @@ void Session::begin_kernel(int rank, int stream_number) {
   stream.begin_s = world_.now_s();
   ++state.kernels_running[static_cast<size_t>(kernel.phase)];
   world_.start_task(machine_.gpu(rank), kernel.duration_s, &stream);
+}
+
+void Session::after_launched(int rank, const std::function<void()>& action) {
+  auto left = std::make_shared<size_t>(1);  // one more than kernels, until all are counted
+  const auto one_less = [left, action] {
+    if (--*left == 0) action();
+  };
+  for (auto& [number, stream] : ranks_[static_cast<size_t>(rank)]->streams) {
+    if (stream.queue.empty()) continue;
+    ++*left;
+    stream.queue.back()->then.emplace_back(one_less);
+  }
+  one_less();
 }
 
 CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
@@ -160,6 +174,7 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
     fresh->members = communicator.group->shape.ranks;
     fresh->least_value = step.value;
     settings.channel = next_channel_;
+    fresh->default_stream = settings.default_stream;
     fresh->parts = std::make_unique<CollectiveParts>(
         settings, CollectiveParts::Setting{.machine = machine_,
                                            .transport = transport_,
@@ -209,15 +224,27 @@ Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog
   under_way_->add(request);
   if (!step.control) communicates(rank, +1);
   in_call(rank, [this, request = request.get()] {  // posts what can be posted
-    request->operation->parts->join(request->member, [this, request] {
-      const CollectiveStep& what = request->operation->step;
-      if (!what.control) communicates(request->rank, -1);
-      record(request->rank, Track::kCollective, what.label, request->begin_s, what.bytes);
-      request->open(collective_happened(*request));
-      under_way_->completed(*request);
-    });
+    if (!request->operation->default_stream)
+      begin_part(*request);
+    else
+      after_launched(request->rank, [this, request] {
+        if (can_progress(request->rank))
+          begin_part(*request);
+        else
+          when_progressing(request->rank, [this, request] { begin_part(*request); });
+      });
   });
   return request;
+}
+
+void Session::begin_part(CollectiveRequest& request) {
+  request.operation->parts->join(request.member, [this, &request] {
+    const CollectiveStep& what = request.operation->step;
+    if (!what.control) communicates(request.rank, -1);
+    record(request.rank, Track::kCollective, what.label, request.begin_s, what.bytes);
+    request.open(collective_happened(request));
+    under_way_->completed(request);
+  });
 }
 
 void Session::abort(std::exception_ptr error) {

@@ -103,8 +103,11 @@ class Session : private ProgressGate {
   CauseLog::Moment happened(int rank, CauseLog::Moment after, Cause cause, const std::string& label,
                             double late_s = 0);
   void begin_kernel(int rank, int stream);
+  // Runs `action` when all kernels are complete that the rank has launched so far.
+  void after_launched(int rank, const std::function<void()>& action);
   void in_call(int rank, std::function<void()> action);
   Request start_collective(int rank, const CollectiveStep& step, CauseLog::Moment moment);
+  void begin_part(CollectiveRequest& request);  // of a rank, of a collective that it has joined
   CauseLog::Moment collective_happened(const CollectiveRequest& request);
   Communicator& communicator(const CollectiveStep& step);
   std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step,

@@ -58,6 +58,7 @@ struct Session::KernelRequest : Done {
   std::string describe() const override { return "kernel " + kernel.label; }
   std::string label() const override { return kernel.label; }
   Kernel kernel;
+  std::vector<std::function<void()>> then;  // once it is complete, in kernel context
 };
 
 // Work on the rank's host, a copy, training data, a timer.
@@ -152,6 +153,7 @@ struct Session::Operation {
   CauseLog::Moment last_call = CauseLog::kStart;
   std::vector<double> calls_s;  // only with a log of causes
   std::unique_ptr<CollectiveParts> parts;
+  bool default_stream = false;  // a rank's part begins behind the kernels that it has launched
   bool all_joined() const { return joined == members; }
 };
 

@@ -45,7 +45,8 @@ OrderingStep read_step(const JsonInput& in) {
   step.text = in.at("text").string();
   step.equal = in.has("equal");
   if (step.equal == in.has("falling")) in.fail("must have either \"falling\" or \"equal\"");
-  if (step.equal) step.within_percent = in.at("within_percent").number(0);
+  if (step.equal || in.has("within_percent"))
+    step.within_percent = in.at("within_percent").number(0);
   const JsonInput operands = in.at(step.equal ? "equal" : "falling");
   for (const JsonInput& operand : operands.elements())
     step.operands.push_back(read_formula(operand));

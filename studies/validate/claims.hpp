@@ -36,7 +36,9 @@ enum class Role { kPrediction, kAdjusted, kCalibration, kArithmetic, kDuplicate,
 std::string name_of(Role role);
 Role parse_role(const std::string& text, const std::string& option);
 
-// One step of an ordering: the operands fall strictly, or lie within `within_percent` of the first.
+// One step of an ordering: the operands fall, each below the one before or, where a paper calls
+// them comparable too, at most `within_percent` above it; or they lie within `within_percent` of
+// the first.
 struct OrderingStep {
   std::string text;
   bool equal = false;

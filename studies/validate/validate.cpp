@@ -101,9 +101,9 @@ StepOutcome outcome_of(const OrderingStep& step, FormulaValues& values) {
   StepOutcome outcome{.text = step.text, .values = {}, .right = true};
   for (const Formula& operand : step.operands) outcome.values.push_back(evaluate(operand, values));
   for (size_t i = 1; i < outcome.values.size(); ++i) {
-    const bool holds = step.equal ? std::abs(outcome.values[i] / outcome.values[0] - 1) <=
-                                        step.within_percent / 100
-                                  : outcome.values[i - 1] > outcome.values[i];
+    const double share = step.within_percent / 100;
+    const bool holds = step.equal ? std::abs(outcome.values[i] / outcome.values[0] - 1) <= share
+                                  : outcome.values[i - 1] * (1 + share) > outcome.values[i];
     outcome.right = outcome.right && holds;
   }
   return outcome;

@@ -75,13 +75,18 @@ double all_reduce_s(std::int64_t bytes) {
 constexpr double kMessagesOfAllReduce = 4;  // two rounds of two ranks
 constexpr double kMessagesOfTick = 4;       // two gathers and two broadcasts on two ranks
 
-// A tick on two ranks in which `open` tensors are not reduced yet, with 100 bytes and 1 us each.
+// A tick on two ranks in which `open` tensors are new and not reduced yet, with 100 bytes and 0.7
+// us each.
 double tick_s(int open) {
-  return 4 * kAlpha_s + (4 + 100.0 * open + 4 + 100.0 * open) / kStarBytesPerS + 2 * open * 1e-6;
+  return 4 * kAlpha_s + (4 + 100.0 * open + 4 + 100.0 * open) / kStarBytesPerS + 2 * open * 0.7e-6;
 }
 
-// Into the fusion buffer, or out of it.
-double copy_s(std::int64_t bytes) { return 10e-6 + static_cast<double>(bytes) * 1e-12; }
+constexpr double kResponse_s = 55e-6;  // before each all-reduce
+
+// `tensors` into the fusion buffer, or out of it: the first one's launch, 4 us for each other one.
+double copy_s(int tensors) {
+  return 10e-6 + (tensors - 1) * 4e-6 + static_cast<double>(tensors * kTensor) * 1e-12;
+}
 
 // ---- what is reduced together ----
 
@@ -163,7 +168,7 @@ TEST(Horovod, TicksFuseWhatIsReady) {
   const Outcome outcome = run("horovod", {{"announce", "computed"}, {"cycle_time", "30ms"}});
   EXPECT_EQ(outcome.messages, 3 * kMessagesOfAllReduce + 3 * kMessagesOfTick);
   const double last_tick_s = kStages * kForward_s + 87e-3;
-  const double expected_s = last_tick_s + tick_s(2) + 2 * copy_s(2 * kTensor) +
+  const double expected_s = last_tick_s + tick_s(2) + kResponse_s + 2 * copy_s(2) +
                             all_reduce_s(2 * kTensor) + kStages * kUpdate_s;
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
@@ -172,7 +177,7 @@ TEST(Horovod, TicksFuseWhatIsReady) {
 // tensor.
 TEST(Horovod, CycleTimeDelays) {
   const Outcome outcome = run("horovod", {{"announce", "computed"}, {"cycle_time", "12ms"}});
-  const double expected_s = kStages * (kForward_s + kBackward_s) + 6e-3 + tick_s(1) +
+  const double expected_s = kStages * (kForward_s + kBackward_s) + 6e-3 + tick_s(1) + kResponse_s +
                             all_reduce_s(kTensor) + kStages * kUpdate_s;
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
@@ -187,9 +192,61 @@ TEST(Horovod, QueuedAllReducesLetTheTicksGoOn) {
   for (TrainingStage& stage : job.stages) stage.parameter_bytes = 128 * kMiB;
   const Outcome queued = outcome_of("horovod", job, 2, Progress::kHardware);
   EXPECT_EQ(queued.payload_bytes, 2.0 * kStages * 128 * kMiB);
-  const double expected_s = kStages * (kForward_s + kBackward_s) + 3e-3 + tick_s(1) +
+  const double expected_s = kStages * (kForward_s + kBackward_s) + 3e-3 + tick_s(1) + kResponse_s +
                             all_reduce_s(128 * kMiB) + kStages * kUpdate_s;
   EXPECT_NEAR(queued.iteration_s, expected_s, 1e-9 * expected_s);
+}
+
+// The last layer's tensor is queued at 7 ms, the first one's at 12; a tick 2 ms after the first
+// finds three, and the thread sits in the wait for their data while the others are queued. The
+// second three, not two as with ticks that find all six, are exposed.
+TEST(Horovod, AnEarlyTickFindsTheLastLayersAlone) {
+  const Outcome outcome = run("horovod", {{"queue_time", "1ms"}, {"cycle_time", "4ms"}});
+  EXPECT_EQ(outcome.messages, 2 * kMessagesOfAllReduce + 2 * kMessagesOfTick);
+  const double tail_s = kResponse_s + 2 * copy_s(3) + all_reduce_s(3 * kTensor);
+  const double shared_s = 2 * static_cast<double>(3 * kTensor) * 1e-12;
+  EXPECT_NEAR(outcome.iteration_s, kCompute_s + tail_s + shared_s, 1e-9 * kCompute_s);
+}
+
+// A thread that first looks when the backward pass is over hides nothing.
+TEST(Horovod, ALongCycleExposesEverything) {
+  const Outcome outcome = run("horovod", {{"cycle_time", "400ms"}});
+  // Half a cycle after the first tensor is queued, seven stages' forward and backward passes in.
+  const double tick_at_s = 7 * 50e-6 + 200e-3;
+  const double expected_s = tick_at_s + tick_s(kStages) + 2 * kResponse_s + 2 * copy_s(4) +
+                            all_reduce_s(4 * kTensor) + 2 * copy_s(2) + all_reduce_s(2 * kTensor) +
+                            kStages * kUpdate_s;
+  EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
+}
+
+// After the first iteration a tick is a reduce and a broadcast of a bit a tensor, nothing is listed
+// and nobody looks a tensor up.
+TEST(Horovod, TheResponseCacheMakesATickTwoMessages) {
+  const Options computed = {{"announce", "computed"}, {"cycle_time", "12ms"}};
+  Options cached = computed;
+  cached["response_cache"] = "true";
+  const double listed_s = run("horovod", computed).iteration_s;
+  const double cached_s = run("horovod", cached).iteration_s;
+  const double agree_s = 2 * (kAlpha_s + 1 / kStarBytesPerS);
+  EXPECT_NEAR(listed_s - cached_s, tick_s(1) - agree_s, 1e-9 * listed_s);
+}
+
+// Each tensor's announcement holds the GPU's stream up; rank 0 tells the other rank before each
+// ring, the last of which is exposed. A tick and its pause are what these take at most to be seen.
+constexpr double kTickAndPause_s = 20e-6;
+
+TEST(Baidu, CallbacksHoldTheStreamUp) {
+  const auto time_s = [](const char* callback) {
+    return run("baidu", {{"callback_time", callback}, {"cycle_time", "10us"}}).iteration_s;
+  };
+  EXPECT_NEAR(time_s("1ms") - time_s("0us"), kStages * 1e-3, kTickAndPause_s);
+}
+
+TEST(Baidu, TheCoordinatorTellsOneRankAfterTheOther) {
+  const auto time_s = [](const char* answer) {
+    return run("baidu", {{"answer_time", answer}, {"cycle_time", "10us"}}).iteration_s;
+  };
+  EXPECT_NEAR(time_s("500us") - time_s("0us"), 500e-6, kTickAndPause_s);
 }
 
 TEST(Baidu, ReducesEveryTensorAlone) {
@@ -204,7 +261,7 @@ TEST(Baidu, ReducesEveryTensorAlone) {
 // Announced at the start: the last four layers' tensors in one all-reduce under the backward pass
 // of the first two, whose own one is exposed, with its copies.
 TEST(Horovod, OnlyTheLastGroupIsExposed) {
-  const double tail_s = 2 * copy_s(2 * kTensor) + all_reduce_s(2 * kTensor);
+  const double tail_s = kResponse_s + 2 * copy_s(2) + all_reduce_s(2 * kTensor);
   // While a copy runs beside a backward kernel, both take twice as long.
   const double shared_s = 2 * static_cast<double>(4 * kTensor) * 1e-12;
   const Outcome outcome = run("horovod", {});
@@ -230,6 +287,24 @@ TEST(Ddp, CopiesIntoBucketsCost) {
 TEST(LayerAllReduce, OnlyTheFirstLayerIsExposed) {
   const double expected_s = kCompute_s + all_reduce_s(kTensor);
   EXPECT_NEAR(run("layer-all-reduce", {}).iteration_s, expected_s, 1e-9 * expected_s);
+}
+
+// Copies in CUDA's default stream wait for all kernels that are queued: the first group, of the
+// last four layers, begins two layers' backward passes later than its data allows.
+TEST(Horovod, CopiesInTheDefaultStreamWaitForTheBackwardPass) {
+  const TrainingJob job = job_of(schedule_of("horovod"), {});
+  const auto time_s = [&](bool default_stream) {
+    return in_child([&] {
+      Stack stack = load_stack("mvapich2-2.3");
+      for (SelectionRule& rule : stack.selection["all-reduce"])
+        rule.default_stream = default_stream;
+      const std::vector<TrainingJob> jobs(2, job);
+      return simulate_training(load_platform("owens"), stack, schedule_of("horovod"), jobs, {})
+          .iteration_s;
+    });
+  };
+  const double expected_s = 2 * kBackward_s - kResponse_s - copy_s(4);
+  EXPECT_NEAR(time_s(true) - time_s(false), expected_s, 1e-9 * expected_s);
 }
 
 TEST(AllReduceSchedules, OneWorkerOnlyComputes) {
