@@ -223,7 +223,7 @@ Spread spread_of(const std::vector<const RangedAnswer*>& answers,
   }
   if (!answers.front()->drawn.empty()) return spread_of_draws(answers, value);
   const double middle = value(nominal);
-  const Spread none{.value = middle, .low = middle, .high = middle, .is_known = false};
+  Spread none{.value = middle, .low = middle, .high = middle, .is_known = false};
   std::vector<std::array<double, 2>> ends;  // by influence: machine, compute, then unmodelled
   std::vector<Answer> fast, slow, fast_compute, slow_compute;
   for (const RangedAnswer* answer : answers) {
