@@ -3,22 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "algorithms/call_rules.hpp"
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
+using testing::refusal;
 
 TEST(PlanChoice, AsTextSpelledOutAndInJsonIsTheSame) {
   const PlanChoice plan = parse_plan("reduce/cb:chunk_bytes=4MiB,chain_size=4", "--plan");

@@ -9,9 +9,9 @@
 #include "algorithms/check/plan_check.hpp"
 #include "algorithms/pieces/plan_pieces.hpp"
 #include "algorithms/plan_choice.hpp"
-#include "base/error.hpp"
 #include "models/plan_options.hpp"
 #include "tests/algorithms/call_variants.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
@@ -63,12 +63,7 @@ TEST(ToyCollective, IsInTheTableWithoutAnyOtherEdit) {
 }
 
 std::string refusal_of(const std::string& plan) {
-  try {
-    parse_plan(plan, "--plan");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { parse_plan(plan, "--plan"); });
 }
 
 TEST(ToyCollective, ItsOptionIsParsedPrintedAndRead) {

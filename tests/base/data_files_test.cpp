@@ -7,24 +7,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
+using testing::refusal;
 
 TEST(DataFiles, CatalogueIsSortedAndWithoutSchemas) {
   const std::vector<std::string> stacks = catalogue("models/stacks");

@@ -32,7 +32,7 @@ std::vector<std::string> command_of(const std::string& library, int ranks) {
   return command;
 }
 
-nlohmann::json request_of(nlohmann::json cases) {
+nlohmann::json cases_request(nlohmann::json cases) {
   return {{"format", "forescale-mpi-request-1"},
           {"task", "collectives"},
           {"wait", {{"nap_s", 20e-6}}},
@@ -84,7 +84,7 @@ TEST_P(EveryPlan, GivesTheRightSumOverRealMpi) {
   const Setting& setting = GetParam();
   if (const std::string reason = mpi_obstacle(setting.library); !reason.empty())
     GTEST_SKIP() << reason;
-  nlohmann::json request = request_of(every_case(setting.ranks));
+  nlohmann::json request = cases_request(every_case(setting.ranks));
   request["channels"] = setting.channels;
   const MpiOutcome outcome =
       run_mpi(command_of(setting.library, setting.ranks), request.dump(), {}, 120);
@@ -125,7 +125,7 @@ TEST_P(Launch, AnswersEveryCaseOfMixedSizes) {
   for (const int ranks : {2, 4, 3, 1})
     cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", ranks}, {"bytes", 4096}});
   cases.push_back({{"plan", "reduce/flat"}, {"ranks", 2}, {"bytes", 4}, {"root", 2}});
-  nlohmann::json request = request_of(cases);
+  nlohmann::json request = cases_request(cases);
   request["repetitions_min"] = 7;
   request["repetitions_max"] = 7;
   const MpiOutcome outcome = run_mpi(command_of(GetParam(), 4), request.dump(), {}, 60);
@@ -153,13 +153,13 @@ TEST_P(Launch, RefusesAWrongRequest) {
   const nlohmann::json good = {{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 8}};
   nlohmann::json wrong = good;
   wrong["bytes"] = 7;
-  EXPECT_THAT(failure_of(request_of({wrong})), HasSubstr("/cases/0/bytes"));
+  EXPECT_THAT(failure_of(cases_request({wrong})), HasSubstr("/cases/0/bytes"));
   wrong = good;
   wrong["ranks"] = 3;
-  EXPECT_THAT(failure_of(request_of({good, wrong})), HasSubstr("/cases/1/ranks"));
+  EXPECT_THAT(failure_of(cases_request({good, wrong})), HasSubstr("/cases/1/ranks"));
   wrong = good;
   wrong["plan"] = "all-reduce/rong";
-  EXPECT_THAT(failure_of(request_of({wrong})), HasSubstr("did you mean \"ring\"?"));
+  EXPECT_THAT(failure_of(cases_request({wrong})), HasSubstr("did you mean \"ring\"?"));
 }
 
 std::string proc_text(pid_t process, const char* name) {
@@ -208,7 +208,7 @@ TEST_P(Launch, SaysWhichRankWasKilledAndKeepsWhatWasAnswered) {
   for (int i = 0; i < 2000; ++i)
     cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", 4}, {"bytes", 4 * 4096}});
   setenv("FORESCALE_TEST", std::to_string(getpid()).c_str(), 1);
-  nlohmann::json request = request_of(cases);
+  nlohmann::json request = cases_request(cases);
   request["repetitions_max"] = 20;
   request["repetitions_min"] = 20;
   int lines = 0;
@@ -230,7 +230,7 @@ TEST_P(Launch, EndsWhatTakesTooLong) {
   nlohmann::json cases = nlohmann::json::array();
   for (int i = 0; i < 3; ++i)
     cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4}});
-  nlohmann::json request = request_of(cases);
+  nlohmann::json request = cases_request(cases);
   request["repetitions_min"] = 1000000;
   request["repetitions_max"] = 1000000;
   const MpiOutcome outcome = run_mpi(command_of(GetParam(), 2), request.dump(), {}, 1.5);
@@ -240,7 +240,8 @@ TEST_P(Launch, EndsWhatTakesTooLong) {
 // Ctrl-C during a run ends this process, as it would without one, and all ranks before.
 TEST_P(Launch, LeavesNothingBehindWhenInterrupted) {
   setenv("FORESCALE_TEST", std::to_string(getpid()).c_str(), 1);
-  nlohmann::json request = request_of({{{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4}}});
+  nlohmann::json request =
+      cases_request({{{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4}}});
   request["repetitions_min"] = 1000000;
   request["repetitions_max"] = 1000000;
   const auto interrupt = [](const std::string&) { kill(getpid(), SIGINT); };

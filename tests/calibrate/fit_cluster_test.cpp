@@ -70,7 +70,7 @@ Series series(Pattern pattern, std::vector<int> members, const std::vector<std::
   return made;
 }
 
-Measurement measure(const Truth& truth) {
+Measurement measured_by(const Truth& truth) {
   const auto all = sizes(64, 8 << 20);
   Measurement made{.machine = "a formula", .library = "none"};
   const auto one_way = [&](int a, int b) {
@@ -145,7 +145,7 @@ void expect_within(double value, double truth, double share, const std::string& 
 
 TEST(FitCluster, GivesBackTheNumbersOfAStar) {
   const Truth truth;
-  const Measurement measurement = measure(truth);
+  const Measurement measurement = measured_by(truth);
   const Files files(fit_cluster(measurement, "m.json", {.name = "made"}));
   const Platform platform = load_platform(files.platform());
   const Stack stack = load_stack(files.stack());
@@ -167,7 +167,7 @@ TEST(FitCluster, GivesBackTheNumbersOfAStar) {
 
 TEST(FitCluster, TellsWhatRunsOnSharedCoresFromWhatOnlyTakesTime) {
   const Truth truth{.duplex_rate = 120e6, .cores = 2, .fabric_rate = 400e6};
-  const Files files(fit_cluster(measure(truth), "m.json", {}));
+  const Files files(fit_cluster(measured_by(truth), "m.json", {}));
   const Stack stack = load_stack(files.stack());
   EXPECT_EQ(stack.shared_cores, 2);
   const PathRule& small = stack.path("inter-node", BufferPlace::kHost, 4096);
@@ -180,7 +180,7 @@ TEST(FitCluster, TellsWhatRunsOnSharedCoresFromWhatOnlyTakesTime) {
 
 TEST(FitCluster, TellsWhatAPairLosesFromWhatAHostLoses) {
   const Truth truth{.duplex_rate = 116e6, .pair_rate_both_ways = 60e6};
-  const Files files(fit_cluster(measure(truth), "m.json", {}));
+  const Files files(fit_cluster(measured_by(truth), "m.json", {}));
   const Stack stack = load_stack(files.stack());
   const PathRule& large = stack.path("inter-node", BufferPlace::kHost, 1 << 20);
   expect_within(large.pair_cap.value, truth.pair_rate_both_ways, 0.02, "pair");
@@ -192,7 +192,7 @@ TEST(FitCluster, TellsWhatAPairLosesFromWhatAHostLoses) {
 TEST(FitCluster, FindsASlowHost) {
   Truth truth;
   truth.host_rate[3] = 12e6;
-  const Measurement measurement = measure(truth);
+  const Measurement measurement = measured_by(truth);
   const ClusterShape shape = shape_of(measurement);
   EXPECT_THAT(shape.ordinary(), ElementsAre(0, 1, 2, 4, 5, 6, 7));
   EXPECT_EQ(shape.switch_count(), 1);
@@ -215,7 +215,7 @@ TEST(FitCluster, FindsAThinTrunkFromSinglePairs) {
   Truth truth;
   truth.switch_of = {0, 0, 0, 0, 1, 1, 1, 1};
   truth.trunk_rate = 36e6;
-  const ClusterShape shape = shape_of(measure(truth));
+  const ClusterShape shape = shape_of(measured_by(truth));
   EXPECT_EQ(shape.switch_of, truth.switch_of);
   expect_within(shape.trunk_rate, 36e6, 0.03, "trunk");
 }
@@ -225,15 +225,15 @@ TEST(FitCluster, FindsATrunkThatOnlyManyPairsFill) {
   Truth truth;
   truth.switch_of = {0, 0, 0, 0, 1, 1, 1, 1};
   truth.trunk_rate = 100e6;
-  const ClusterShape shape = shape_of(measure(truth));
+  const ClusterShape shape = shape_of(measured_by(truth));
   EXPECT_EQ(shape.switch_of, truth.switch_of);
   expect_within(shape.trunk_rate, 100e6, 0.03, "trunk");
-  const Files files(fit_cluster(measure(truth), "m.json", {}));
+  const Files files(fit_cluster(measured_by(truth), "m.json", {}));
   EXPECT_NEAR(bisection_bandwidth(load_platform(files.platform())).value, 100e6, 3e6);
 }
 
 TEST(FitCluster, IntervalsHoldTheValueAndReachPredictions) {
-  Measurement measurement = measure({});
+  Measurement measurement = measured_by({});
   // Repetitions that scatter by 5 % either way.
   for (Series& each : measurement.series)
     for (MeasuredPoint& point : each.points) {
@@ -256,7 +256,7 @@ TEST(FitCluster, IntervalsHoldTheValueAndReachPredictions) {
 }
 
 TEST(FitCluster, SaysWhatIsMissing) {
-  Measurement measurement = measure({});
+  Measurement measurement = measured_by({});
   std::erase_if(measurement.series,
                 [](const Series& each) { return each.pattern != Pattern::kPingPong; });
   const ClusterFit fit = fit_cluster(measurement, "m.json", {});
@@ -268,7 +268,7 @@ TEST(FitCluster, SaysWhatIsMissing) {
 }
 
 TEST(FitCluster, AnEmulatedGpuGoesIntoThePlatform) {
-  const Files files(fit_cluster(measure({}), "m.json", {.emulated_gpu = "k80"}));
+  const Files files(fit_cluster(measured_by({}), "m.json", {.emulated_gpu = "k80"}));
   const Platform platform = load_platform(files.platform());
   EXPECT_TRUE(platform.can_train());
   EXPECT_FALSE(platform.has_gpus());

@@ -10,6 +10,7 @@
 #include "calibrate/bench/gpu/gpu_obstacle.hpp"
 #include "calibrate/bench/gpu/gpu_request.hpp"
 #include "calibrate/bench/gpu/reduction_check.hpp"
+#include "tests/calibrate/json_forms.hpp"
 
 namespace forescale::testing {
 namespace {
@@ -29,12 +30,8 @@ json request_json() {
                    "pass": "backward-data", "precision": "bf16"}]})");
 }
 
-GpuRequest read(const json& request) {
-  return read_gpu_request(JsonInput::from_text(request.dump(), "request.json"));
-}
-
 TEST(GpuRequest, ReadsShapesWithTheirDefaults) {
-  const GpuRequest request = read(request_json());
+  const GpuRequest request = gpu_request_from(request_json());
   EXPECT_EQ(request.series[1].bytes.back(), 1024);
   EXPECT_EQ(request.kernels[0].kernel,
             (GpuKernel{.shape = GemmShape{.m = 2, .n = 4, .k = 5, .transpose_a = true}}));
@@ -51,9 +48,10 @@ TEST(GpuRequest, ReadsShapesWithTheirDefaults) {
                 .shape = shape, .pass = KernelPass::kBackwardData, .precision = Precision::kBf16}));
 }
 
-void expect_refused(const json& request, const std::string& path, const std::string& constraint) {
+void expect_request_refused(const json& request, const std::string& path,
+                            const std::string& constraint) {
   try {
-    read(request);
+    gpu_request_from(request);
     ADD_FAILURE() << path;
   } catch (const InputError& error) {
     EXPECT_EQ(error.parts().path, path);
@@ -64,19 +62,19 @@ void expect_refused(const json& request, const std::string& path, const std::str
 TEST(GpuRequest, RefusesWhatItCannotDo) {
   json request = request_json();
   request["series"][0]["pattern"] = "ping-pong";
-  expect_refused(request, "/series/0/pattern", "no pattern of a GPU");
+  expect_request_refused(request, "/series/0/pattern", "no pattern of a GPU");
   request = request_json();
   request["series"][1]["bytes"] = {8, 4};
-  expect_refused(request, "/series/1/bytes/1", "larger");
+  expect_request_refused(request, "/series/1/bytes/1", "larger");
   request = request_json();
   request["kernels"][0]["k"] = 3'000'000'000;  // more than cuBLAS counts
-  expect_refused(request, "/kernels/0/k", "must be");
+  expect_request_refused(request, "/kernels/0/k", "must be");
   request = request_json();
   request["kernels"][0]["pass"] = "backward";
-  expect_refused(request, "/kernels/0/pass", "\"backward-data\"");
+  expect_request_refused(request, "/kernels/0/pass", "\"backward-data\"");
   request = request_json();
   request["budget"] = 3;
-  expect_refused(request, "/budget", "did you mean");
+  expect_request_refused(request, "/budget", "did you mean");
 }
 
 TEST(GpuObstacle, SaysWhatToDo) {

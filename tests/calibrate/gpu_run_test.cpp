@@ -14,6 +14,7 @@
 #include "calibrate/bench/gpu/gpu_run.hpp"
 #include "calibrate/bench/gpu/repeat.hpp"
 #include "calibrate/measure/measurement.hpp"
+#include "tests/calibrate/json_forms.hpp"
 
 namespace forescale::testing {
 namespace {
@@ -89,7 +90,7 @@ class MadeUpGpu : public GpuBench {
   MadeUpTime& time_;
 };
 
-json gemm(int m, const char* precision = "fp32") {
+json gemm_of_rows(int m, const char* precision = "fp32") {
   return {{"operation", "gemm"},
           {"m", m},
           {"n", 4},
@@ -101,7 +102,7 @@ json gemm(int m, const char* precision = "fp32") {
           {"precision", precision}};
 }
 
-json request_json() {
+json small_request_json() {
   return {{"format", "forescale-gpu-request-1"},
           {"device", 0},
           {"budget_s", 100},
@@ -113,17 +114,13 @@ json request_json() {
           {"series",
            {{{"pattern", "launch"}, {"bytes", {0}}},
             {{"pattern", "reduction"}, {"bytes", {256, 1024, 4096}}}}},
-          {"kernels", {gemm(2), gemm(3)}}};
-}
-
-GpuRequest read(const json& request) {
-  return read_gpu_request(JsonInput::from_text(request.dump(), "request.json"));
+          {"kernels", {gemm_of_rows(2), gemm_of_rows(3)}}};
 }
 
 class GpuRunTest : public ::testing::Test {
  protected:
   std::string measure(const json& request, int calls_until_stop = 1 << 30) {
-    const GpuRequest asked = read(request);
+    const GpuRequest asked = gpu_request_from(request);
     GpuAnswer answer(asked, file_);
     int calls = 0;
     return measure_all(asked, gpu_, answer,
@@ -140,7 +137,7 @@ class GpuRunTest : public ::testing::Test {
 };
 
 TEST_F(GpuRunTest, MeasuresInTheOrderAskedFor) {
-  EXPECT_EQ(measure(request_json()), "");
+  EXPECT_EQ(measure(small_request_json()), "");
   EXPECT_THAT(gpu_.started,
               ElementsAre("launch 0", "reduction 256", "reduction 1024", "reduction 4096",
                           "gemm 2x4x5 TN fp32", "gemm 3x4x5 TN fp32"));
@@ -162,7 +159,7 @@ TEST_F(GpuRunTest, MeasuresInTheOrderAskedFor) {
 }
 
 TEST_F(GpuRunTest, TheBudgetEndsItCleanly) {
-  json request = request_json();
+  json request = small_request_json();
   request["budget_s"] = 10;
   gpu_.once_s = [](int) { return 1.0; };
   EXPECT_EQ(measure(request), "");
@@ -175,7 +172,7 @@ TEST_F(GpuRunTest, TheBudgetEndsItCleanly) {
 }
 
 TEST_F(GpuRunTest, ASignalEndsItCleanly) {
-  EXPECT_EQ(measure(request_json(), 2), "");
+  EXPECT_EQ(measure(small_request_json(), 2), "");
   EXPECT_EQ(written().series.size(), 2U);
   EXPECT_THAT(written().notes, ElementsAre(HasSubstr("interrupted with 2 of 4 sizes")));
 }
@@ -185,7 +182,7 @@ TEST_F(GpuRunTest, WhatIsTooLargeIsLeftOutAndTheRestGoesOn) {
     if (what == "reduction 1024" || what == "gemm 2x4x5 TN fp32")
       throw GpuTrouble(GpuTrouble::Kind::kOutOfMemory, "out of memory");
   };
-  EXPECT_EQ(measure(request_json()), "");
+  EXPECT_EQ(measure(small_request_json()), "");
   const Measurement measurement = written();
   EXPECT_EQ(measurement.series[1].points.size(), 1U);  // 4096 bytes fit no better
   EXPECT_EQ(measurement.kernels.size(), 1U);
@@ -198,13 +195,14 @@ TEST_F(GpuRunTest, ASeriesOfNothingIsNone) {
   gpu_.trouble = [](const std::string& what) {
     if (what == "reduction 256") throw GpuTrouble(GpuTrouble::Kind::kOutOfMemory, "out of memory");
   };
-  EXPECT_EQ(measure(request_json()), "");
+  EXPECT_EQ(measure(small_request_json()), "");
   EXPECT_EQ(written().series.size(), 1U);
 }
 
 TEST_F(GpuRunTest, WhatTheGpuCannotDoIsNotedOnce) {
-  json request = request_json();
-  request["kernels"] = {gemm(2, "bf16"), gemm(3), gemm(4, "bf16"), gemm(5, "bf16")};
+  json request = small_request_json();
+  request["kernels"] = {gemm_of_rows(2, "bf16"), gemm_of_rows(3), gemm_of_rows(4, "bf16"),
+                        gemm_of_rows(5, "bf16")};
   gpu_.trouble = [](const std::string& what) {
     if (what.find("bf16") != std::string::npos)
       throw GpuTrouble(GpuTrouble::Kind::kUnsupported, "bf16 needs a newer GPU");
@@ -219,7 +217,7 @@ TEST_F(GpuRunTest, AFaultEndsItWithWhatWasMeasured) {
   gpu_.trouble = [](const std::string& what) {
     if (what == "reduction 4096") throw GpuTrouble(GpuTrouble::Kind::kFault, "an illegal address");
   };
-  EXPECT_EQ(measure(request_json()), "an illegal address (reduction of 4096 bytes)");
+  EXPECT_EQ(measure(small_request_json()), "an illegal address (reduction of 4096 bytes)");
   EXPECT_EQ(written().series[1].points.size(), 2U);
   EXPECT_THAT(written().notes, ElementsAre("an illegal address (reduction of 4096 bytes)"));
   EXPECT_EQ(gpu_.asked_after, 0);
@@ -229,21 +227,21 @@ TEST_F(GpuRunTest, AGpuThatIsNoneIsNoMeasurement) {
   gpu_.trouble = [](const std::string&) {
     throw GpuTrouble(GpuTrouble::Kind::kUnusable, "not built for this GPU");
   };
-  EXPECT_THROW(measure(request_json()), GpuTrouble);
+  EXPECT_THROW(measure(small_request_json()), GpuTrouble);
 }
 
 TEST_F(GpuRunTest, BusyGpusAreFlagged) {
   gpu_.before = {"busy: 1 other process computes on this GPU"};
   gpu_.after = {"slowed down: heat"};
   gpu_.once_s = [](int call) { return call % 2 == 0 ? 1e-3 : 2e-3; };
-  EXPECT_EQ(measure(request_json()), "");
+  EXPECT_EQ(measure(small_request_json()), "");
   EXPECT_THAT(written().notes,
               ElementsAre("busy: 1 other process computes on this GPU", "slowed down: heat",
                           HasSubstr("busy: 6 of 6 times scatter")));
 }
 
 TEST_F(GpuRunTest, PatternsOfSeveralGpusAreLeftOutOnOne) {
-  json request = request_json();
+  json request = small_request_json();
   request["series"].push_back({{"pattern", "peer-copy"}, {"bytes", {1024}}});
   EXPECT_EQ(measure(request), "");
   EXPECT_THAT(written().notes, ElementsAre("left out, peer-copy needs two GPUs"));
@@ -257,7 +255,7 @@ TEST_F(GpuRunTest, TheFileIsWholeAtAnyTime) {
     // So long that the answer is written again.
     std::this_thread::sleep_for(std::chrono::milliseconds(350));
   };
-  EXPECT_EQ(measure(request_json()), "");
+  EXPECT_EQ(measure(small_request_json()), "");
   EXPECT_THAT(seen, ElementsAre(1, 2, 2, 2, 2));
 }
 

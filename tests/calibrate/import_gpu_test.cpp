@@ -7,6 +7,7 @@
 
 #include "base/scratch_folder.hpp"
 #include "calibrate/import/import_profiler.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/calibrate/logs.hpp"
 
 namespace forescale::testing {
@@ -40,8 +41,9 @@ TEST(ImportDeepBench, TakesOneDeviceOfATable) {
   EXPECT_EQ(read.gpu.at("name"), "NV_A");
   EXPECT_THAT(read.notes.at(0), HasSubstr("1 rows of other precisions are left out"));
   EXPECT_THAT(read.provenance.at("source"), HasSubstr("a.xlsx"));
-  EXPECT_THAT(refusal(kGemmTable, "auto"), HasSubstr("NV_A, NV_B: say which with --device"));
-  EXPECT_THAT(refusal(kGemmTable, "auto", {.device = "NV_C"}), HasSubstr("is not in this table"));
+  EXPECT_THAT(log_refusal(kGemmTable, "auto"), HasSubstr("NV_A, NV_B: say which with --device"));
+  EXPECT_THAT(log_refusal(kGemmTable, "auto", {.device = "NV_C"}),
+              HasSubstr("is not in this table"));
 }
 
 TEST(ImportDeepBench, AConvolutionHasAKernelAPass) {
@@ -91,14 +93,14 @@ TEST(ImportDeepBench, ReadsWhatItsProgramsPrint) {
 }
 
 TEST(ImportDeepBench, RefusesWhatIsNoRow) {
-  EXPECT_THAT(refusal(replaced(kGemmLog, "182", "1,82"), "auto"), HasSubstr("line 5"));
-  EXPECT_THAT(refusal(replaced(kGemmLog, "   1760     16", "      0     16"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(kGemmLog, "182", "1,82"), "auto"), HasSubstr("line 5"));
+  EXPECT_THAT(log_refusal(replaced(kGemmLog, "   1760     16", "      0     16"), "auto"),
               AllOf(HasSubstr("line 5"), HasSubstr("/m: must be >= 1")));
-  EXPECT_THAT(refusal(replaced(kGemmTable, "0.182", "0"), "auto", {.device = "NV_A"}),
+  EXPECT_THAT(log_refusal(replaced(kGemmTable, "0.182", "0"), "auto", {.device = "NV_A"}),
               AllOf(HasSubstr("line 2"), HasSubstr("must be > 0")));
-  EXPECT_THAT(refusal(replaced(kGemmTable, ",a.xlsx", ""), "auto", {.device = "NV_A"}),
+  EXPECT_THAT(log_refusal(replaced(kGemmTable, ",a.xlsx", ""), "auto", {.device = "NV_A"}),
               HasSubstr("must have 11 cells as the header has, and has 10"));
-  EXPECT_THAT(refusal(replaced(kConvolutionTable, "5.0,0.0", "500.0,0.0"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(kConvolutionTable, "5.0,0.0", "500.0,0.0"), "auto"),
               HasSubstr("height with its padding"));
 }
 
@@ -152,11 +154,11 @@ TEST(ImportCaffeTime, TakesShapesFromTheNetworkInTheLog) {
 
 TEST(ImportCaffeTime, RefusesALogThatIsCutOrUnnamed) {
   const std::string cut = kCaffeLog.substr(0, kCaffeLog.find("I0408 23:27:55.416003"));
-  EXPECT_THAT(refusal(cut, "auto"), HasSubstr("does not end with its sums"));
+  EXPECT_THAT(log_refusal(cut, "auto"), HasSubstr("does not end with its sums"));
   EXPECT_EQ(import_log_text(cut, "log.txt", "auto", {.partial = true}).kernels.size(), 4U);
   const std::string bare = kCaffeLog.substr(kCaffeLog.find("I0408 23:27:55.415990"));
-  EXPECT_THAT(refusal(bare, "auto"), HasSubstr("name it with --network"));
-  EXPECT_THAT(refusal(replaced(kCaffeLog, "23.2096 ms.", "23.2096 s."), "auto"),
+  EXPECT_THAT(log_refusal(bare, "auto"), HasSubstr("name it with --network"));
+  EXPECT_THAT(log_refusal(replaced(kCaffeLog, "23.2096 ms.", "23.2096 s."), "auto"),
               HasSubstr("NAME forward: TIME ms."));
 }
 
@@ -174,11 +176,12 @@ TEST(ImportCaffeLayers, TakesShapesFromNamedNetworks) {
   EXPECT_EQ(std::get<ConvolutionShape>(read.kernels[0].kernel.shape).batch, 100);
   EXPECT_NEAR(read.kernels[0].time_s, 2.5e-3, 1e-12);
   EXPECT_THAT(read.notes.at(0), HasSubstr("net unknown: 1 times are left out"));
-  EXPECT_THAT(refusal(kLayerTable, "auto"), HasSubstr("caffe, other: say which with --device"));
-  EXPECT_THAT(refusal(kLayerTable, "auto", {.device = "caffe", .networks = {"cifar10-quick"}}),
+  EXPECT_THAT(log_refusal(kLayerTable, "auto"), HasSubstr("caffe, other: say which with --device"));
+  EXPECT_THAT(log_refusal(kLayerTable, "auto", {.device = "caffe", .networks = {"cifar10-quick"}}),
               HasSubstr("--batch: is required"));
-  EXPECT_THAT(refusal(kLayerTable, "auto", {.device = "caffe", .networks = {"vgg-16"}, .batch = 1}),
-              HasSubstr("the table has no net \"vgg-16\""));
+  EXPECT_THAT(
+      log_refusal(kLayerTable, "auto", {.device = "caffe", .networks = {"vgg-16"}, .batch = 1}),
+      HasSubstr("the table has no net \"vgg-16\""));
 }
 
 nlohmann::json profile() {
@@ -245,14 +248,9 @@ TEST(ImportProfiler, OperatorsAreKernelsOfTheirShapes) {
 TEST(ImportProfiler, RefusesWhatHasNoShapes) {
   const ScratchFolder folder("profile");
   const std::string file = folder.file("trace.json");
-  const auto refused = [&](const std::string& text) -> std::string {
+  const auto refused = [&](const std::string& text) {
     std::ofstream(file) << text;
-    try {
-      import_profiler_trace(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return refusal([&] { import_profiler_trace(file); });
   };
   EXPECT_THAT(refused("{"), HasSubstr("is no JSON"));
   EXPECT_THAT(refused("{\"traceEvents\": 3}"), HasSubstr("must be a list of events"));
@@ -281,9 +279,9 @@ TEST(ImportKeyAverages, ARowIsTheMeanOfItsCalls) {
   EXPECT_NEAR(read.kernels[1].time_s, 0.1e-3, 1e-12);
   EXPECT_EQ(std::get<LayerShape>(read.kernels[1].kernel.shape).input_bytes, 4.0 * 32 * 64 * 100);
   EXPECT_THAT(read.notes.at(0), HasSubstr("1 rows"));
-  EXPECT_THAT(refusal(replaced(kAverages, "Input Shapes", "Something"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(kAverages, "Input Shapes", "Something"), "auto"),
               HasSubstr("group_by_input_shape=True"));
-  EXPECT_THAT(refusal(kAverages.substr(0, kAverages.find("Self CPU time")), "auto"),
+  EXPECT_THAT(log_refusal(kAverages.substr(0, kAverages.find("Self CPU time")), "auto"),
               HasSubstr("does not end with its sums"));
 }
 

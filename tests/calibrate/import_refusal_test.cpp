@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/base/refusal.hpp"
 #include "tests/calibrate/logs.hpp"
 
 namespace forescale::testing {
@@ -33,27 +34,28 @@ const std::vector<Fixture>& fixtures() {
 }
 
 TEST(ImportRefuses, WhatIsNoLog) {
-  EXPECT_EQ(refusal("", "auto"), "log.txt:line 1: the file is empty");
-  EXPECT_THAT(refusal(" \n\n", "auto"), HasSubstr("the file is empty"));
-  EXPECT_THAT(refusal("\nhello, world\n", "auto"),
+  EXPECT_EQ(log_refusal("", "auto"), "log.txt:line 1: the file is empty");
+  EXPECT_THAT(log_refusal(" \n\n", "auto"), HasSubstr("the file is empty"));
+  EXPECT_THAT(log_refusal("\nhello, world\n", "auto"),
               AllOf(StartsWith("log.txt:line 2 = hello, world: "),
                     HasSubstr("no log of caffe-layers, caffe-time, deepbench, imb, "
                               "key-averages, nccl-tests, osu, pytorch-profiler")));
-  EXPECT_THAT(refusal("hello\n", "osu"), HasSubstr("no log of osu: no line is its header"));
-  EXPECT_THAT(refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("line 1"));
-  EXPECT_THAT(refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("is of osu, not of imb"));
-  EXPECT_THAT(refusal(kOsu + "1 2.00\n# Benchmarking PingPong\n", "auto"),
+  EXPECT_THAT(log_refusal("hello\n", "osu"), HasSubstr("no log of osu: no line is its header"));
+  EXPECT_THAT(log_refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("line 1"));
+  EXPECT_THAT(log_refusal(kOsu + "1 2.00\n", "imb"), HasSubstr("is of osu, not of imb"));
+  EXPECT_THAT(log_refusal(kOsu + "1 2.00\n# Benchmarking PingPong\n", "auto"),
               AllOf(HasSubstr("line 4"), HasSubstr("is of imb, not of osu")));
-  EXPECT_THAT(refusal("x", "hpl"), HasSubstr("--from = hpl: unknown"));
+  EXPECT_THAT(log_refusal("x", "hpl"), HasSubstr("--from = hpl: unknown"));
 }
 
 TEST(ImportRefuses, WhatIsNoText) {
   using std::string_literals::operator""s;
-  EXPECT_THAT(refusal("\x7f"s + "ELF\x02\x01\x01\0\0"s, "auto"), HasSubstr("holds a byte 0x7f"));
-  EXPECT_THAT(refusal(kOsu + "1  2\0.00\n"s, "auto"),
+  EXPECT_THAT(log_refusal("\x7f"s + "ELF\x02\x01\x01\0\0"s, "auto"),
+              HasSubstr("holds a byte 0x7f"));
+  EXPECT_THAT(log_refusal(kOsu + "1  2\0.00\n"s, "auto"),
               AllOf(HasSubstr("line 3 = 1  2"), HasSubstr("holds a byte 0x00")));
-  EXPECT_THAT(refusal(std::string(70000, 'x'), "auto"), HasSubstr("longer than 65536 bytes"));
-  EXPECT_THAT(refusal(kOsu + std::string(70000, '1') + "\n", "auto"), HasSubstr("line 3"));
+  EXPECT_THAT(log_refusal(std::string(70000, 'x'), "auto"), HasSubstr("longer than 65536 bytes"));
+  EXPECT_THAT(log_refusal(kOsu + std::string(70000, '1') + "\n", "auto"), HasSubstr("line 3"));
 }
 
 // A file that never ends, without line ends: refused after 64 KiB, not read.
@@ -67,20 +69,15 @@ TEST(ImportRefuses, EndlessLinesInBoundedMemory) {
 }
 
 TEST(ImportRefuses, FilesThatCannotBeRead) {
-  const auto why = [](const std::string& file) -> std::string {
-    try {
-      import_log(file, "auto", {});
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto why = [](const std::string& file) {
+    return refusal([&] { import_log(file, "auto", {}); });
   };
   EXPECT_THAT(why("/nowhere.txt"), HasSubstr("No such file or directory"));
   EXPECT_THAT(why(::testing::TempDir()), HasSubstr("is a folder"));
 }
 
 TEST(ImportRefuses, RowsThatCannotBe) {
-  const auto osu = [](const std::string& rows) { return refusal(kOsu + rows, "auto"); };
+  const auto osu = [](const std::string& rows) { return log_refusal(kOsu + rows, "auto"); };
   EXPECT_EQ(osu("1  -2.00\n"), "log.txt:line 3 = 1  -2.00: the latency must be > 0");
   EXPECT_THAT(osu("1  0.00\n"), HasSubstr("must be > 0"));
   EXPECT_THAT(osu("-1  2.00\n"), HasSubstr("\"-1\" must be a whole number of bytes"));
@@ -97,25 +94,27 @@ TEST(ImportRefuses, RowsThatCannotBe) {
 }
 
 TEST(ImportRefuses, SizesThatDoNotGrow) {
-  const auto osu = [](const std::string& rows) { return refusal(kOsu + rows, "auto"); };
+  const auto osu = [](const std::string& rows) { return log_refusal(kOsu + rows, "auto"); };
   EXPECT_THAT(osu("1  2.00\n1  2.50\n"), AllOf(HasSubstr("line 4"), HasSubstr("there twice")));
   EXPECT_EQ(osu("1  2.00\n1  2.00\n2  2.10\n"), "accepted");
   EXPECT_THAT(osu("8  2.00\n1  2.00\n"), AllOf(HasSubstr("line 4"), HasSubstr("sizes must grow")));
 }
 
 TEST(ImportRefuses, WhatWasCutShort) {
-  EXPECT_THAT(refusal(kOsu + "1  2.00\n1024  3.5", "auto"),
+  EXPECT_THAT(log_refusal(kOsu + "1  2.00\n1024  3.5", "auto"),
               AllOf(HasSubstr("line 4 = 1024  3.5"), HasSubstr("the file ends within this row")));
-  EXPECT_THAT(refusal(kOsu, "auto"), AllOf(HasSubstr("line 1"), HasSubstr("has no rows")));
-  EXPECT_THAT(refusal(kTitle + "1  2.00\n", "auto"), HasSubstr("before the header of its columns"));
+  EXPECT_THAT(log_refusal(kOsu, "auto"), AllOf(HasSubstr("line 1"), HasSubstr("has no rows")));
+  EXPECT_THAT(log_refusal(kTitle + "1  2.00\n", "auto"),
+              HasSubstr("before the header of its columns"));
   const std::string imb = text_of(fixture("imb_2018.txt"));
-  EXPECT_THAT(refusal(imb.substr(0, imb.find("# All proc")), "auto"), HasSubstr("MPI_Finalize"));
+  EXPECT_THAT(log_refusal(imb.substr(0, imb.find("# All proc")), "auto"),
+              HasSubstr("MPI_Finalize"));
   const std::string nccl = text_of(fixture("nccl_all_reduce_2.17.txt"));
-  EXPECT_THAT(refusal(nccl.substr(0, nccl.find("[1,0]<stdout>:# Avg")), "auto"),
+  EXPECT_THAT(log_refusal(nccl.substr(0, nccl.find("[1,0]<stdout>:# Avg")), "auto"),
               HasSubstr("Avg bus bandwidth"));
-  EXPECT_THAT(
-      refusal(kOsu + "1  2.00\nslurmstepd: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n", "auto"),
-      AllOf(HasSubstr("line 4"), HasSubstr("was stopped here")));
+  EXPECT_THAT(log_refusal(kOsu + "1  2.00\nslurmstepd: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n",
+                          "auto"),
+              AllOf(HasSubstr("line 4"), HasSubstr("was stopped here")));
 }
 
 TEST(ImportRefuses, ButPartialTakesWhatCameBefore) {
@@ -127,47 +126,47 @@ TEST(ImportRefuses, ButPartialTakesWhatCameBefore) {
 }
 
 TEST(ImportRefuses, MixedUnits) {
-  EXPECT_THAT(refusal(kTitle + "# Size      Bandwidth (MB/s)\n1  2.00\n", "auto"),
+  EXPECT_THAT(log_refusal(kTitle + "# Size      Bandwidth (MB/s)\n1  2.00\n", "auto"),
               AllOf(HasSubstr("line 2"), HasSubstr("must have a latency in us")));
-  EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.1\n# Size  Latency (us)\n1  2.00\n", "auto"),
+  EXPECT_THAT(log_refusal("# OSU MPI Bandwidth Test v7.1\n# Size  Latency (us)\n1  2.00\n", "auto"),
               HasSubstr("must have a bandwidth in MB/s"));
-  EXPECT_THAT(refusal(kOsu + "1  2.00\n# Size      Bandwidth (MB/s)\n2  2.00\n", "auto"),
+  EXPECT_THAT(log_refusal(kOsu + "1  2.00\n# Size      Bandwidth (MB/s)\n2  2.00\n", "auto"),
               AllOf(HasSubstr("line 4"), HasSubstr("second header")));
-  EXPECT_THAT(refusal(kTitle + "# Size          Latency (ms)\n1  2.00\n", "auto"),
+  EXPECT_THAT(log_refusal(kTitle + "# Size          Latency (ms)\n1  2.00\n", "auto"),
               HasSubstr("no OSU benchmark writes"));
   const std::string imb = text_of(fixture("imb_2018.txt"));
-  EXPECT_THAT(refusal(replaced(imb, "t[usec]", "t[msec]"), "auto"), HasSubstr("\"t[msec]\""));
+  EXPECT_THAT(log_refusal(replaced(imb, "t[usec]", "t[msec]"), "auto"), HasSubstr("\"t[msec]\""));
   const std::string nccl = text_of(fixture("nccl_all_reduce_2.17.txt"));
-  EXPECT_THAT(refusal(replaced(nccl, "(us)", "(ms)  (us)"), "auto"), "accepted");
-  EXPECT_THAT(refusal(replaced(replaced(nccl, "(us)", "(ms)"), "(us)", "(ms)"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(nccl, "(us)", "(ms)  (us)"), "auto"), "accepted");
+  EXPECT_THAT(log_refusal(replaced(replaced(nccl, "(us)", "(ms)"), "(us)", "(ms)"), "auto"),
               HasSubstr("must give times in (us)"));
 }
 
 TEST(ImportRefuses, WrongResults) {
-  EXPECT_THAT(refusal(replaced(text_of(fixture("osu_collectives_v7.5.txt")), "Pass", "Fail"),
-                      "auto", {.ranks = 4}),
+  EXPECT_THAT(log_refusal(replaced(text_of(fixture("osu_collectives_v7.5.txt")), "Pass", "Fail"),
+                          "auto", {.ranks = 4}),
               AllOf(HasSubstr("line 5"), HasSubstr("found wrong data")));
   const std::string nccl = text_of(fixture("nccl_all_reduce_2.17.txt"));
-  EXPECT_THAT(refusal(replaced(nccl, "0.00    0.00      0", "0.00    0.00      7"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(nccl, "0.00    0.00      0", "0.00    0.00      7"), "auto"),
               HasSubstr("found wrong data"));
-  EXPECT_THAT(refusal(replaced(nccl, "values : 0 OK", "values : 3 FAILED"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(nccl, "values : 0 OK", "values : 3 FAILED"), "auto"),
               HasSubstr("found wrong data"));
 }
 
 TEST(ImportRefuses, RanksThatAreNotSaid) {
-  EXPECT_THAT(refusal(text_of(fixture("osu_collectives_v7.5.txt")), "auto"),
+  EXPECT_THAT(log_refusal(text_of(fixture("osu_collectives_v7.5.txt")), "auto"),
               AllOf(HasSubstr("line 2"), HasSubstr("give --ranks")));
-  EXPECT_THAT(refusal("# OSU MPI Multi Latency Test v7.1\n# Size Latency (us)\n1 2.00\n", "auto",
-                      {.ranks = 3}),
+  EXPECT_THAT(log_refusal("# OSU MPI Multi Latency Test v7.1\n# Size Latency (us)\n1 2.00\n",
+                          "auto", {.ranks = 3}),
               HasSubstr("cannot have --ranks 3"));
   const std::string imb = text_of(fixture("imb_2018.txt"));
-  EXPECT_THAT(refusal(replaced(imb, "#processes = 2", "#processes = two"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(imb, "#processes = 2", "#processes = two"), "auto"),
               HasSubstr("how many ranks"));
-  EXPECT_THAT(refusal(replaced(imb, "#processes = 2", "#processes = 3"), "auto"),
+  EXPECT_THAT(log_refusal(replaced(imb, "#processes = 2", "#processes = 3"), "auto"),
               HasSubstr("has 2 processes, not 3"));
   const std::string nccl = text_of(fixture("nccl_all_reduce_2.17.txt"));
-  EXPECT_THAT(refusal(replaced(nccl, "Rank  3", "Rank  2"), "auto"), HasSubstr("listed twice"));
-  EXPECT_THAT(refusal(replaced(nccl, "Rank  3", "Rank  7"), "auto"), HasSubstr("gaps"));
+  EXPECT_THAT(log_refusal(replaced(nccl, "Rank  3", "Rank  2"), "auto"), HasSubstr("listed twice"));
+  EXPECT_THAT(log_refusal(replaced(nccl, "Rank  3", "Rank  7"), "auto"), HasSubstr("gaps"));
 }
 
 // The result, or nothing where the log is refused; any other exception fails the test.

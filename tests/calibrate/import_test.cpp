@@ -84,14 +84,14 @@ TEST(ImportOsu, BuffersOnDevicesAreSaidOrAsked) {
   EXPECT_EQ(measurement.series.at(0).place, "gpu");
   const std::string silent =
       "# OSU MPI-CUDA Latency Test v7.5\n# Size       Avg Latency(us)\n1      2.75\n";
-  EXPECT_THAT(refusal(silent, "auto"), HasSubstr("--place"));
+  EXPECT_THAT(log_refusal(silent, "auto"), HasSubstr("--place"));
   const Measurement told = import_log_text(silent, "log.txt", "auto", {.place = "gpu"});
   EXPECT_EQ(told.series.at(0).place, "gpu");
   const std::string mixed =
       "# OSU MPI-CUDA Latency Test v5.6\n"
       "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n"
       "# Size          Latency (us)\n1      2.75\n";
-  EXPECT_THAT(refusal(mixed, "auto"), HasSubstr("one buffer is on the host"));
+  EXPECT_THAT(log_refusal(mixed, "auto"), HasSubstr("one buffer is on the host"));
 }
 
 TEST(ImportOsu, HeadersOfAllVersions) {
@@ -166,7 +166,7 @@ TEST(ImportNcclTests, LabelsDebugLinesAndScientificNotation) {
 
 TEST(ImportNcclTests, OlderColumnsNeedTheOperation) {
   const std::string file = fixture("nccl_alltoall_2.0.txt");
-  EXPECT_THAT(refusal(text_of(file), "auto"), HasSubstr("give --op"));
+  EXPECT_THAT(log_refusal(text_of(file), "auto"), HasSubstr("give --op"));
   const Measurement measurement = import_log(file, "nccl-tests", {.op = "all-to-all"});
   ASSERT_EQ(measurement.series.size(), 1U);
   EXPECT_EQ(measurement.series[0].op, "all-to-all");
@@ -176,8 +176,9 @@ TEST(ImportNcclTests, OlderColumnsNeedTheOperation) {
 }
 
 TEST(ImportNcclTests, TheLogsOwnOperationIsNotOverruled) {
-  EXPECT_THAT(refusal(text_of(fixture("nccl_all_reduce_2.17.txt")), "auto", {.op = "broadcast"}),
-              HasSubstr("another operation than --op broadcast"));
+  EXPECT_THAT(
+      log_refusal(text_of(fixture("nccl_all_reduce_2.17.txt")), "auto", {.op = "broadcast"}),
+      HasSubstr("another operation than --op broadcast"));
 }
 
 TEST(ImportNcclTests, RanksFromNcclsOwnLinesOrAsked) {
@@ -191,7 +192,7 @@ TEST(ImportNcclTests, RanksFromNcclsOwnLinesOrAsked) {
       "# Avg bus bandwidth    : 0.0\n";
   const LogImportOptions options{.op = "all-reduce"};
   EXPECT_EQ(import_log_text(head + info + table, "log", "auto", options).series.at(0).ranks, 16);
-  EXPECT_THAT(refusal(head + table, "auto", options), HasSubstr("give --ranks"));
+  EXPECT_THAT(log_refusal(head + table, "auto", options), HasSubstr("give --ranks"));
 }
 
 TEST(Import, TwoTestsAreTwoSeriesAndFilesAreJoined) {

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "base/error.hpp"
 #include "calibrate/import/import_log.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale::testing {
 
@@ -28,14 +28,9 @@ inline std::string replaced(std::string text, const std::string& from, const std
 }
 
 // What an importer says of a log, "accepted" if nothing.
-inline std::string refusal(const std::string& text, const std::string& format,
-                           const LogImportOptions& options = {}) {
-  try {
-    import_log_text(text, "log.txt", format, options);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+inline std::string log_refusal(const std::string& text, const std::string& format,
+                               const LogImportOptions& options = {}) {
+  return refusal([&] { import_log_text(text, "log.txt", format, options); });
 }
 
 }  // namespace forescale::testing

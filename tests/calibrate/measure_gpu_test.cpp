@@ -146,8 +146,8 @@ TEST(GpuMeasureRequest, IsWhatTheProgramReads) {
   EXPECT_EQ(request.kernels[0].kernel, kernels[0].kernels[0]);
 }
 
-void expect_refused(const GpuMeasureOptions& options, const std::string& option,
-                    const std::string& constraint) {
+void expect_options_refused(const GpuMeasureOptions& options, const std::string& option,
+                            const std::string& constraint) {
   try {
     gpu_request(options);
     ADD_FAILURE() << option;
@@ -158,10 +158,10 @@ void expect_refused(const GpuMeasureOptions& options, const std::string& option,
 }
 
 TEST(GpuMeasureRequest, RefusesBadOptions) {
-  expect_refused({.budget_s = 0}, "--budget", "at least 0.1 s");
-  expect_refused({.bytes_max = 16}, "--max-bytes", "256 B");
-  expect_refused({.networks = {"alexnet"}, .batches = {0}}, "--batches", "between 1");
-  expect_refused({.networks = {"alexnot"}}, "--networks", "did you mean \"alexnet\"");
+  expect_options_refused({.budget_s = 0}, "--budget", "at least 0.1 s");
+  expect_options_refused({.bytes_max = 16}, "--max-bytes", "256 B");
+  expect_options_refused({.networks = {"alexnet"}, .batches = {0}}, "--batches", "between 1");
+  expect_options_refused({.networks = {"alexnot"}}, "--networks", "did you mean \"alexnet\"");
 }
 
 // Programs in forescale-gpu's place: shell scripts that get REQUEST.json and ANSWER.json.

@@ -7,16 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
 #include "calibrate/measure/measurement.hpp"
+#include "tests/calibrate/json_forms.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using testing::measurement_refusal;
 
-json gemm() {
+json measured_gemm() {
   return {{"operation", "gemm"},
           {"m", 1760},
           {"n", 16},
@@ -58,41 +59,31 @@ json layer() {
           {"pass", "forward"},    {"precision", "fp32"},   {"time_s", 1e-5}};
 }
 
-json document() {
+json kernels_document() {
   return {{"format", "forescale-measurement-1"},
           {"provenance", {{"gpu", {{"name", "Tesla V100"}, {"sm_count", 80}}}, {"date", "d"}}},
-          {"kernels", {gemm(), convolution(), layer()}}};
+          {"kernels", {measured_gemm(), convolution(), layer()}}};
 }
 
-std::string refusal_with(const std::string& pointer, const json& value) {
-  json changed = document();
+std::string kernel_refusal_with(const std::string& pointer, const json& value) {
+  json changed = kernels_document();
   changed[json::json_pointer(pointer)] = value;
-  try {
-    read_measurement_text(changed.dump(), "m.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return measurement_refusal(changed);
 }
 
 std::string refusal_without(const std::string& pointer, const std::string& key) {
-  json changed = document();
+  json changed = kernels_document();
   changed[json::json_pointer(pointer)].erase(key);
-  try {
-    read_measurement_text(changed.dump(), "m.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return measurement_refusal(changed);
 }
 
 TEST(MeasuredKernel, WhatIsWrittenIsReadBack) {
-  const Measurement read = read_measurement_text(document().dump(), "m.json");
+  const Measurement read = read_measurement_text(kernels_document().dump(), "m.json");
   ASSERT_EQ(read.kernels.size(), 3U);
   EXPECT_TRUE(read.series.empty());
   EXPECT_EQ(read.gpu.at("name"), "Tesla V100");
   EXPECT_EQ(read.gpu.at("sm_count"), "80");
-  EXPECT_EQ(to_json(read.kernels[0]), gemm());
+  EXPECT_EQ(to_json(read.kernels[0]), measured_gemm());
   EXPECT_EQ(to_json(read.kernels[1]), convolution());
   EXPECT_EQ(to_json(read.kernels[2]), layer());
   const Measurement again = read_measurement_text(to_json(read).dump(), "m.json");
@@ -101,7 +92,7 @@ TEST(MeasuredKernel, WhatIsWrittenIsReadBack) {
 }
 
 TEST(MeasuredKernel, FlopAndBytesAreThoseOfTheShape) {
-  const Measurement read = read_measurement_text(document().dump(), "m.json");
+  const Measurement read = read_measurement_text(kernels_document().dump(), "m.json");
   const GpuKernel& product = read.kernels[0].kernel;
   EXPECT_EQ(flops_of(product), 2.0 * 1760 * 16 * 880);
   EXPECT_EQ(bytes_of(product), 2.0 * (1760 * 880 + 880 * 16 + 1760 * 16));
@@ -117,41 +108,40 @@ TEST(MeasuredKernel, FlopAndBytesAreThoseOfTheShape) {
 }
 
 TEST(MeasuredKernel, RefusesByPlaceValueAndConstraint) {
-  EXPECT_THAT(refusal_with("/kernels/0/operation", "sort"), HasSubstr("/kernels/0/operation"));
-  EXPECT_THAT(refusal_with("/kernels/0/batch", 1), HasSubstr("batch"));
-  EXPECT_THAT(refusal_with("/kernels/0/m", 0), HasSubstr("m.json:/kernels/0/m = 0: must be >= 1"));
-  EXPECT_THAT(refusal_with("/kernels/0/transposes", "NX"), HasSubstr("/transposes = \"NX\""));
-  EXPECT_THAT(refusal_with("/kernels/0/time_s", 0), HasSubstr("/time_s = 0: must be > 0"));
-  EXPECT_THAT(refusal_with("/kernels/0/low_s", 1e-3), HasSubstr("must be <= time_s"));
-  EXPECT_THAT(refusal_with("/kernels/0/samples", 0), HasSubstr("must be >= 1"));
-  EXPECT_THAT(refusal_with("/kernels/0/precision", "fp8"),
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/operation", "sort"),
+              HasSubstr("/kernels/0/operation"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/batch", 1), HasSubstr("batch"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/m", 0),
+              HasSubstr("m.json:/kernels/0/m = 0: must be >= 1"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/transposes", "NX"),
+              HasSubstr("/transposes = \"NX\""));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/time_s", 0), HasSubstr("/time_s = 0: must be > 0"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/low_s", 1e-3), HasSubstr("must be <= time_s"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/samples", 0), HasSubstr("must be >= 1"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/precision", "fp8"),
               HasSubstr("must be one of \"fp32\", \"tf32\", \"fp16\", \"bf16\""));
-  EXPECT_THAT(refusal_with("/kernels/1/pass", "back"), HasSubstr("\"backward-data\""));
-  EXPECT_THAT(refusal_with("/kernels/1/groups", 3),
+  EXPECT_THAT(kernel_refusal_with("/kernels/1/pass", "back"), HasSubstr("\"backward-data\""));
+  EXPECT_THAT(kernel_refusal_with("/kernels/1/groups", 3),
               HasSubstr("must divide the 64 channels and the 128 filters"));
-  EXPECT_THAT(refusal_with("/kernels/1/filter_height", 59), HasSubstr("height with its padding"));
-  EXPECT_THAT(refusal_with("/kernels/2/type", ""), HasSubstr("must not be empty"));
-  EXPECT_THAT(refusal_with("/kernels/2/input_bytes", -1), HasSubstr("must be >= 0"));
-  EXPECT_THAT(refusal_with("/provenance/gpu/name", json::array()),
+  EXPECT_THAT(kernel_refusal_with("/kernels/1/filter_height", 59),
+              HasSubstr("height with its padding"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/2/type", ""), HasSubstr("must not be empty"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/2/input_bytes", -1), HasSubstr("must be >= 0"));
+  EXPECT_THAT(kernel_refusal_with("/provenance/gpu/name", json::array()),
               HasSubstr("/provenance/gpu/name"));
-  EXPECT_THAT(refusal_with("/kernels", json::array()), HasSubstr("/series: is required"));
+  EXPECT_THAT(kernel_refusal_with("/kernels", json::array()), HasSubstr("/series: is required"));
   EXPECT_THAT(refusal_without("/kernels/1", "filters"), HasSubstr("/filters: is required"));
   EXPECT_THAT(refusal_without("/kernels/0", "pass"), HasSubstr("/pass: is required"));
 }
 
 TEST(MeasuredKernel, APatternOfAGpuIsOnOneGpu) {
-  json changed = document();
+  json changed = kernels_document();
   changed["series"] = {
       {{"pattern", "launch"}, {"ranks", 1}, {"points", {{{"bytes", 0}, {"time_s", 5e-6}}}}}};
-  const auto refusal = [&](const std::string& key, const json& value) -> std::string {
+  const auto refusal = [&](const std::string& key, const json& value) {
     json wrong = changed;
     wrong["series"][0][key] = value;
-    try {
-      read_measurement_text(wrong.dump(), "m.json");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return measurement_refusal(wrong);
   };
   const Measurement read = read_measurement_text(changed.dump(), "m.json");
   EXPECT_EQ(read.series.at(0).pattern, Pattern::kLaunch);

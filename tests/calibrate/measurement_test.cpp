@@ -10,14 +10,19 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
+#include "tests/calibrate/json_forms.hpp"
+#include "tests/calibrate/logs.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using testing::measurement_refusal;
+using testing::refusal;
+using testing::text_of;
 
 json point(std::int64_t bytes, double time_s) { return {{"bytes", bytes}, {"time_s", time_s}}; }
 
@@ -29,20 +34,11 @@ json document() {
              {"points", {point(1, 2e-6), point(1024, 3e-6)}}}}}};
 }
 
-std::string refusal(const json& input) {
-  try {
-    read_measurement_text(input.dump(), "m.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 // The document with one more change, as JSON pointer and value.
 std::string refusal_with(const std::string& pointer, const json& value) {
   json changed = document();
   changed[json::json_pointer(pointer)] = value;
-  return refusal(changed);
+  return measurement_refusal(changed);
 }
 
 Measurement full() {
@@ -80,12 +76,6 @@ Measurement full() {
                                   .high_s = 0.1,
                                   .p10_s = 0.1,
                                   .p90_s = 0.1}}}}};
-}
-
-std::string text_of(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
 }
 
 TEST(Measurement, EveryPatternHasItsOwnName) {
@@ -135,13 +125,8 @@ TEST(Measurement, WhatIsWrittenIsReadBack) {
 
 TEST(Measurement, AnOldFileStaysWhenTheNewOneCannotBeWritten) {
   const ScratchFolder folder("measurement");
-  const auto refused = [&](const std::string& file) -> std::string {
-    try {
-      write_measurement(full(), file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "written";
+  const auto refused = [&](const std::string& file) {
+    return refusal([&] { write_measurement(full(), file); });
   };
   EXPECT_THAT(refused(folder.file("missing/m.json")), HasSubstr("No such file or directory"));
   EXPECT_THAT(refused(folder.path()), HasSubstr("is no plain file"));
@@ -149,7 +134,7 @@ TEST(Measurement, AnOldFileStaysWhenTheNewOneCannotBeWritten) {
 }
 
 TEST(Measurement, RefusesByPlaceValueAndConstraint) {
-  EXPECT_THAT(refusal(json::object()), HasSubstr("m.json:/format: is required"));
+  EXPECT_THAT(measurement_refusal(json::object()), HasSubstr("m.json:/format: is required"));
   EXPECT_THAT(refusal_with("/format", "forescale-measurement-2"), HasSubstr("m.json:/format"));
   EXPECT_THAT(refusal_with("/machin", "x"), HasSubstr("did you mean \"machine\""));
   EXPECT_THAT(refusal_with("/series", json::array()), HasSubstr("at least one series"));
@@ -181,7 +166,7 @@ TEST(Measurement, RefusesTimesAndSizesThatCannotBe) {
   json changed = document();
   changed["series"][0]["points"][1]["low_s"] = 4e-6;
   changed["series"][0]["points"][1]["high_s"] = 5e-6;
-  EXPECT_THAT(refusal(changed), HasSubstr(point + "/low_s = 4e-06: must be <= time_s"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr(point + "/low_s = 4e-06: must be <= time_s"));
 }
 
 TEST(Measurement, RanksOfAHostAreThoseOfACollectiveAndDivideIt) {
@@ -197,10 +182,10 @@ TEST(Measurement, RanksOfAHostAreThoseOfACollectiveAndDivideIt) {
   EXPECT_EQ(to_json(read)["series"][1]["ranks_per_host"], 8);
   EXPECT_FALSE(to_json(read)["series"][0].contains("ranks_per_host"));
   changed["series"][1]["ranks_per_host"] = 5;
-  EXPECT_THAT(refusal(changed),
+  EXPECT_THAT(measurement_refusal(changed),
               HasSubstr("/series/1/ranks_per_host = 5: must divide the 32 ranks"));
   changed["series"][1]["ranks_per_host"] = 33;
-  EXPECT_THAT(refusal(changed), HasSubstr("must be <= 32"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("must be <= 32"));
   EXPECT_THAT(refusal_with("/series/0/ranks_per_host", 2),
               HasSubstr("is for the pattern \"collective\" only"));
 }
@@ -209,17 +194,17 @@ TEST(Measurement, RefusesWhatAPatternDoesNotHave) {
   json changed = document();
   json& series = changed["series"][0];
   series["pattern"] = "barrier";
-  EXPECT_THAT(refusal(changed), HasSubstr("must be 0 for a barrier"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("must be 0 for a barrier"));
   series["pattern"] = "gemm";
-  EXPECT_THAT(refusal(changed), HasSubstr("/points/0/flops: is required"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("/points/0/flops: is required"));
   series["pattern"] = "collective";
-  EXPECT_THAT(refusal(changed), HasSubstr("/series/0/op: is required"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("/series/0/op: is required"));
   series["op"] = "allreduce";
-  EXPECT_THAT(refusal(changed), HasSubstr("did you mean \"all-reduce\""));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("did you mean \"all-reduce\""));
   series.erase("op");
   series["pattern"] = "pairs";
   series["ranks"] = 3;
-  EXPECT_THAT(refusal(changed), HasSubstr("must be even"));
+  EXPECT_THAT(measurement_refusal(changed), HasSubstr("must be even"));
 }
 
 }  // namespace

@@ -188,15 +188,15 @@ TEST_P(UnderMpich, Trains) {
 INSTANTIATE_TEST_SUITE_P(Schedule, UnderMpich, ::testing::Values("sc-obr", "parameter-server"),
                          [](const auto& schedule) { return test_name(schedule.param); });
 
-struct Setting {
+struct ComputeSetting {
   Compute compute = Compute::kSleep;
   bool progress_thread = false;
 };
-void PrintTo(const Setting& setting, std::ostream* out) {
+void PrintTo(const ComputeSetting& setting, std::ostream* out) {
   *out << name_of(setting.compute) << (setting.progress_thread ? ", progress thread" : "");
 }
 
-class EveryKindOfCompute : public ::testing::TestWithParam<Setting> {};
+class EveryKindOfCompute : public ::testing::TestWithParam<ComputeSetting> {};
 
 TEST_P(EveryKindOfCompute, Trains) {
   if (const std::string reason = mpi_obstacle("openmpi"); !reason.empty()) GTEST_SKIP() << reason;
@@ -210,9 +210,9 @@ TEST_P(EveryKindOfCompute, Trains) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Setting, EveryKindOfCompute,
-                         ::testing::Values(Setting{Compute::kSpin, false},
-                                           Setting{Compute::kGemm, false},
-                                           Setting{Compute::kSleep, true}));
+                         ::testing::Values(ComputeSetting{Compute::kSpin, false},
+                                           ComputeSetting{Compute::kGemm, false},
+                                           ComputeSetting{Compute::kSleep, true}));
 
 // ---- what algorithms/worker.hpp promises; simulated: tests/sim/worker_contract_test.cpp ----
 

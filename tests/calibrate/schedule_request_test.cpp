@@ -81,13 +81,13 @@ json sent(const ScheduleRequest& request) {
   return text;
 }
 
-ScheduleRequest read(const json& text) {
+ScheduleRequest schedule_request_from(const json& text) {
   return schedule_request_from_json(JsonInput::from_text(text.dump(), "request.json"));
 }
 
 TEST(ScheduleRequest, IsReadBackAsItWas) {
   const ScheduleRequest request = odd_request();
-  const ScheduleRequest back = read(sent(request));
+  const ScheduleRequest back = schedule_request_from(sent(request));
   EXPECT_EQ(schedule_request_to_json(back).dump(), schedule_request_to_json(request).dump());
   const TrainingJob& job = back.jobs[1];
   EXPECT_EQ(job.stages[0].forward_s, 0.3);
@@ -106,7 +106,7 @@ TEST(ScheduleRequest, IsReadBackAsItWas) {
 TEST(ScheduleRequest, TakesOneRuleWithoutAList) {
   json text = sent(odd_request());
   text["choices"]["reduce"] = {{"algorithm", "chain"}, {"chunk_bytes", 4096}};
-  const ScheduleRequest request = read(text);
+  const ScheduleRequest request = schedule_request_from(text);
   ASSERT_EQ(request.choices.at("reduce").size(), 1u);
   EXPECT_EQ(request.choices.at("reduce").front().options, (OptionValues{{"chunk_bytes", 4096}}));
 }
@@ -135,7 +135,7 @@ TEST(ScheduleRequest, RefusesWhatCannotRun) {
     json text = sent(odd_request());
     text[json::json_pointer(mistake.path)] = mistake.value;
     try {
-      read(text);
+      schedule_request_from(text);
       ADD_FAILURE() << mistake.path << " passes";
     } catch (const InputError& error) {
       EXPECT_THAT(error.what(), HasSubstr("request.json")) << mistake.path;

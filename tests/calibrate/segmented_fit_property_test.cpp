@@ -97,7 +97,7 @@ void PrintTo(const CoverageCase& c, std::ostream* out) {
   *out << c.segments << " segments, " << c.sizes << " sizes, noise " << c.noise;
 }
 
-double median(std::vector<double> values) {
+double upper_median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -147,8 +147,8 @@ TEST_P(SegmentedFitCoverage, IntervalsHoldTheTruth) {
     EXPECT_LE(alpha_held[k], 0.995 * found) << "segment " << k;
     EXPECT_GE(beta_held[k], 0.88 * found) << "segment " << k;
     EXPECT_LE(beta_held[k], 0.995 * found) << "segment " << k;
-    EXPECT_NEAR(median(alpha[k]), 1, c.noise) << "segment " << k;
-    EXPECT_NEAR(median(beta[k]), 1, c.noise) << "segment " << k;
+    EXPECT_NEAR(upper_median(alpha[k]), 1, c.noise) << "segment " << k;
+    EXPECT_NEAR(upper_median(beta[k]), 1, c.noise) << "segment " << k;
   }
 }
 

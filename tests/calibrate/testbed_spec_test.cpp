@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "calibrate/testbed/testbed.hpp"
+#include "tests/calibrate/testbed_traffic.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr double kMbit = 1e6 / 8;
+using testing::kMbit;
 
 TEST(TestbedSpec, StarGivesEveryHostTheRate) {
   const TestbedNetwork network = testbed_network({.hosts = 3, .rate = {500 * kMbit}});

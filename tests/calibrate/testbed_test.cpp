@@ -27,8 +27,7 @@ namespace {
 
 using testing::Connection;
 using ::testing::HasSubstr;
-
-constexpr double kMbit = 1e6 / 8;
+using testing::kMbit;
 
 void expect_refused(const std::function<void()>& action, const std::string& option,
                     const std::string& constraint) {
@@ -212,12 +211,12 @@ class Owner {
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       const ScopedTestbed scoped(spec);
-      if (write(ready[1], "x", 1) == 1) pause();
+      if (::write(ready[1], "x", 1) == 1) pause();
       _exit(0);
     }
     close(ready[1]);
     char byte = 0;
-    EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the owner did not bring it up";
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1) << "the owner did not bring it up";
     close(ready[0]);
   }
   pid_t pid() const { return pid_; }

@@ -17,6 +17,8 @@
 
 namespace forescale::testing {
 
+inline constexpr double kMbit = 1e6 / 8;  // bytes
+
 // A connected pair. A socket stays in the network in which it was made.
 class Connection {
  public:
@@ -28,25 +30,25 @@ class Connection {
   Connection(const Place& from, const Place& to) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    inet_pton(AF_INET, to.address.c_str(), &address.sin_addr);
+    ::inet_pton(AF_INET, to.address.c_str(), &address.sin_addr);
     int listener = -1;
-    in_namespace(to.network, [&] { listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); });
-    in_namespace(from.network, [&] { sender_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); });
+    in_namespace(to.network, [&] { listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); });
+    in_namespace(from.network, [&] { sender_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); });
     socklen_t length = sizeof(address);
     auto* generic = reinterpret_cast<sockaddr*>(&address);
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    setsockopt(sender_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    EXPECT_EQ(bind(listener, generic, length), 0);
-    EXPECT_EQ(listen(listener, 1), 0);
-    EXPECT_EQ(getsockname(listener, generic, &length), 0);
-    is_open_ = connect(sender_, generic, length) == 0;
-    if (is_open_) receiver_ = accept(listener, nullptr, nullptr);
-    if (is_open_) setsockopt(receiver_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    close(listener);
+    ::setsockopt(sender_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    EXPECT_EQ(::bind(listener, generic, length), 0);
+    EXPECT_EQ(::listen(listener, 1), 0);
+    EXPECT_EQ(::getsockname(listener, generic, &length), 0);
+    is_open_ = ::connect(sender_, generic, length) == 0;
+    if (is_open_) receiver_ = ::accept(listener, nullptr, nullptr);
+    if (is_open_) ::setsockopt(receiver_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ::close(listener);
   }
   ~Connection() {
-    close(sender_);
-    if (receiver_ >= 0) close(receiver_);
+    ::close(sender_);
+    if (receiver_ >= 0) ::close(receiver_);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -55,8 +57,8 @@ class Connection {
 
   bool carries_a_byte() const {
     char byte = 'x';
-    return is_open_ && send(sender_, &byte, 1, MSG_NOSIGNAL) == 1 &&
-           recv(receiver_, &byte, 1, 0) == 1;
+    return is_open_ && ::send(sender_, &byte, 1, MSG_NOSIGNAL) == 1 &&
+           ::recv(receiver_, &byte, 1, 0) == 1;
   }
 
   // Bytes per second from the first byte's arrival to the last one's; 0 if they do not arrive.
@@ -65,7 +67,7 @@ class Connection {
       const std::vector<char> data(bytes);
       size_t sent = 0;
       while (sent < bytes) {
-        const ssize_t count = send(sender_, data.data() + sent, bytes - sent, MSG_NOSIGNAL);
+        const ssize_t count = ::send(sender_, data.data() + sent, bytes - sent, MSG_NOSIGNAL);
         if (count <= 0) return;
         sent += static_cast<size_t>(count);
       }
@@ -75,7 +77,7 @@ class Connection {
     size_t with_first = 0;  // came with the first byte, before the clock ran
     std::chrono::steady_clock::time_point start;
     while (received < bytes) {
-      const ssize_t count = recv(receiver_, buffer.data(), buffer.size(), 0);
+      const ssize_t count = ::recv(receiver_, buffer.data(), buffer.size(), 0);
       if (count <= 0) break;
       if (received == 0) {
         start = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@
 namespace forescale {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // alpha = 20 us, beta = 1 ns/byte, five calls a size that scatter by 2 %.
 ImportedTrace sample() {

@@ -37,8 +37,8 @@ struct Measured {
 };
 
 // `sample_s` of a point's n-th repetition.
-Measured measure(VisitRule rule,
-                 const std::function<double(const PointSamples&, std::size_t)>& sample_s) {
+Measured visit_all(VisitRule rule,
+                   const std::function<double(const PointSamples&, std::size_t)>& sample_s) {
   Measured run{.order = VisitOrder(points(), rule), .visited = {}};
   while (const auto visit = run.order.next(run.elapsed_s)) {
     if (run.visited.size() > 100000) throw std::runtime_error("the order does not end");
@@ -62,7 +62,7 @@ double restless(const PointSamples& point, std::size_t repetition) {
 }
 
 TEST(VisitOrder, SteadyPointsAreKnownLongBeforeTheBudgetEnds) {
-  const Measured run = measure({.budget_s = 60}, steady);
+  const Measured run = visit_all({.budget_s = 60}, steady);
   EXPECT_GE(run.least(), 6);
   for (const PointSamples& point : run.order.points()) EXPECT_TRUE(run.order.is_enough(point));
   EXPECT_LT(run.elapsed_s, 30);
@@ -70,14 +70,14 @@ TEST(VisitOrder, SteadyPointsAreKnownLongBeforeTheBudgetEnds) {
 
 TEST(VisitOrder, RestlessPointsUseTheBudgetAndNoMore) {
   constexpr double kBudget_s = 20 * kOnce_s;
-  const Measured run = measure({.budget_s = kBudget_s, .repetitions_max = 100000}, restless);
+  const Measured run = visit_all({.budget_s = kBudget_s, .repetitions_max = 100000}, restless);
   EXPECT_LE(run.elapsed_s, kBudget_s + 32e-3);
   EXPECT_GE(run.elapsed_s, 0.9 * kBudget_s);
   EXPECT_GE(run.least(), VisitOrder::kLeast);
 }
 
 TEST(VisitOrder, NobodyIsRepeatedMoreThanAsked) {
-  const Measured run = measure({.budget_s = 1e6, .repetitions_max = 10}, restless);
+  const Measured run = visit_all({.budget_s = 1e6, .repetitions_max = 10}, restless);
   for (const PointSamples& point : run.order.points()) EXPECT_EQ(point.samples_s.size(), 10U);
 }
 
@@ -85,7 +85,7 @@ TEST(VisitOrder, NobodyIsRepeatedMoreThanAsked) {
 // lack.
 TEST(VisitOrder, WhereTheBudgetIsShortTheExpensivePointsLack) {
   constexpr double kBudget_s = 0.8 * kOnce_s;
-  const Measured run = measure({.budget_s = kBudget_s}, restless);
+  const Measured run = visit_all({.budget_s = kBudget_s}, restless);
   EXPECT_LE(run.elapsed_s, kBudget_s + 32e-3);
   int lacking = 0;
   for (const PointSamples& point : run.order.points()) {
@@ -100,11 +100,11 @@ TEST(VisitOrder, WhereTheBudgetIsShortTheExpensivePointsLack) {
 // Drift would look like an effect of size if sizes came in their order.
 TEST(VisitOrder, PassesComeInAnOrderThatTheSeedDecides) {
   const VisitRule rule{.budget_s = 20 * kOnce_s, .repetitions_max = 100000};
-  const Measured run = measure(rule, restless);
-  EXPECT_EQ(measure(rule, restless).visited, run.visited);
+  const Measured run = visit_all(rule, restless);
+  EXPECT_EQ(visit_all(rule, restless).visited, run.visited);
   VisitRule other = rule;
   other.seed = 2;
-  EXPECT_NE(measure(other, restless).visited, run.visited);
+  EXPECT_NE(visit_all(other, restless).visited, run.visited);
   std::vector<std::size_t> late(run.visited.end() - kSeries * kSizes, run.visited.end());
   EXPECT_FALSE(std::is_sorted(late.begin(), late.end()));
 }

@@ -12,7 +12,7 @@ OpStream send_only(CollectiveCall call, int rank) {
     co_yield Op{.kind = OpKind::kSend, .peer = call.root, .bytes = call.bytes};
 }
 
-const bool kRegistered =
+const bool kSendOnlyRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "send-only",
                          .summary = "wrong",

@@ -12,14 +12,14 @@
 namespace forescale::testing {
 namespace {
 
-constexpr const char* kStar =
+constexpr const char* kOnStar =
     "collective --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us ";
 constexpr const char* kChain =
     "--op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB ";
 
 // The example of --help. (n + P - 2) t(c) with n = 256 MiB / 4 MiB chunks on P = 160 ranks.
 TEST(CollectiveCommand, ExampleIsThePapersEquation) {
-  const nlohmann::json answer = expect_answer(std::string(kStar) + kChain + "--json").json();
+  const nlohmann::json answer = expect_answer(std::string(kOnStar) + kChain + "--json").json();
   const double step_s = 1e-6 + (4 << 20) / 12.5e9;
   const double expected_s = (256 / 4 + 160 - 2) * step_s;
   for (const char* key : {"time_s", "simulated_s", "cost_engine_s", "closed_form_s"})
@@ -50,7 +50,7 @@ TEST(CollectiveCommand, AnswersEverySizeAndRankCount) {
 }
 
 TEST(CollectiveCommand, SuggestsTheNearest) {
-  const std::string star = kStar;
+  const std::string star = kOnStar;
   expect_refused(star + "--bytes 1MiB --chian-size 8",
                  {"--chian-size", "did you mean --chain-size?"});
   expect_refused(star + "--bytes 1MiB --op redcue", {"--op = redcue", "did you mean \"reduce\"?"});
@@ -63,7 +63,7 @@ TEST(CollectiveCommand, SuggestsTheNearest) {
 }
 
 TEST(CollectiveCommand, RefusesWhatCannotBe) {
-  const std::string star = kStar;
+  const std::string star = kOnStar;
   expect_refused(star + "--ranks 161 --bytes 1MiB", {"--ranks = 161: must be <= 160", "star"});
   expect_refused(star + "--ranks 0 --bytes 1MiB", {"--ranks = 0: must be >= 1"});
   expect_refused(star + "--op reduce --algorithm chain --bytes 1MiB --chunk-bytes 0",
@@ -164,7 +164,8 @@ TEST(CollectiveCommand, CarriesTheIntervalOfItsInputs) {
 }
 
 TEST(CollectiveCommand, TraceIsOfOneQuestion) {
-  expect_refused(std::string(kStar) + "--bytes 1MiB..2MiB --trace t.json", {"--trace", "one size"});
+  expect_refused(std::string(kOnStar) + "--bytes 1MiB..2MiB --trace t.json",
+                 {"--trace", "one size"});
   expect_refused(
       "collective --platform star:hosts=2,bandwidth=1GB/s,latency=1us --bytes 1KiB "
       "--trace /nowhere/t.json",

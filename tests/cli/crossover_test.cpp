@@ -11,7 +11,8 @@ using nlohmann::json;
 
 constexpr double kAlpha_s = 1e-6;
 constexpr double kBytesPerS = 12.5e9;
-constexpr const char* kStar = "crossover --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us ";
+constexpr const char* kCrossoverOnStar =
+    "crossover --platform star:hosts=160,bandwidth=12.5GB/s,latency=1us ";
 constexpr const char* kKesch = "crossover --platform kesch --stack mvapich2-gdr ";
 
 // The smallest whole n with (n + P - 2) t(c) < K t(n c), t(b) = alpha + b / bandwidth and
@@ -36,7 +37,8 @@ double simulated_s(const std::string& algorithm, int ranks, std::int64_t bytes) 
 // S-Caffe's equations 1 and 2, the cost engine and the simulator: the same whole chunk.
 TEST(Crossover, ThreeModelsAgreeOnAnIdealStar) {
   const json points =
-      expect_answer(std::string(kStar) + "--chunk-bytes 256KiB,1MiB --json").json()["points"];
+      expect_answer(std::string(kCrossoverOnStar) + "--chunk-bytes 256KiB,1MiB --json")
+          .json()["points"];
   ASSERT_EQ(points.size(), 7U * 2);  // 4 8 16 32 64 128 160
   for (const json& point : points) {
     const int chunks = chunks_by_equations(point["ranks"], point["chunk_bytes"]);
@@ -63,21 +65,22 @@ TEST(Crossover, SimulatedJustBelowAndJustAbove) {
 // Two ranks have one transfer: cutting it into chunks only adds alphas.
 TEST(Crossover, SaysAlwaysAndNever) {
   const json two =
-      expect_answer(std::string(kStar) + "--ranks 2 --chunk-bytes 1MiB --json").json()["points"][0];
+      expect_answer(std::string(kCrossoverOnStar) + "--ranks 2 --chunk-bytes 1MiB --json")
+          .json()["points"][0];
   for (const char* model : {"equations", "cost_engine", "simulator"})
     EXPECT_EQ(two[model]["verdict"], "never") << model;
   EXPECT_TRUE(two["simulator"]["bytes"].is_null());
-  const json large =
-      expect_answer(std::string(kStar) + "--ranks 8 --chunk-bytes 1MiB --bytes 64MiB..1GiB --json")
-          .json()["points"][0];
+  const json large = expect_answer(std::string(kCrossoverOnStar) +
+                                   "--ranks 8 --chunk-bytes 1MiB --bytes 64MiB..1GiB --json")
+                         .json()["points"][0];
   EXPECT_EQ(large["simulator"]["verdict"], "always");
-  expect_answer(std::string(kStar) + "--ranks 2 --chunk-bytes 1MiB", {"never"});
-  expect_answer(std::string(kStar) + "--ranks 8 --chunk-bytes 1MiB --bytes 64MiB..1GiB",
+  expect_answer(std::string(kCrossoverOnStar) + "--ranks 2 --chunk-bytes 1MiB", {"never"});
+  expect_answer(std::string(kCrossoverOnStar) + "--ranks 8 --chunk-bytes 1MiB --bytes 64MiB..1GiB",
                 {"always"});
 }
 
 TEST(Crossover, TheOtherWayRoundItStops) {
-  const std::string question = std::string(kStar) + "--ranks 16 --chunk-bytes 1MiB ";
+  const std::string question = std::string(kCrossoverOnStar) + "--ranks 16 --chunk-bytes 1MiB ";
   const json point =
       expect_answer(question + "--algorithms binomial,chain --json").json()["points"][0];
   EXPECT_EQ(point["simulator"]["verdict"], "stops");
@@ -124,7 +127,7 @@ TEST(Crossover, ContentionMovesItAndNamesTheBusiest) {
 }
 
 TEST(Crossover, PrintsTablesAndCsvTheSameEveryTime) {
-  const std::string question = std::string(kStar) + "--ranks 4,8 --chunk-bytes 1MiB ";
+  const std::string question = std::string(kCrossoverOnStar) + "--ranks 4,8 --chunk-bytes 1MiB ";
   const Outcome table =
       expect_answer(question, {"ranks", "equations", "cost engine", "simulator", "3 MiB (3)"});
   EXPECT_EQ(table.out, expect_answer(question).out);
@@ -136,7 +139,7 @@ TEST(Crossover, PrintsTablesAndCsvTheSameEveryTime) {
 }
 
 TEST(Crossover, RefusesWhatCannotBe) {
-  const std::string star = kStar;
+  const std::string star = kCrossoverOnStar;
   expect_refused(star + "--algorithms chain", {"--algorithms = chain", "two algorithms"});
   expect_refused(star + "--algorithms chain,chain", {"--algorithms", "different"});
   expect_refused(star + "--algorithms chian,binomial", {"did you mean \"chain\"?"});
@@ -170,7 +173,8 @@ TEST(Crossover, LeavesTheCostEngineOutOnShapedLinks) {
 }
 
 TEST(Crossover, TakesPlansAsOtherCommandsDo) {
-  const std::string question = std::string(kStar) + "--ranks 16 --chunk-bytes 1MiB --engine cost ";
+  const std::string question =
+      std::string(kCrossoverOnStar) + "--ranks 16 --chunk-bytes 1MiB --engine cost ";
   EXPECT_EQ(expect_answer(question + "--plans reduce/chain reduce/binomial --json").out,
             expect_answer(question + "--json").out);
   expect_refused(question + "--plans reduce/chain", {"--plans", "two plans of one operation"});

@@ -54,7 +54,7 @@ void run_swapped() {
   session.run();
 }
 
-const bool kRegistered =
+const bool kMissingSendRegistered =
     Registry<Command>::add(
         {.name = "test-missing-send",
          .add =
@@ -71,7 +71,7 @@ std::string expect_stuck(std::string command) {
   ::testing::internal::CaptureStderr();
   const int exit_code = forescale_main(static_cast<int>(words.size()), words.data());
   std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kMissingSendRegistered);
   EXPECT_EQ(exit_code, 3) << said;
   return said;
 }

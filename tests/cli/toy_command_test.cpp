@@ -10,13 +10,13 @@ namespace {
 
 using testing::answer_here;
 
-const bool kRegistered = Registry<Command>::add(
+const bool kToyCommandRegistered = Registry<Command>::add(
     {.name = "toy", .add = [](Subcommand app) {
        app.add_subcommand("toy", "Says that it ran").callback([] { std::puts("it ran"); });
      }});
 
 TEST(ToyCommand, IsInTheHelpAndRuns) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToyCommandRegistered);
   answer_here("--help", {"toy", "Says that it ran"});
   answer_here("toy", {"it ran\n"});
 }

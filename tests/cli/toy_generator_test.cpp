@@ -31,7 +31,7 @@ PortRoute build(FabricSite& site) {
   };
 }
 
-const bool kRegistered = add_fabric(
+const bool kToyFabricRegistered = add_fabric(
     {.name = "toy",
      .usage = "toy:hosts=N,bandwidth=B,latency=T",
      .summary = "two switches and a trunk",
@@ -44,7 +44,7 @@ const bool kRegistered = add_fabric(
 constexpr const char* kPlatform = "toy:hosts=6,bandwidth=1GB/s,latency=2us";
 
 TEST(ToyGenerator, IsListedAndShown) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToyFabricRegistered);
   answer_here("platform list", {"toy:hosts=N,bandwidth=B,latency=T", "two switches and a trunk"});
   answer_here(std::string("platform show ") + kPlatform, {"toy: two switches"});
 }

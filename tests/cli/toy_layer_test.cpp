@@ -20,7 +20,7 @@ LayerEffect toy(const LayerSpec& layer, const std::string& file, const std::vect
   return effect;
 }
 
-const bool kRegistered =
+const bool kToyLayerRegistered =
     Registry<LayerRule>::add({.name = "Toy", .options = {"num_output"}, .apply = toy});
 
 constexpr const char* kNetwork = R"({
@@ -32,7 +32,7 @@ constexpr const char* kNetwork = R"({
     {"name": "loss", "type": "SoftmaxWithLoss", "bottom": ["ip", "label"]}]})";
 
 TEST(ToyLayer, CountsInANetworkAndInAPrediction) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToyLayerRegistered);
   const Workshop workshop;
   const std::string file = workshop.file("net.json", kNetwork);
   const auto shown = parse_json(answer_here("model show " + file + " --json"));

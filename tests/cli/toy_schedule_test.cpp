@@ -30,7 +30,7 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kToyScheduleRegistered = Registry<Schedule>::add(
     {.name = "toy",
      .summary = "one all-reduce, then an update",
      .source = "this test",
@@ -42,31 +42,31 @@ const bool kRegistered = Registry<Schedule>::add(
        return traffic;
      }});
 
-constexpr const char* kPredict =
+constexpr const char* kPredictToy =
     "predict --platform kesch --model cifar10-quick --batch 64 --schedule toy --stack mvapich2-gdr "
     "--no-range ";
 
 TEST(ToySchedule, IsListedAndShown) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToyScheduleRegistered);
   answer_here("schedule list", {"toy", "one all-reduce, then an update"});
   answer_here("schedule show toy", {"source: this test"});
   answer_here("schedule check toy");
 }
 
 TEST(ToySchedule, FinishesAboveItsBoundAndGivesTheSameAnswerTwice) {
-  const std::string said = answer_here(std::string(kPredict) + "--gpus 1,4 --json");
+  const std::string said = answer_here(std::string(kPredictToy) + "--gpus 1,4 --json");
   const auto prediction = parse_json(said);
   for (const auto& point : prediction.at("points")) {
     EXPECT_GT(point.at("bound_s").get<double>(), 0);
     EXPECT_GE(point.at("iteration_s").get<double>(), point.at("bound_s").get<double>());
   }
-  EXPECT_EQ(answer_here(std::string(kPredict) + "--gpus 1,4 --json"), said);
+  EXPECT_EQ(answer_here(std::string(kPredictToy) + "--gpus 1,4 --json"), said);
 }
 
 TEST(ToySchedule, HasATraceWhoseSlicesNest) {
   const Workshop workshop;
   const std::string file = workshop.path("trace.json");
-  answer_here(std::string(kPredict) + "--gpus 4 --trace " + file);
+  answer_here(std::string(kPredictToy) + "--gpus 4 --trace " + file);
   std::map<int, std::vector<std::pair<double, double>>> by_thread;  // microseconds
   const auto trace = parse_json(text_of(file));
   for (const auto& event : trace.at("traceEvents"))

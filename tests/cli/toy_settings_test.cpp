@@ -23,7 +23,7 @@ std::string emit(const TunedSettings& settings, const std::string& /*version*/) 
   return text;
 }
 
-const bool kRegistered = Registry<SettingsFormat>::add(
+const bool kToySettingsRegistered = Registry<SettingsFormat>::add(
     {.name = "toy",
      .summary = "a line a region",
      .library = "this test",
@@ -32,7 +32,7 @@ const bool kRegistered = Registry<SettingsFormat>::add(
      .how_to_load = [](const std::string& file) { return "# cat " + file + "\n"; }});
 
 TEST(ToySettings, AreListedAndEmitted) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToySettingsRegistered);
   answer_here("tune collective --help", {", toy"});
   const Workshop workshop;
   const std::string file = workshop.path("toy.txt");

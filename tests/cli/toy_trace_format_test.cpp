@@ -39,7 +39,7 @@ ImportedTrace import_toy(const std::vector<std::string>& files, const ImportOpti
   return imported;
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kToyTraceFormatRegistered = Registry<TraceFormat>::add(
     {.name = "toy",
      .description = "seconds of each rank, of this test",
      .reads = {"--ranks"},
@@ -48,7 +48,7 @@ const bool kRegistered = Registry<TraceFormat>::add(
      .import = import_toy});
 
 TEST(ToyTraceFormat, IsListed) {
-  EXPECT_TRUE(kRegistered);
+  EXPECT_TRUE(kToyTraceFormatRegistered);
   answer_here("import --help", {"toy", "seconds of each rank, of this test"});
 }
 

@@ -10,19 +10,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStar =
+constexpr const char* kTuneOnStar =
     "tune collective --platform star:hosts=4,bandwidth=1GB/s,latency=5us ";
 
 TEST(TuneCollective, SaysTheBestTheNextAndTheRegions) {
   const std::string out =
-      expect_answer(std::string(kStar) + "--ranks 2..4 --bytes 4KiB,4MiB",
+      expect_answer(std::string(kTuneOnStar) + "--ranks 2..4 --bytes 4KiB,4MiB",
                     {"best", "next", "over it", "all-reduce/", "up to", "4 MiB", "simulated"})
           .out;
   EXPECT_EQ(out.find("best offered"), std::string::npos);
 }
 
 TEST(TuneCollective, IsTheSameEveryTime) {
-  const std::string command = std::string(kStar) + "--ranks 3,4 --bytes 64KiB --op reduce --json";
+  const std::string command =
+      std::string(kTuneOnStar) + "--ranks 3,4 --bytes 64KiB --op reduce --json";
   EXPECT_EQ(expect_answer(command).out, expect_answer(command).out);
 }
 
@@ -31,8 +32,8 @@ TEST(TuneCollective, MapAndReportShowEveryPoint) {
   const std::string tuned = workshop.path("tuned.json");
   const std::string map = workshop.path("map.svg");
   const std::string page = workshop.path("report.html");
-  expect_answer(std::string(kStar) + "--ranks 2,4 --bytes 4KiB..64KiB --map " + map + " --out " +
-                tuned);
+  expect_answer(std::string(kTuneOnStar) + "--ranks 2,4 --bytes 4KiB..64KiB --map " + map +
+                " --out " + tuned);
   const std::string svg = text_of(map);
   size_t cells = 0;
   for (size_t at = svg.find("<title>"); at != std::string::npos; at = svg.find("<title>", at + 1))
@@ -55,7 +56,7 @@ TEST(TuneCollective, GoesOnFromWhatItKept) {
   const Workshop workshop;
   const std::string kept = workshop.path("kept.jsonl");
   const std::string command =
-      std::string(kStar) + "--ranks 2..4 --bytes 4KiB,1MiB --json --resume " + kept;
+      std::string(kTuneOnStar) + "--ranks 2..4 --bytes 4KiB,1MiB --json --resume " + kept;
   const json whole = expect_answer(command).json();
   std::string text = text_of(kept);
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4);
@@ -73,7 +74,7 @@ TEST(TuneCollective, GoesOnFromWhatItKept) {
 TEST(TuneCollective, KeptAnswersOfAnotherPlatformAreRefused) {
   const Workshop workshop;
   const std::string kept = workshop.path("kept.jsonl");
-  expect_answer(std::string(kStar) + "--ranks 2 --bytes 4KiB --resume " + kept);
+  expect_answer(std::string(kTuneOnStar) + "--ranks 2 --bytes 4KiB --resume " + kept);
   const std::string before = text_of(kept);
   expect_refused(
       "tune collective --platform star:hosts=4,bandwidth=2GB/s,latency=5us --ranks 2 --bytes 4KiB "
@@ -86,8 +87,9 @@ TEST(TuneCollective, KeptAnswersOfAnotherPlatformAreRefused) {
 TEST(TuneCollective, OffersALibraryOnlyWhatItHas) {
   const Workshop workshop;
   const std::string rules = workshop.path("rules.conf");
-  const Outcome answer = expect_answer(std::string(kStar) + "--ranks 4 --bytes 4KiB..1MiB --json " +
-                                       "--emit openmpi-rules --settings " + rules);
+  const Outcome answer =
+      expect_answer(std::string(kTuneOnStar) + "--ranks 4 --bytes 4KiB..1MiB --json " +
+                    "--emit openmpi-rules --settings " + rules);
   for (const json& point : answer.json()["points"]) {
     const std::string plan = point["offered"]["best"]["plan"];
     EXPECT_EQ(plan.rfind("all-reduce/", 0), 0U);
@@ -101,7 +103,7 @@ TEST(TuneCollective, OffersALibraryOnlyWhatItHas) {
 TEST(TuneCollective, ATableForPeopleTakesAnyPlan) {
   const Workshop workshop;
   const std::string table = workshop.path("t.csv");
-  const json points = expect_answer(std::string(kStar) +
+  const json points = expect_answer(std::string(kTuneOnStar) +
                                     "--op reduce --ranks 4 --bytes 1MiB --json --emit csv "
                                     "--settings " +
                                     table)
@@ -110,7 +112,7 @@ TEST(TuneCollective, ATableForPeopleTakesAnyPlan) {
 }
 
 TEST(TuneCollective, BadInputIsRefusedBeforeTheSearch) {
-  const std::string star(kStar);
+  const std::string star(kTuneOnStar);
   expect_refused(star + "--ranks 1", {"--ranks", "must be >= 2"});
   expect_refused(star + "--ranks 5", {"--ranks", "5"});
   expect_refused(star + "--bytes 6B", {"--bytes", "whole FP32 elements"});

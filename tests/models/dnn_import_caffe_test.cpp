@@ -8,9 +8,12 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
+
+using testing::refusal;
 
 const std::string kFolder = std::string(FORESCALE_SOURCE_DIR) + "/tests/models/data/";
 
@@ -33,13 +36,8 @@ void expect_same_layers(const Network& imported, const Network& zoo) {
   }
 }
 
-std::string refusal(const std::string& text) {
-  try {
-    import_caffe_text(text, "net.prototxt");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string caffe_refusal(const std::string& text) {
+  return refusal([&] { import_caffe_text(text, "net.prototxt"); });
 }
 
 const std::string kHead =
@@ -93,16 +91,16 @@ TEST(ImportCaffe, ATruncatedFileIsNeverAPartialNetwork) {
 }
 
 TEST(ImportCaffe, ErrorsNameLineAndColumn) {
-  const std::string text = refusal(kHead + "layer { name: \"y\" type: }\n");
+  const std::string text = caffe_refusal(kHead + "layer { name: \"y\" type: }\n");
   EXPECT_NE(text.find("net.prototxt:3:25"), std::string::npos) << text;
 }
 
 TEST(ImportCaffe, AMisspeltHyperParameterIsAnError) {
   const std::string text =
-      refusal(kHead +
-              "layer { name: \"y\" type: \"Convolution\" bottom: \"data\" top: \"y\" "
-              "convolution_param { num_output: 2 kernel_size: 3 strid: 2 } }\n" +
-              kTail);
+      caffe_refusal(kHead +
+                    "layer { name: \"y\" type: \"Convolution\" bottom: \"data\" top: \"y\" "
+                    "convolution_param { num_output: 2 kernel_size: 3 strid: 2 } }\n" +
+                    kTail);
   EXPECT_NE(text.find("strid"), std::string::npos) << text;
   EXPECT_NE(text.find("net.prototxt:3:"), std::string::npos) << text;
 }
@@ -133,26 +131,27 @@ TEST(ImportCaffe, InputShapeFromEveryPlaceThatSaysIt) {
 
 TEST(ImportCaffe, RefusesWhatItCannotUnderstand) {
   const std::string y = "layer { name: \"y\" bottom: \"data\" top: \"y\" type: ";
-  EXPECT_NE(refusal("").find("at least one layer"), std::string::npos);
-  EXPECT_NE(refusal(kHead + y + "\"Poling\" }" + kTail).find("did you mean \"Pooling\""),
+  EXPECT_NE(caffe_refusal("").find("at least one layer"), std::string::npos);
+  EXPECT_NE(caffe_refusal(kHead + y + "\"Poling\" }" + kTail).find("did you mean \"Pooling\""),
+            std::string::npos);
+  EXPECT_NE(caffe_refusal(kHead + y + "\"InnerProduct\" }" + kTail)
+                .find("/layer/1/num_output: is required"),
             std::string::npos);
   EXPECT_NE(
-      refusal(kHead + y + "\"InnerProduct\" }" + kTail).find("/layer/1/num_output: is required"),
+      caffe_refusal(kHead + y + "\"Pooling\" pooling_param { kernel_size: 2 stride: 0 } }" + kTail)
+          .find("must be > 0"),
       std::string::npos);
-  EXPECT_NE(refusal(kHead + y + "\"Pooling\" pooling_param { kernel_size: 2 stride: 0 } }" + kTail)
-                .find("must be > 0"),
-            std::string::npos);
-  EXPECT_NE(refusal(kHead + y +
-                    "\"InnerProduct\" inner_product_param { num_output: 2 } "
-                    "param { name: \"w\" } param { name: \"w\" } }" +
-                    kTail)
+  EXPECT_NE(caffe_refusal(kHead + y +
+                          "\"InnerProduct\" inner_product_param { num_output: 2 } "
+                          "param { name: \"w\" } param { name: \"w\" } }" +
+                          kTail)
                 .find("shared"),
             std::string::npos);
-  EXPECT_NE(refusal("layers { layer { name: \"v0\" type: \"conv\" } }").find("net.prototxt"),
+  EXPECT_NE(caffe_refusal("layers { layer { name: \"v0\" type: \"conv\" } }").find("net.prototxt"),
             std::string::npos);
   std::string deep = "layer { ";
   for (int i = 0; i < 100'000; ++i) deep += "x { ";
-  EXPECT_NE(refusal(deep), "accepted");
+  EXPECT_NE(caffe_refusal(deep), "accepted");
   EXPECT_THROW(import_caffe("/no/such/file.prototxt"), InputError);
   EXPECT_THROW(import_caffe("/tmp"), InputError);
 }

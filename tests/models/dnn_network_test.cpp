@@ -8,9 +8,12 @@
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "models/workload/training_memory.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
+
+using testing::refusal;
 
 const Layer& find(const Network& network, const std::string& name) {
   for (const Layer& layer : network.layers)
@@ -30,13 +33,8 @@ const char* const kLoss =
     R"(, {"name": "loss", "type": "SoftmaxWithLoss", "bottom": ["y", "label"]})";
 
 // The constraint and path that a bad network is refused with.
-std::string refusal(const std::string& layers) {
-  try {
-    net(layers);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string network_refusal(const std::string& layers) {
+  return refusal([&] { net(layers); });
 }
 
 TEST(Zoo, MeetsItsPublishedTotals) {
@@ -258,33 +256,38 @@ TEST(Network, RoundTripsThroughJson) {
 TEST(Network, RefusesWhatDoesNotFit) {
   const std::string conv = R"({"name": "y", "type": "Convolution", "bottom": "data", )";
   const std::string loss = kLoss;
-  EXPECT_NE(refusal(R"({"name": "y", "type": "Convolutoin", "bottom": "data"})" + loss)
+  EXPECT_NE(network_refusal(R"({"name": "y", "type": "Convolutoin", "bottom": "data"})" + loss)
                 .find("did you mean \"Convolution\"?"),
             std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_ouput": 4, "kernel_size": 3})" + loss)
+  EXPECT_NE(network_refusal(conv + R"("num_ouput": 4, "kernel_size": 3})" + loss)
                 .find("did you mean \"num_output\"?"),
             std::string::npos);
-  EXPECT_NE(refusal(R"({"name": "y", "type": "ReLU", "bottom": "dota"})" + loss)
+  EXPECT_NE(network_refusal(R"({"name": "y", "type": "ReLU", "bottom": "dota"})" + loss)
                 .find("did you mean \"data\"?"),
             std::string::npos);
-  EXPECT_NE(refusal(R"({"name": "y", "type": "ReLU"})" + loss).find("t.json:/layers/1/bottom"),
+  EXPECT_NE(
+      network_refusal(R"({"name": "y", "type": "ReLU"})" + loss).find("t.json:/layers/1/bottom"),
+      std::string::npos);
+  EXPECT_NE(
+      network_refusal(conv + R"("num_output": 4, "kernel_size": 9})" + loss).find("padded input 8"),
+      std::string::npos);
+  EXPECT_NE(network_refusal(conv + R"("num_output": 4})" + loss).find("is required"),
             std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4, "kernel_size": 9})" + loss).find("padded input 8"),
-            std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4})" + loss).find("is required"), std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4, "kernel_size": 3, "group": 2})" + loss)
+  EXPECT_NE(network_refusal(conv + R"("num_output": 4, "kernel_size": 3, "group": 2})" + loss)
                 .find("must divide 3 input channels"),
             std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4, "kernel_size": 0})" + loss).find("must be >= 1"),
-            std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4, "kernel_size": 3})").find("used by no layer"),
-            std::string::npos);
-  EXPECT_NE(refusal(conv + R"("top": "data", "num_output": 4, "kernel_size": 3})" + loss)
+  EXPECT_NE(
+      network_refusal(conv + R"("num_output": 4, "kernel_size": 0})" + loss).find("must be >= 1"),
+      std::string::npos);
+  EXPECT_NE(
+      network_refusal(conv + R"("num_output": 4, "kernel_size": 3})").find("used by no layer"),
+      std::string::npos);
+  EXPECT_NE(network_refusal(conv + R"("top": "data", "num_output": 4, "kernel_size": 3})" + loss)
                 .find("cannot work in place"),
             std::string::npos);
-  EXPECT_NE(refusal(conv + R"("num_output": 4, "kernel_size": 3, "pad": 1},
+  EXPECT_NE(network_refusal(conv + R"("num_output": 4, "kernel_size": 3, "pad": 1},
                      {"name": "z", "type": "Eltwise", "bottom": ["y", "data"]})" +
-                    loss)
+                            loss)
                 .find("must have the shape of y 4x8x8"),
             std::string::npos);
   EXPECT_THROW(load_network("alexnett", "--model"), InputError);

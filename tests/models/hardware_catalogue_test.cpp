@@ -2,26 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "base/data_files.hpp"
-#include "base/error.hpp"
 #include "models/hardware.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError";
-}
+using testing::refusal;
 
 void expect_sourced(const Provenance& provenance, size_t count) {
   EXPECT_EQ(provenance.numbers.size(), count);
@@ -88,7 +78,7 @@ TEST(HardwareCatalogue, ScenarioTakesTheEnds) {
 }
 
 TEST(HardwareCatalogue, UnknownGpuSuggestsTheNearest) {
-  const std::string message = message_of([] { load_gpu("k8O", "--gpu", nullptr); });
+  const std::string message = refusal([] { load_gpu("k8O", "--gpu", nullptr); });
   EXPECT_THAT(message, HasSubstr("--gpu = k8O: unknown; did you mean \"k80\"?"));
 }
 
@@ -102,7 +92,7 @@ TEST(ReadLink, HalfDuplex) {
 
 TEST(ReadLink, BadValuesAreNamed) {
   const auto message = [](const char* json) {
-    return message_of([&] { read_link(JsonInput::from_text(json, "x.json"), "x"); });
+    return refusal([&] { read_link(JsonInput::from_text(json, "x.json"), "x"); });
   };
   EXPECT_EQ(message(R"({"bandwidth_bytes_per_s": 1e9, "latency_s": -1})"),
             "x.json:/latency_s = -1: must be >= 0");

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/compute/layer_kernel.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::refusal;
 
 GpuKernel product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {.shape = GemmShape{.m = m, .n = n, .k = k}};
@@ -136,12 +137,7 @@ FittedGpu read_text(const std::string& text, Provenance* provenance = nullptr) {
 std::string refusal_with(const std::string& pointer, const json& value) {
   json changed = to_json(full());
   changed[json::json_pointer(pointer)] = value;
-  try {
-    read_text(changed.dump());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal([&] { read_text(changed.dump()); });
 }
 
 TEST(FittedGpu, WhatIsWrittenIsReadBack) {

@@ -7,20 +7,16 @@
 #include <cmath>
 
 #include "base/data_files.hpp"
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 
-std::string message_of(const std::string& text) {
-  try {
-    load_data_source(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError";
+std::string source_refusal(const std::string& text) {
+  return refusal([&] { load_data_source(text); });
 }
 
 TEST(Storage, CatalogueLoadsWithSources) {
@@ -73,14 +69,15 @@ TEST(DataSources, OptionsOverride) {
 }
 
 TEST(DataSources, MistakesAreNamed) {
-  EXPECT_THAT(message_of("lmbd"), HasSubstr("--data = lmbd: unknown; did you mean \"lmdb\"?"));
-  EXPECT_THAT(message_of("lmdb:prefetch=0"), HasSubstr("--data lmdb:prefetch = 0: must be >= 1"));
-  EXPECT_THAT(message_of("lmdb:prefetc=2"), HasSubstr("did you mean \"prefetch\"?"));
-  EXPECT_THAT(message_of("lmdb:cached=101"), HasSubstr("must be <= 100"));
-  EXPECT_THAT(message_of("lmdb:storage=lustr"), HasSubstr("did you mean \"lustre\"?"));
-  EXPECT_THAT(message_of("lmdb:image=0"), HasSubstr("must be > 0"));
-  EXPECT_THAT(message_of("image-files:readers_max=8"), HasSubstr("has no reader limit"));
-  EXPECT_THAT(message_of("synthetic:prefetch=2"), HasSubstr("takes no options"));
+  EXPECT_THAT(source_refusal("lmbd"), HasSubstr("--data = lmbd: unknown; did you mean \"lmdb\"?"));
+  EXPECT_THAT(source_refusal("lmdb:prefetch=0"),
+              HasSubstr("--data lmdb:prefetch = 0: must be >= 1"));
+  EXPECT_THAT(source_refusal("lmdb:prefetc=2"), HasSubstr("did you mean \"prefetch\"?"));
+  EXPECT_THAT(source_refusal("lmdb:cached=101"), HasSubstr("must be <= 100"));
+  EXPECT_THAT(source_refusal("lmdb:storage=lustr"), HasSubstr("did you mean \"lustre\"?"));
+  EXPECT_THAT(source_refusal("lmdb:image=0"), HasSubstr("must be > 0"));
+  EXPECT_THAT(source_refusal("image-files:readers_max=8"), HasSubstr("has no reader limit"));
+  EXPECT_THAT(source_refusal("synthetic:prefetch=2"), HasSubstr("takes no options"));
 }
 
 DataSource database() {

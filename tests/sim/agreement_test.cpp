@@ -18,7 +18,7 @@ struct Costing {
   StepCost step;
 };
 
-StepCost step_of(double reduce_alpha_s, double reduce_bytes_per_s, bool overlaps) {
+StepCost step_cost_of(double reduce_alpha_s, double reduce_bytes_per_s, bool overlaps) {
   return {.alpha_s = kAlpha_s,
           .beta_s_per_byte = 1 / kStarBytesPerS,
           .reduce_alpha_s = reduce_alpha_s,
@@ -29,10 +29,11 @@ StepCost step_of(double reduce_alpha_s, double reduce_bytes_per_s, bool overlaps
 // Free; one after the other; overlapped with r < x and with r > x.
 const std::vector<Costing>& costings() {
   static const std::vector<Costing> all = {
-      {"ideal", step_of(0, 0, false)},
-      {"ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", step_of(3e-6, 20e9, false)},
-      {"ideal:reduce_bandwidth=50GB/s,overlap=true", step_of(0, 50e9, true)},
-      {"ideal:reduce_bandwidth=4GB/s,reduce_overhead=3us,overlap=true", step_of(3e-6, 4e9, true)}};
+      {"ideal", step_cost_of(0, 0, false)},
+      {"ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", step_cost_of(3e-6, 20e9, false)},
+      {"ideal:reduce_bandwidth=50GB/s,overlap=true", step_cost_of(0, 50e9, true)},
+      {"ideal:reduce_bandwidth=4GB/s,reduce_overhead=3us,overlap=true",
+       step_cost_of(3e-6, 4e9, true)}};
   return all;
 }
 
@@ -51,8 +52,8 @@ std::vector<Case> cases_of(int rank_count, std::int64_t bytes) {
   return cases;
 }
 
-std::vector<double> simulated_s(const Platform& platform, const Stack& stack,
-                                const std::vector<Case>& cases) {
+std::vector<double> simulated_cases_s(const Platform& platform, const Stack& stack,
+                                      const std::vector<Case>& cases) {
   std::vector<std::function<double()>> tasks;
   tasks.reserve(cases.size());
   for (const Case& each : cases)
@@ -60,10 +61,6 @@ std::vector<double> simulated_s(const Platform& platform, const Stack& stack,
       return collective_s(platform, stack, *each.collective, each.call);
     });
   return in_children(tasks);
-}
-
-void expect_near(double actual_s, double expected_s, const std::string& what) {
-  EXPECT_NEAR(actual_s, expected_s, 1e-9 * expected_s) << what;
 }
 
 class Agreement : public ::testing::TestWithParam<int> {};
@@ -77,7 +74,7 @@ TEST_P(Agreement, SimulatorCostEngineAndClosedFormOnAStar) {
         cases_of(GetParam(), is_even ? 4LL * 1000 * GetParam() : 4LL * 3001);
     const Stack stack = load_stack(costing.stack);
     const Lanes lanes(platform, stack);
-    const std::vector<double> times_s = simulated_s(platform, stack, cases);
+    const std::vector<double> times_s = simulated_cases_s(platform, stack, cases);
     for (size_t i = 0; i < cases.size(); ++i) {
       const auto& [collective, call] = cases[i];
       const std::string what = costing.stack + " " + to_text(*collective, call);
@@ -133,8 +130,6 @@ class Named : public ::testing::TestWithParam<int> {
     return simulated;
   }
 };
-
-constexpr std::int64_t kMiB = 1 << 20;
 
 // S-Caffe equation 2: (n + P - 2) t(c).
 TEST_P(Named, Chain) {
@@ -220,7 +215,7 @@ TEST(Eager, SimulatorAndCostEngineAgree) {
                       {.chunk_bytes = {0, 4 * 1000}, .chain_sizes = {4}, .levels = {""}}))
           if (one_at_a_time.count(collective->name) != 0)
             cases.push_back({.collective = collective, .call = call});
-    const std::vector<double> times_s = simulated_s(platform, stack, cases);
+    const std::vector<double> times_s = simulated_cases_s(platform, stack, cases);
     for (size_t i = 0; i < cases.size(); ++i) {
       const auto& [collective, call] = cases[i];
       const CostResult cost =

@@ -10,7 +10,6 @@
 namespace forescale::testing {
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr double kForward_s = 6e-3;
 constexpr double kBackward_s = 12e-3;
 constexpr double kUpdate_s = 0.25e-3;
@@ -19,12 +18,8 @@ constexpr std::int64_t kTensor = 16 * kMiB;
 
 using Options = std::map<std::string, std::string>;
 
-const Schedule& schedule_of(const std::string& name) {
-  return Registry<Schedule>::find(name, "test");
-}
-
 // Six layers of one tensor each. Made up.
-TrainingJob job_of(const Schedule& schedule, const Options& options) {
+TrainingJob six_layer_job(const Schedule& schedule, const Options& options) {
   TrainingJob job;
   job.iterations = 3;
   job.options = ScheduleOptions::parse(schedule.options, options, "test");
@@ -47,8 +42,8 @@ struct Outcome {
   double payload_bytes = 0;  // an iteration
 };
 
-Outcome outcome_of(const std::string& name, const TrainingJob& job, int workers,
-                   Progress progress) {
+Outcome all_reduce_outcome(const std::string& name, const TrainingJob& job, int workers,
+                           Progress progress) {
   const std::vector<double> numbers = numbers_in_child([&] {
     Stack stack = load_stack("ideal");
     stack.progress = progress;
@@ -65,11 +60,11 @@ Outcome outcome_of(const std::string& name, const TrainingJob& job, int workers,
 
 Outcome run(const std::string& name, const Options& options, int workers = 2,
             Progress progress = Progress::kHardware) {
-  return outcome_of(name, job_of(schedule_of(name), options), workers, progress);
+  return all_reduce_outcome(name, six_layer_job(schedule_of(name), options), workers, progress);
 }
 
 // Ring on two ranks: a half each way, twice; alpha before the bytes.
-double all_reduce_s(std::int64_t bytes) {
+double ring_of_two_s(std::int64_t bytes) {
   return 2 * (kAlpha_s + static_cast<double>(bytes) / 2 / kStarBytesPerS);
 }
 constexpr double kMessagesOfAllReduce = 4;  // two rounds of two ranks
@@ -90,7 +85,7 @@ double copy_s(int tensors) {
 
 // ---- what is reduced together ----
 
-std::vector<std::int64_t> bytes_of(const std::vector<GradientGroup>& groups) {
+std::vector<std::int64_t> group_bytes(const std::vector<GradientGroup>& groups) {
   std::vector<std::int64_t> bytes;
   for (const GradientGroup& group : groups) bytes.push_back(group.bytes);
   return bytes;
@@ -101,11 +96,11 @@ TEST(Fusion, NeighboursThatFitGoTogether) {
   for (const std::int64_t bytes : {40, 30, 50, 10, 10, 200, 10})
     gradients.push_back({.stage = 0, .bytes = bytes});
   using Sizes = std::vector<std::int64_t>;
-  EXPECT_EQ(bytes_of(fuse(gradients, 0, 7, 70)), (Sizes{70, 70, 200, 10}));
-  EXPECT_EQ(bytes_of(fuse(gradients, 0, 7, 69)), (Sizes{40, 30, 60, 10, 200, 10}));
-  EXPECT_EQ(bytes_of(fuse(gradients, 0, 7, 0)), (Sizes{40, 30, 50, 10, 10, 200, 10}));
-  EXPECT_EQ(bytes_of(fuse(gradients, 3, 5, 70)), (Sizes{20}));
-  EXPECT_EQ(bytes_of(fuse(gradients, 3, 3, 70)), (Sizes{}));
+  EXPECT_EQ(group_bytes(fuse(gradients, 0, 7, 70)), (Sizes{70, 70, 200, 10}));
+  EXPECT_EQ(group_bytes(fuse(gradients, 0, 7, 69)), (Sizes{40, 30, 60, 10, 200, 10}));
+  EXPECT_EQ(group_bytes(fuse(gradients, 0, 7, 0)), (Sizes{40, 30, 50, 10, 10, 200, 10}));
+  EXPECT_EQ(group_bytes(fuse(gradients, 3, 5, 70)), (Sizes{20}));
+  EXPECT_EQ(group_bytes(fuse(gradients, 3, 3, 70)), (Sizes{}));
 }
 
 TEST(Gradients, AppearFromTheLastTensorDown) {
@@ -132,14 +127,14 @@ std::vector<std::int64_t> sizes_of_traffic(const std::string& name, const Traini
 // A bucket is closed by the tensor that reaches its limit: 1 MiB for the first, then 25 MiB.
 TEST(Ddp, BucketsAreFilledInReverseOrder) {
   using Sizes = std::vector<std::int64_t>;
-  TrainingJob job = job_of(schedule_of("ddp"), {});
+  TrainingJob job = six_layer_job(schedule_of("ddp"), {});
   EXPECT_EQ(sizes_of_traffic("ddp", job), (Sizes{kTensor, 2 * kTensor, 2 * kTensor, kTensor}));
   job.stages.back().tensor_bytes = {15 * kMiB + kMiB / 4, kMiB / 2, kMiB / 4};
   EXPECT_EQ(sizes_of_traffic("ddp", job), (Sizes{kTensor, 2 * kTensor, 2 * kTensor, kTensor}));
   job.stages.back().tensor_bytes = {14 * kMiB, kMiB, kMiB};
   EXPECT_EQ(sizes_of_traffic("ddp", job),
             (Sizes{kMiB, kMiB + 14 * kMiB + kTensor, 2 * kTensor, 2 * kTensor}));
-  const TrainingJob wide = job_of(schedule_of("ddp"), {{"bucket_bytes", "1GiB"}});
+  const TrainingJob wide = six_layer_job(schedule_of("ddp"), {{"bucket_bytes", "1GiB"}});
   EXPECT_EQ(sizes_of_traffic("ddp", wide), (Sizes{kTensor, 5 * kTensor}));
 }
 
@@ -169,7 +164,7 @@ TEST(Horovod, TicksFuseWhatIsReady) {
   EXPECT_EQ(outcome.messages, 3 * kMessagesOfAllReduce + 3 * kMessagesOfTick);
   const double last_tick_s = kStages * kForward_s + 87e-3;
   const double expected_s = last_tick_s + tick_s(2) + kResponse_s + 2 * copy_s(2) +
-                            all_reduce_s(2 * kTensor) + kStages * kUpdate_s;
+                            ring_of_two_s(2 * kTensor) + kStages * kUpdate_s;
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
@@ -178,22 +173,22 @@ TEST(Horovod, TicksFuseWhatIsReady) {
 TEST(Horovod, CycleTimeDelays) {
   const Outcome outcome = run("horovod", {{"announce", "computed"}, {"cycle_time", "12ms"}});
   const double expected_s = kStages * (kForward_s + kBackward_s) + 6e-3 + tick_s(1) + kResponse_s +
-                            all_reduce_s(kTensor) + kStages * kUpdate_s;
+                            ring_of_two_s(kTensor) + kStages * kUpdate_s;
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
 // With NCCL an all-reduce is queued and the next tick comes in time: one every 6 ms, 3 ms after
 // each tensor, although the all-reduce of a tensor, 10.7 ms, is longer than that.
 TEST(Horovod, QueuedAllReducesLetTheTicksGoOn) {
-  TrainingJob job = job_of(schedule_of("horovod"), {{"announce", "computed"},
-                                                    {"cycle_time", "6ms"},
-                                                    {"fusion_threshold", "1GiB"},
-                                                    {"blocking", "false"}});
+  TrainingJob job = six_layer_job(schedule_of("horovod"), {{"announce", "computed"},
+                                                           {"cycle_time", "6ms"},
+                                                           {"fusion_threshold", "1GiB"},
+                                                           {"blocking", "false"}});
   for (TrainingStage& stage : job.stages) stage.parameter_bytes = 128 * kMiB;
-  const Outcome queued = outcome_of("horovod", job, 2, Progress::kHardware);
+  const Outcome queued = all_reduce_outcome("horovod", job, 2, Progress::kHardware);
   EXPECT_EQ(queued.payload_bytes, 2.0 * kStages * 128 * kMiB);
   const double expected_s = kStages * (kForward_s + kBackward_s) + 3e-3 + tick_s(1) + kResponse_s +
-                            all_reduce_s(128 * kMiB) + kStages * kUpdate_s;
+                            ring_of_two_s(128 * kMiB) + kStages * kUpdate_s;
   EXPECT_NEAR(queued.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
@@ -203,7 +198,7 @@ TEST(Horovod, QueuedAllReducesLetTheTicksGoOn) {
 TEST(Horovod, AnEarlyTickFindsTheLastLayersAlone) {
   const Outcome outcome = run("horovod", {{"queue_time", "1ms"}, {"cycle_time", "4ms"}});
   EXPECT_EQ(outcome.messages, 2 * kMessagesOfAllReduce + 2 * kMessagesOfTick);
-  const double tail_s = kResponse_s + 2 * copy_s(3) + all_reduce_s(3 * kTensor);
+  const double tail_s = kResponse_s + 2 * copy_s(3) + ring_of_two_s(3 * kTensor);
   const double shared_s = 2 * static_cast<double>(3 * kTensor) * 1e-12;
   EXPECT_NEAR(outcome.iteration_s, kCompute_s + tail_s + shared_s, 1e-9 * kCompute_s);
 }
@@ -214,8 +209,8 @@ TEST(Horovod, ALongCycleExposesEverything) {
   // Half a cycle after the first tensor is queued, seven stages' forward and backward passes in.
   const double tick_at_s = 7 * 50e-6 + 200e-3;
   const double expected_s = tick_at_s + tick_s(kStages) + 2 * kResponse_s + 2 * copy_s(4) +
-                            all_reduce_s(4 * kTensor) + 2 * copy_s(2) + all_reduce_s(2 * kTensor) +
-                            kStages * kUpdate_s;
+                            ring_of_two_s(4 * kTensor) + 2 * copy_s(2) +
+                            ring_of_two_s(2 * kTensor) + kStages * kUpdate_s;
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
@@ -252,7 +247,7 @@ TEST(Baidu, TheCoordinatorTellsOneRankAfterTheOther) {
 TEST(Baidu, ReducesEveryTensorAlone) {
   const Outcome outcome = run("baidu", {});
   EXPECT_EQ(outcome.payload_bytes, 2.0 * kStages * kTensor);
-  EXPECT_EQ(sizes_of_traffic("baidu", job_of(schedule_of("baidu"), {})),
+  EXPECT_EQ(sizes_of_traffic("baidu", six_layer_job(schedule_of("baidu"), {})),
             std::vector<std::int64_t>(kStages, kTensor));
 }
 
@@ -261,7 +256,7 @@ TEST(Baidu, ReducesEveryTensorAlone) {
 // Announced at the start: the last four layers' tensors in one all-reduce under the backward pass
 // of the first two, whose own one is exposed, with its copies.
 TEST(Horovod, OnlyTheLastGroupIsExposed) {
-  const double tail_s = kResponse_s + 2 * copy_s(2) + all_reduce_s(2 * kTensor);
+  const double tail_s = kResponse_s + 2 * copy_s(2) + ring_of_two_s(2 * kTensor);
   // While a copy runs beside a backward kernel, both take twice as long.
   const double shared_s = 2 * static_cast<double>(4 * kTensor) * 1e-12;
   const Outcome outcome = run("horovod", {});
@@ -272,7 +267,7 @@ TEST(Ddp, OnlyTheLastBucketIsExposed) {
   const Outcome outcome = run("ddp", {{"gradient_as_bucket_view", "true"}});
   EXPECT_EQ(outcome.messages, 4 * kMessagesOfAllReduce);
   EXPECT_EQ(outcome.payload_bytes, 2.0 * kStages * kTensor);
-  const double expected_s = kCompute_s + all_reduce_s(kTensor);
+  const double expected_s = kCompute_s + ring_of_two_s(kTensor);
   EXPECT_NEAR(outcome.iteration_s, expected_s, 1e-9 * expected_s);
 }
 
@@ -280,19 +275,19 @@ TEST(Ddp, OnlyTheLastBucketIsExposed) {
 // three buckets out run under the wait for the last one.
 TEST(Ddp, CopiesIntoBucketsCost) {
   const double copies_s = static_cast<double>((kStages + 1) * kTensor) * 1e-12;
-  const double expected_s = kCompute_s + all_reduce_s(kTensor) + copies_s;
+  const double expected_s = kCompute_s + ring_of_two_s(kTensor) + copies_s;
   EXPECT_NEAR(run("ddp", {}).iteration_s, expected_s, 1e-9 * expected_s);
 }
 
 TEST(LayerAllReduce, OnlyTheFirstLayerIsExposed) {
-  const double expected_s = kCompute_s + all_reduce_s(kTensor);
+  const double expected_s = kCompute_s + ring_of_two_s(kTensor);
   EXPECT_NEAR(run("layer-all-reduce", {}).iteration_s, expected_s, 1e-9 * expected_s);
 }
 
 // Copies in CUDA's default stream wait for all kernels that are queued: the first group, of the
 // last four layers, begins two layers' backward passes later than its data allows.
 TEST(Horovod, CopiesInTheDefaultStreamWaitForTheBackwardPass) {
-  const TrainingJob job = job_of(schedule_of("horovod"), {});
+  const TrainingJob job = six_layer_job(schedule_of("horovod"), {});
   const auto time_s = [&](bool default_stream) {
     return in_child([&] {
       Stack stack = load_stack("mvapich2-2.3");
@@ -331,7 +326,7 @@ TEST(AllReduceSchedules, ThreadsInsideTheCallNeedNoHelp) {
 TEST(Ddp, NeedsProgressFromOutside) {
   const double hardware_s = run("ddp", {}, 2).iteration_s;
   const double calls_s = run("ddp", {}, 2, Progress::kInsideCalls).iteration_s;
-  EXPECT_GT(calls_s, hardware_s + 0.4 * all_reduce_s(5 * kTensor));
+  EXPECT_GT(calls_s, hardware_s + 0.4 * ring_of_two_s(5 * kTensor));
 }
 
 // ---- pointer cache ----

@@ -15,11 +15,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kStar = "star:hosts=8,bandwidth=1GB/s,latency=1us";
+constexpr const char* kStarOfEight = "star:hosts=8,bandwidth=1GB/s,latency=1us";
 
 Question broadcast(std::int64_t ranks) {
   return {.about = Question::About::kCollective,
-          .platform = kStar,
+          .platform = kStarOfEight,
           .plan = "broadcast/binomial",
           .ranks = {ranks},
           .bytes = {1000}};

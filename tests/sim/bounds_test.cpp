@@ -151,11 +151,11 @@ TEST_P(EveryCollectiveIsAboveItsBound, InTheSimulator) {
   }
 }
 
-constexpr const char* kStar = "star:hosts=32,bandwidth=12.5GB/s,latency=1us";
+constexpr const char* kWideStar = "star:hosts=32,bandwidth=12.5GB/s,latency=1us";
 INSTANTIATE_TEST_SUITE_P(Where, EveryCollectiveIsAboveItsBound,
-                         ::testing::Values(Where{"Star", kStar, "ideal"},
-                                           Where{"StarEager", kStar, "ideal:eager=8KiB"},
-                                           Where{"StarChannels", kStar, "ideal:channels=4"},
+                         ::testing::Values(Where{"Star", kWideStar, "ideal"},
+                                           Where{"StarEager", kWideStar, "ideal:eager=8KiB"},
+                                           Where{"StarChannels", kWideStar, "ideal:channels=4"},
                                            Where{"Kesch", "kesch", "ideal"},
                                            Where{"KeschStack", "kesch", "mvapich2-gdr"}),
                          [](const auto& tested) { return std::string(tested.param.name); });

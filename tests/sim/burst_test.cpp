@@ -30,10 +30,6 @@ double shaped_s(CollectiveOp op, const std::string& algorithm, int ranks, std::i
   return in_child([&] { return collective_s(platform, stack, collective, call); });
 }
 
-void expect_near(double time_s, double expected_s) {
-  EXPECT_NEAR(time_s, expected_s, 1e-9 * expected_s);
-}
-
 TEST(Burst, PassesAtOnce) {
   expect_near(shaped_s(CollectiveOp::kBroadcast, "flat", 2, 8'000), kHold_s);
   expect_near(shaped_s(CollectiveOp::kBroadcast, "flat", 2, 50'000),

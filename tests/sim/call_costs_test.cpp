@@ -7,12 +7,10 @@
 namespace forescale::testing {
 namespace {
 
-constexpr std::int64_t kBytes = 1 << 20;
-
-double all_reduce_s(const Stack& stack, const std::string& named, bool on_host = false) {
+double named_all_reduce_s(const Stack& stack, const std::string& named, bool on_host = false) {
   static const Platform platform = load_platform("minsky");
   return in_child([&] {
-    CollectiveStep step{.op = CollectiveOp::kAllReduce, .bytes = kBytes, .label = "call"};
+    CollectiveStep step{.op = CollectiveOp::kAllReduce, .bytes = kMiB, .label = "call"};
     step.on_host = on_host;
     SessionOptions options;
     if (!named.empty()) options.choices[step.op] = parse_plan("all-reduce/" + named, "test");
@@ -24,13 +22,14 @@ class CallCosts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CallCosts, AreTheSameForTheStacksAlgorithmWhenItIsNamed) {
   const Stack stack = load_stack(GetParam());
-  const SelectionRule& rule = *find_rule(stack.selection, "all-reduce", {.ranks = 4}, kBytes);
+  const SelectionRule& rule = *find_rule(stack.selection, "all-reduce", {.ranks = 4}, kMiB);
   ASSERT_TRUE(rule.through_host || rule.call_overhead.value > 0);
-  EXPECT_EQ(all_reduce_s(stack, rule.algorithm), all_reduce_s(stack, ""));
+  EXPECT_EQ(named_all_reduce_s(stack, rule.algorithm), named_all_reduce_s(stack, ""));
   Stack without = stack;
   for (SelectionRule& each : without.selection["all-reduce"]) each.call_overhead = {};
-  EXPECT_NEAR(all_reduce_s(stack, rule.algorithm) - all_reduce_s(without, rule.algorithm),
-              rule.call_overhead.value, 1e-12);
+  EXPECT_NEAR(
+      named_all_reduce_s(stack, rule.algorithm) - named_all_reduce_s(without, rule.algorithm),
+      rule.call_overhead.value, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stacks, CallCosts,
@@ -44,13 +43,13 @@ INSTANTIATE_TEST_SUITE_P(Stacks, CallCosts,
 
 TEST(CallCosts, CopiesOfGpuBuffersCostNothingForBuffersOnTheHost) {
   Stack stack = load_stack("mvapich2-2.3");
-  const double with_s = all_reduce_s(stack, "ring", true);
+  const double with_s = named_all_reduce_s(stack, "ring", true);
   for (SelectionRule& rule : stack.selection["all-reduce"]) {
     ASSERT_TRUE(rule.through_host);
     rule.call_overhead = {};
     rule.through_host = false;
   }
-  EXPECT_EQ(with_s, all_reduce_s(stack, "ring", true));
+  EXPECT_EQ(with_s, named_all_reduce_s(stack, "ring", true));
 }
 
 }  // namespace

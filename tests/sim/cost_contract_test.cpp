@@ -7,8 +7,6 @@
 namespace forescale::testing {
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
-
 // Nodes of four GPUs behind one PCIe switch and a NIC on the CPU, on a star:
 //   gpu -lane- switch -uplink- cpu -lane- nic -wire- hub
 constexpr double kLane = 8e9;
@@ -52,10 +50,6 @@ Stack logp() {
     path.latency = {5e-6};
   }
   return stack;
-}
-
-void expect_near(double actual_s, double expected_s, const std::string& what = "") {
-  EXPECT_NEAR(actual_s, expected_s, 1e-9 * expected_s) << what;
 }
 
 // `messages` from rank `from` to rank `to`, one after the other.

@@ -9,7 +9,7 @@ namespace forescale {
 namespace {
 
 constexpr double kExact = 1e-9;
-constexpr const char* kStar = "star:hosts=3,bandwidth=1GB/s,latency=5us";
+constexpr const char* kStarOfThree = "star:hosts=3,bandwidth=1GB/s,latency=5us";
 
 using Body = std::function<void(Worker&)>;
 
@@ -18,7 +18,7 @@ std::map<std::string, double> path_of(const std::vector<Body>& ranks,
                                       const std::string& stack_name = "ideal") {
   const std::string text =
       run_isolated({[&] {
-                     const Platform platform = load_platform(kStar);
+                     const Platform platform = load_platform(kStarOfThree);
                      const Stack stack = load_stack(stack_name);
                      CauseLog log;
                      SessionOptions options;
@@ -67,7 +67,7 @@ void expect(const std::map<std::string, double>& path, const std::map<std::strin
   EXPECT_NEAR(path.at("end"), sum_s, kExact);
 }
 
-double all_reduce_s() {
+double all_reduce_on_path_s() {
   const Body reduces = [](Worker& worker) { worker.run(kAllReduce); };
   return path_of({reduces, reduces, reduces}).at("all-reduce");
 }
@@ -94,7 +94,7 @@ TEST(CriticalPathOf, ACollectiveBeginsWithTheLastRanksCall) {
   };
   // Most ranks could begin at 0.25 s; what the late one does from then on keeps them waiting.
   expect(path_of({early, late, early}),
-         {{"compute", 0.25}, {"straggler: rank 1", 0.875}, {"all-reduce", all_reduce_s()}});
+         {{"compute", 0.25}, {"straggler: rank 1", 0.875}, {"all-reduce", all_reduce_on_path_s()}});
 }
 
 TEST(CriticalPathOf, SignalsLeadToTheThreadThatSetsThem) {
@@ -169,7 +169,7 @@ TEST(CriticalPathOf, AnEagerMessageFollowsFromItsSender) {
 
 TEST(OverlapOf, CommunicationIsHiddenWhileTheRankComputes) {
   const std::vector<double> numbers = testing::numbers_in_child([] {
-    const Platform platform = load_platform(kStar);
+    const Platform platform = load_platform(kStarOfThree);
     const Stack stack = load_stack("ideal");
     Session session(platform, stack, 3, {});
     for (int rank = 0; rank < 3; ++rank)
@@ -185,7 +185,7 @@ TEST(OverlapOf, CommunicationIsHiddenWhileTheRankComputes) {
     const Attribution& first = session.attributions()[0][0];
     return std::vector<double>{first.communication_s, first.hidden_s};
   });
-  EXPECT_NEAR(numbers[0], all_reduce_s(), kExact);
+  EXPECT_NEAR(numbers[0], all_reduce_on_path_s(), kExact);
   EXPECT_NEAR(numbers[1], 0.001, kExact);
 }
 

@@ -16,15 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Layer {
+struct MadeUpLayer {
   double forward_s = 0;
   double backward_s = 0;
   std::int64_t bytes = 0;
 };
 
 // Nothing but what is said costs time: no copies, no additions, no updates.
-TrainingJob job_of(const Schedule& schedule, const std::vector<Layer>& layers, int iterations,
-                   const std::map<std::string, std::string>& options = {}) {
+TrainingJob layered_job(const Schedule& schedule, const std::vector<MadeUpLayer>& layers,
+                        int iterations, const std::map<std::string, std::string>& options = {}) {
   TrainingJob job;
   job.iterations = iterations;
   job.options = ScheduleOptions::parse(schedule.options, options, "test");
@@ -38,21 +38,6 @@ TrainingJob job_of(const Schedule& schedule, const std::vector<Layer>& layers, i
   return job;
 }
 
-const Schedule& schedule_of(const std::string& name) {
-  return Registry<Schedule>::find(name, "test");
-}
-
-TrainingOutcome outcome_of(const std::string& platform, const std::string& stack,
-                           const Schedule& schedule, int ranks, const TrainingJob& job) {
-  const std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
-  return simulate_training(load_platform(platform), load_stack(stack), schedule, jobs, {});
-}
-
-double iteration_s(const std::string& platform, const std::string& stack, const Schedule& schedule,
-                   int ranks, const TrainingJob& job) {
-  return in_child([&] { return outcome_of(platform, stack, schedule, ranks, job).iteration_s; });
-}
-
 // ---- MXNet: two ranks, all latency ----
 //
 // A ring all-reduce of 2 ranks is two exchanges of alpha = 1 ms each, and 8 bytes are 0.3 ns: a key
@@ -62,12 +47,13 @@ constexpr const char* kConcurrent = "ideal:channels=4";
 constexpr double kKey_s = 2e-3;
 constexpr double kRounding_s = 1e-7;
 
-std::vector<Layer> five_layers() { return std::vector<Layer>(5, {3e-3, 6e-3, 8}); }
+std::vector<MadeUpLayer> five_layers() { return std::vector<MadeUpLayer>(5, {3e-3, 6e-3, 8}); }
 
-double mxnet_s(const std::string& name, const std::vector<Layer>& layers,
+double mxnet_s(const std::string& name, const std::vector<MadeUpLayer>& layers,
                const std::map<std::string, std::string>& options = {}) {
   const Schedule& schedule = schedule_of(name);
-  return iteration_s(kSlowStar, kConcurrent, schedule, 2, job_of(schedule, layers, 4, options));
+  return iteration_s(load_platform(kSlowStar), load_stack(kConcurrent), schedule, 2,
+                     layered_job(schedule, layers, 4, options));
 }
 
 // Forward 5 x 3, backward 5 x 6. Funnel: five keys in turn. ConCum, 4 outstanding: key 0 and a
@@ -103,9 +89,9 @@ void ordered(Worker& worker, const TrainingJob& job) {
 TEST(MxnetConCum, OneOutstandingIsOrderedAllReduces) {
   const Schedule chain = {.name = "ordered", .summary = "", .source = "", .run = ordered};
   for (const int layers : {1, 2, 5}) {
-    const std::vector<Layer> network(static_cast<size_t>(layers), {3e-3, 6e-3, 40'000'000});
-    const double ordered_s =
-        iteration_s(kSlowStar, kConcurrent, chain, 2, job_of(chain, network, 4));
+    const std::vector<MadeUpLayer> network(static_cast<size_t>(layers), {3e-3, 6e-3, 40'000'000});
+    const double ordered_s = iteration_s(load_platform(kSlowStar), load_stack(kConcurrent), chain,
+                                         2, layered_job(chain, network, 4));
     EXPECT_NEAR(mxnet_s("mxnet-concum", network, {{"outstanding", "1"}}), ordered_s,
                 1e-9 * ordered_s)
         << layers;
@@ -124,7 +110,7 @@ TEST(MxnetDepCha, LeadDependsOnComputeToHideUnder) {
                                         Case{2e-3, 40e-3 / 32e-3},      // c = f: the most
                                         Case{0.2e-3, 13e-3 / 12.2e-3},  // c = 10 f
                                         Case{2e-6, 1.003e-2 / 1.0022e-2}}) {
-    const std::vector<Layer> network(5, {forward_s, 2 * forward_s, 8});
+    const std::vector<MadeUpLayer> network(5, {forward_s, 2 * forward_s, 8});
     const double ratio = mxnet_s("mxnet-funnel", network) / mxnet_s("mxnet-depcha", network);
     EXPECT_NEAR(ratio, lead, 1e-4) << forward_s;
   }
@@ -138,7 +124,7 @@ TEST(MxnetDepCha, LeadNarrowsWhereCommunicationOutgrowsCompute) {
     const auto time_s = [&](const char* name) {
       const Schedule& schedule = schedule_of(name);
       const TrainingJob job =
-          job_of(schedule, std::vector<Layer>(5, {forward_s, 2 * forward_s, 8}), 4);
+          layered_job(schedule, std::vector<MadeUpLayer>(5, {forward_s, 2 * forward_s, 8}), 4);
       const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
       SessionOptions options;
       options.choices[CollectiveOp::kAllReduce] =
@@ -168,9 +154,9 @@ TEST(MxnetOrder, DifferentOrdersOnTwoRanksAreReported) {
       worker.run(step);
     }
   };
-  const TrainingJob job = job_of(naive, {{0, 0, 800}, {0, 0, 400}}, 2);
-  const std::string text =
-      error_in_child<SimulationStuck>([&] { outcome_of(kSlowStar, kConcurrent, naive, 2, job); });
+  const TrainingJob job = layered_job(naive, {{0, 0, 800}, {0, 0, 400}}, 2);
+  const std::string text = error_in_child<SimulationStuck>(
+      [&] { outcome_of(load_platform(kSlowStar), load_stack(kConcurrent), naive, 2, job); });
   EXPECT_THAT(text, HasSubstr("collectives in different order on communicator 0"));
   EXPECT_THAT(text, HasSubstr("800 bytes (\"layer0\""));
   EXPECT_THAT(text, HasSubstr("400 bytes (\"layer1\""));
@@ -188,9 +174,9 @@ TEST(MxnetOrder, BlockingInDifferentOrderDeadlocks) {
       worker.run(step);
     }
   };
-  const TrainingJob job = job_of(naive, {{0, 0, 800}}, 2);
-  const std::string text =
-      error_in_child<SimulationStuck>([&] { outcome_of(kSlowStar, kConcurrent, naive, 2, job); });
+  const TrainingJob job = layered_job(naive, {{0, 0, 800}}, 2);
+  const std::string text = error_in_child<SimulationStuck>(
+      [&] { outcome_of(load_platform(kSlowStar), load_stack(kConcurrent), naive, 2, job); });
   EXPECT_THAT(text, HasSubstr("rank 0 (main thread) waits for all-reduce"));
   EXPECT_THAT(text, HasSubstr("rank 1 (main thread) waits for all-reduce"));
 }
@@ -200,7 +186,7 @@ TEST(MxnetOrder, BlockingInDifferentOrderDeadlocks) {
 TEST(MxnetProcess, LeadersAllReduceForTheirGpus) {
   const Schedule& schedule = schedule_of("mxnet-funnel");
   const TrainingJob job =
-      job_of(schedule, {{1e-3, 2e-3, 40'000'000}}, 3, {{"gpus_per_process", "4"}});
+      layered_job(schedule, {{1e-3, 2e-3, 40'000'000}}, 3, {{"gpus_per_process", "4"}});
   const std::vector<int> nodes = {0, 0, 0, 0, 1, 1, 1, 1};
   const Traffic traffic = schedule.traffic(job, 8, nodes);
   ASSERT_EQ(traffic.collectives.size(), 5u);
@@ -209,15 +195,17 @@ TEST(MxnetProcess, LeadersAllReduceForTheirGpus) {
   EXPECT_EQ(*all_reduce.group, (std::vector<int>{0, 4}));
   EXPECT_TRUE(all_reduce.on_host);
   // In one process of a node each byte moves 3 times up and 3 down; 2 leaders exchange 2 x 40 MB.
-  const double bytes = in_child(
-      [&] { return outcome_of("taurus-smp4", "mpi-host-edr", schedule, 8, job).bytes_sent; });
+  const double bytes = in_child([&] {
+    return outcome_of(load_platform("taurus-smp4"), load_stack("mpi-host-edr"), schedule, 8, job)
+        .bytes_sent;
+  });
   EXPECT_EQ(bytes, 3 * (2 * 6 + 2) * 40e6);
 }
 
 // ---- CaffeGPI ----
 //
 // No latency; 1 GB/s: a tensor of 4 MB takes 4 ms.
-constexpr std::int64_t kTensor = 4'000'000;
+constexpr std::int64_t kGpiTensor = 4'000'000;
 std::string fast_star(int hosts) {
   return fmt::format("star:hosts={},bandwidth=1GB/s,latency=0us", hosts);
 }
@@ -225,12 +213,12 @@ std::string fast_star(int hosts) {
 TEST(CaffeGpi, TreesCarryTheModelOnceUpAndOnceDown) {
   const Schedule& schedule = schedule_of("caffe-gpi");
   const auto pairs = [&](int ranks, const std::string& tree) {
-    const TrainingJob job =
-        job_of(schedule, {{0, 0, kTensor}, {0, 0, 2 * kTensor}}, 3, {{"model_tree", tree}});
+    const TrainingJob job = layered_job(schedule, {{0, 0, kGpiTensor}, {0, 0, 2 * kGpiTensor}}, 3,
+                                        {{"model_tree", tree}});
     return schedule.traffic(job, ranks, std::vector<int>(static_cast<size_t>(ranks), 0)).messages;
   };
   using Pairs = std::map<std::pair<int, int>, double>;
-  const double model = 3.0 * kTensor;
+  const double model = 3.0 * kGpiTensor;
   // Up: 1 -> 0, 2 -> 0, 3 -> 1. Down: 3 branches, one level: 3 hops; 2 branches would be 4.
   EXPECT_EQ(pairs(4, "fewest-hops"), (Pairs{{{1, 0}, model},
                                             {{2, 0}, model},
@@ -240,9 +228,11 @@ TEST(CaffeGpi, TreesCarryTheModelOnceUpAndOnceDown) {
                                             {{0, 3}, model}}));
   EXPECT_EQ(pairs(4, "binomial").at({1, 3}), model);
   for (const int ranks : {2, 3, 4, 7, 16}) {
-    const TrainingJob job = job_of(schedule, {{0, 0, kTensor}, {0, 0, 2 * kTensor}}, 3);
+    const TrainingJob job = layered_job(schedule, {{0, 0, kGpiTensor}, {0, 0, 2 * kGpiTensor}}, 3);
     EXPECT_EQ(in_child([&] {
-                return outcome_of(fast_star(ranks), "ideal", schedule, ranks, job).bytes_sent;
+                return outcome_of(load_platform(fast_star(ranks)), load_stack("ideal"), schedule,
+                                  ranks, job)
+                    .bytes_sent;
               }),
               3 * 2 * (ranks - 1) * model)
         << ranks;
@@ -253,8 +243,10 @@ TEST(CaffeGpi, TreesCarryTheModelOnceUpAndOnceDown) {
 // the master has it, 4 ms later rank 1 has the model. The other tensor's way is hidden.
 TEST(CaffeGpi, LastTensorsWayUpAndDownIsExposed) {
   const Schedule& schedule = schedule_of("caffe-gpi");
-  const TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}, {3e-3, 6e-3, kTensor}}, 6);
-  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job), 18e-3 + 4e-3 + 4e-3, 1e-9);
+  const TrainingJob job =
+      layered_job(schedule, {{3e-3, 6e-3, kGpiTensor}, {3e-3, 6e-3, kGpiTensor}}, 6);
+  EXPECT_NEAR(iteration_s(load_platform(fast_star(2)), load_stack("ideal"), schedule, 2, job),
+              18e-3 + 4e-3 + 4e-3, 1e-9);
 }
 
 // The master's port serves rank 1, then rank 2: rank 1 starts its next iteration 4 ms earlier, and
@@ -262,8 +254,9 @@ TEST(CaffeGpi, LastTensorsWayUpAndDownIsExposed) {
 // meet again at the master's port: 9 + 8 + 8 ms.
 TEST(CaffeGpi, NoBarrierBetweenIterations) {
   const Schedule& schedule = schedule_of("caffe-gpi");
-  const TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}}, 8);
-  EXPECT_NEAR(iteration_s(fast_star(3), "ideal", schedule, 3, job), 9e-3 + 4e-3 + 8e-3, 1e-9);
+  const TrainingJob job = layered_job(schedule, {{3e-3, 6e-3, kGpiTensor}}, 8);
+  EXPECT_NEAR(iteration_s(load_platform(fast_star(3)), load_stack("ideal"), schedule, 3, job),
+              9e-3 + 4e-3 + 8e-3, 1e-9);
 }
 
 // A copy to or from the GPU waits for every kernel that was launched. First iteration, two ranks:
@@ -272,13 +265,14 @@ TEST(CaffeGpi, NoBarrierBetweenIterations) {
 // model takes 8 ms.
 TEST(CaffeGpi, CopiesWaitForAllThatWasLaunched) {
   const Schedule& schedule = schedule_of("caffe-gpi");
-  const auto first_s = [&](const std::vector<Layer>& layers) {
+  const auto first_s = [&](const std::vector<MadeUpLayer>& layers) {
     return in_child([&] {
-      return outcome_of(fast_star(2), "ideal", schedule, 2, job_of(schedule, layers, 2))
+      return outcome_of(load_platform(fast_star(2)), load_stack("ideal"), schedule, 2,
+                        layered_job(schedule, layers, 2))
           .periods_s.front();
     });
   };
-  const Layer last = {0, 6e-3, 8'000'000};
+  const MadeUpLayer last = {0, 6e-3, 8'000'000};
   EXPECT_NEAR(first_s({{0, 20e-3, 0}, last}), 26e-3 + 8e-3, 1e-9);
   EXPECT_NEAR(first_s({{0, 10e-3, 0}, {0, 10e-3, 0}, last}), 26e-3 + 8e-3, 1e-9);
 }
@@ -287,9 +281,9 @@ TEST(CaffeGpi, CopiesWaitForAllThatWasLaunched) {
 // 4 MB.
 TEST(CaffeGpi, OneThreadAddsAndScales) {
   const Schedule& schedule = schedule_of("caffe-gpi");
-  TrainingJob job = job_of(schedule, {{3e-3, 6e-3, kTensor}}, 6);
+  TrainingJob job = layered_job(schedule, {{3e-3, 6e-3, kGpiTensor}}, 6);
   job.host.add_s_per_byte = 0.75e-9;
-  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job),
+  EXPECT_NEAR(iteration_s(load_platform(fast_star(2)), load_stack("ideal"), schedule, 2, job),
               9e-3 + 4e-3 + 3e-3 + 2e-3 + 4e-3, 1e-9);
 }
 
@@ -300,7 +294,8 @@ TEST(CaffeGpi, OneThreadAddsAndScales) {
 TEST(CaffeGpi, CopiesBetweenGpuAndHost) {
   const Schedule& schedule = schedule_of("caffe-gpi");
   const std::vector<double> models = numbers_in_child([&] {
-    TrainingJob job = job_of(schedule, std::vector<Layer>(4, {3e-3, 6e-3, kTensor}), 6);
+    TrainingJob job =
+        layered_job(schedule, std::vector<MadeUpLayer>(4, {3e-3, 6e-3, kGpiTensor}), 6);
     job.host.stages_through_host = true;
     Timeline timeline;
     simulate_training(load_platform("taurus-smp4"), load_stack("gpi-2"), schedule,
@@ -310,7 +305,7 @@ TEST(CaffeGpi, CopiesBetweenGpuAndHost) {
     for (const Span& span : timeline.spans())
       if (span.track == Track::kCopy)
         bytes[static_cast<size_t>(span.rank)] += static_cast<double>(span.bytes);
-    for (double& sum : bytes) sum /= 4 * kTensor;
+    for (double& sum : bytes) sum /= 4 * kGpiTensor;
     return bytes;
   });
   EXPECT_THAT(models, ::testing::ElementsAre(6 * 3 + 5, 6 + 5 + 5, 6 + 5, 6 + 5));
@@ -323,7 +318,7 @@ TEST(CaffeGpi, RanksOfANodeTalkThroughTheAdapter) {
   const Lanes lanes(platform, stack);
   const auto names = [&](int from, int to) {
     std::vector<std::string> list;
-    for (const Resource& resource : lanes.lane(from, to, BufferPlace::kHost, kTensor).resources)
+    for (const Resource& resource : lanes.lane(from, to, BufferPlace::kHost, kGpiTensor).resources)
       list.push_back(lanes.name(resource));
     return list;
   };
@@ -335,7 +330,7 @@ TEST(CaffeGpi, RanksOfANodeTalkThroughTheAdapter) {
   EXPECT_THAT(names(0, 4), Not(Contains("node0/nic0 -> node0/cpu0")));
   EXPECT_THAT(error_in_child<InputError>([&] {
                 const Platform without = load_platform("pcie:gpu=k80");
-                Lanes(without, stack).lane(0, 1, BufferPlace::kHost, kTensor);
+                Lanes(without, stack).lane(0, 1, BufferPlace::kHost, kGpiTensor);
               }),
               HasSubstr("network adapter"));
 }
@@ -347,26 +342,29 @@ TEST(CaffeGpi, RanksOfANodeTalkThroughTheAdapter) {
 // 6 + 1 ms; that of layer 0 is waited for; then sums are copied back and applied, layer by layer.
 TEST(IntelCaffe, AllReducesUnderTheBackwardPassAndUpdatesAfterIt) {
   const Schedule& schedule = schedule_of("intel-caffe");
-  TrainingJob job = job_of(schedule, std::vector<Layer>(2, {3e-3, 6e-3, kTensor}), 4);
+  TrainingJob job = layered_job(schedule, std::vector<MadeUpLayer>(2, {3e-3, 6e-3, kGpiTensor}), 4);
   job.host.copy_s_per_byte = 0.25e-9;  // 1 ms
   job.stages[0].update_s = 0.5e-3;
   job.stages[1].update_s = 0.5e-3;
   const double compute_s = 2 * 9e-3 + 0.5e-3;  // the first update runs under the second copy
-  EXPECT_NEAR(iteration_s(fast_star(2), "ideal", schedule, 2, job),
+  EXPECT_NEAR(iteration_s(load_platform(fast_star(2)), load_stack("ideal"), schedule, 2, job),
               compute_s + 2 * 1e-3 + 4e-3 + 2 * 1e-3, 1e-9);
 }
 
 // Copies between GPU and host alternate with the layers.
 TEST(IntelCaffe, CopiesAddToComputing) {
   const Schedule& schedule = schedule_of("intel-caffe");
-  TrainingJob job = job_of(schedule, std::vector<Layer>(3, {3e-3, 60e-3, 20 * kTensor}), 4);
+  TrainingJob job =
+      layered_job(schedule, std::vector<MadeUpLayer>(3, {3e-3, 60e-3, 20 * kGpiTensor}), 4);
   const std::string platform = "owens";  // one GPU a node
-  const double without_s = iteration_s(platform, "intel-mlsl-2017", schedule, 2, job);
+  const double without_s =
+      iteration_s(load_platform(platform), load_stack("intel-mlsl-2017"), schedule, 2, job);
   job.host.stages_through_host = true;
-  const double with_s = iteration_s(platform, "intel-mlsl-2017", schedule, 2, job);
+  const double with_s =
+      iteration_s(load_platform(platform), load_stack("intel-mlsl-2017"), schedule, 2, job);
   const GpuModel gpu = load_platform(platform).gpu_models.front();
   const double copy_s =
-      20 * kTensor / gpu.host_copy.value + gpu.kernel_launch.value + gpu.synchronize.value;
+      20 * kGpiTensor / gpu.host_copy.value + gpu.kernel_launch.value + gpu.synchronize.value;
   EXPECT_NEAR(with_s - without_s, 3 * 2 * copy_s, 0.02 * copy_s);
 }
 
@@ -410,12 +408,15 @@ TEST(NvidiaCaffe, IterationIsTheSumOfItsParts) {
   const Schedule& schedule = schedule_of("nvidia-caffe");
   const Platform platform = load_platform("pcie:gpu=k80");
   const Stack stack = load_stack("nccl-1-pcie");
-  TrainingJob job = job_of(schedule, std::vector<Layer>(3, {3e-3, 6e-3, 10 * kTensor}), 3);
+  TrainingJob job =
+      layered_job(schedule, std::vector<MadeUpLayer>(3, {3e-3, 6e-3, 10 * kGpiTensor}), 3);
   job.stages.front().update_s = 2e-3;
   double sum_s = 3 * 9e-3 + 2e-3;
   for (const CollectiveStep& step : schedule.traffic(job, 2, {0, 0}).collectives)
     sum_s += in_child([&] { return simulate_collective(platform, stack, step, 2, {}).time_s; });
-  EXPECT_NEAR(iteration_s("pcie:gpu=k80", "nccl-1-pcie", schedule, 2, job), sum_s, 1e-9 * sum_s);
+  EXPECT_NEAR(
+      iteration_s(load_platform("pcie:gpu=k80"), load_stack("nccl-1-pcie"), schedule, 2, job),
+      sum_s, 1e-9 * sum_s);
 }
 
 // ---- Worker::wait_any ----
@@ -434,8 +435,9 @@ TEST(WaitAny, ReturnsAtTheFirst) {
       worker.end_iteration();
     }
   };
-  const TrainingJob job = job_of(schedule, {}, 3);
-  EXPECT_NEAR(iteration_s(kSlowStar, "ideal", schedule, 1, job), 2e-3, 1e-12);
+  const TrainingJob job = layered_job(schedule, {}, 3);
+  EXPECT_NEAR(iteration_s(load_platform(kSlowStar), load_stack("ideal"), schedule, 1, job), 2e-3,
+              1e-12);
 }
 
 }  // namespace

@@ -13,53 +13,53 @@
 namespace forescale::testing {
 namespace {
 
-struct Where {
+struct PresetStack {
   const char* platform;
   const char* stack;
 };
 
-const std::vector<Where>& presets() {
-  static const std::vector<Where> all = {{"alps-gh200", "nccl-2.20-gh200"},
-                                         {"aws-p2.16xlarge", "mvapich2-2.3"},
-                                         {"aws-p2.8xlarge", "mvapich2-2.3"},
-                                         {"aws-p2.xlarge", "mvapich2-2.3"},
-                                         {"aws-p3dn", "nccl-2.4-v100-efa"},
-                                         {"aws-p4de", "nccl-2.20-a100-efa"},
-                                         {"aws-p5", "nccl-2.20-h100"},
-                                         {"cluster-b", "mvapich2-gdr"},
-                                         {"dgx-1-p100", "nccl-2.3"},
-                                         {"dgx-1-v100", "nccl-2.20-v100"},
-                                         {"dgx-a100", "nccl-2.20-a100"},
-                                         {"dgx-h100", "nccl-2.20-h100"},
-                                         {"dgx-h200", "nccl-2.20-h100"},
-                                         {"gb200-nvl72", "nccl-gb200-nvl72"},
-                                         {"gce-k80x8", "nccl-1-pcie"},
-                                         {"gcp-a3-high", "nccl-2.20-h100-tcpx"},
-                                         {"gcp-a3-mega", "nccl-2.20-h100-tcpxo"},
-                                         {"k40-ethernet-10g", "poseidon-sockets"},
-                                         {"k40-ethernet-1g", "poseidon-sockets"},
-                                         {"kesch", "mvapich2-gdr"},
-                                         {"minsky", "nccl-2.3"},
-                                         {"oci-bm-gpu4", "nccl-2.20-a100"},
-                                         {"owens", "mvapich2-gdr-opt"},
-                                         {"piz-daint", "cray-mpich-aries"},
-                                         {"ri2", "mvapich2-gdr-opt"},
-                                         {"susitna", "poseidon-sockets"},
-                                         {"susitna-ethernet-10g", "poseidon-sockets"},
-                                         {"susitna-ethernet-1g", "poseidon-sockets"},
-                                         {"taurus-smp4", "mvapich2-gdr"}};
+const std::vector<PresetStack>& presets() {
+  static const std::vector<PresetStack> all = {{"alps-gh200", "nccl-2.20-gh200"},
+                                               {"aws-p2.16xlarge", "mvapich2-2.3"},
+                                               {"aws-p2.8xlarge", "mvapich2-2.3"},
+                                               {"aws-p2.xlarge", "mvapich2-2.3"},
+                                               {"aws-p3dn", "nccl-2.4-v100-efa"},
+                                               {"aws-p4de", "nccl-2.20-a100-efa"},
+                                               {"aws-p5", "nccl-2.20-h100"},
+                                               {"cluster-b", "mvapich2-gdr"},
+                                               {"dgx-1-p100", "nccl-2.3"},
+                                               {"dgx-1-v100", "nccl-2.20-v100"},
+                                               {"dgx-a100", "nccl-2.20-a100"},
+                                               {"dgx-h100", "nccl-2.20-h100"},
+                                               {"dgx-h200", "nccl-2.20-h100"},
+                                               {"gb200-nvl72", "nccl-gb200-nvl72"},
+                                               {"gce-k80x8", "nccl-1-pcie"},
+                                               {"gcp-a3-high", "nccl-2.20-h100-tcpx"},
+                                               {"gcp-a3-mega", "nccl-2.20-h100-tcpxo"},
+                                               {"k40-ethernet-10g", "poseidon-sockets"},
+                                               {"k40-ethernet-1g", "poseidon-sockets"},
+                                               {"kesch", "mvapich2-gdr"},
+                                               {"minsky", "nccl-2.3"},
+                                               {"oci-bm-gpu4", "nccl-2.20-a100"},
+                                               {"owens", "mvapich2-gdr-opt"},
+                                               {"piz-daint", "cray-mpich-aries"},
+                                               {"ri2", "mvapich2-gdr-opt"},
+                                               {"susitna", "poseidon-sockets"},
+                                               {"susitna-ethernet-10g", "poseidon-sockets"},
+                                               {"susitna-ethernet-1g", "poseidon-sockets"},
+                                               {"taurus-smp4", "mvapich2-gdr"}};
   return all;
 }
 
 TEST(Groups, AreTestedOnEveryPreset) {
   std::set<std::string> tested;
-  for (const Where& where : presets()) tested.insert(where.platform);
+  for (const PresetStack& where : presets()) tested.insert(where.platform);
   for (const std::string& name : catalogue("topologies/presets"))
     EXPECT_EQ(tested.count(name), 1u) << name;
 }
 
 // Slots by node: `counts[i]` of node i's, every other one where it has so many.
-std::vector<int> slots_of(const Platform& platform, const std::vector<int>& counts) {
+std::vector<int> spread_slots(const Platform& platform, const std::vector<int>& counts) {
   const SlotGroup all = first_slots(platform, platform.slot_count());
   std::vector<int> slots;
   for (size_t node = 0; node < std::min(counts.size(), all.members_of_node.size()); ++node) {
@@ -71,16 +71,16 @@ std::vector<int> slots_of(const Platform& platform, const std::vector<int>& coun
   return slots;
 }
 
-class Presets : public ::testing::TestWithParam<Where> {};
+class Presets : public ::testing::TestWithParam<PresetStack> {};
 
 // One a node, two a node, as many as they come, and in no order.
 TEST_P(Presets, HaveAnAnswerForEveryGroupWhichNoFloorExceeds) {
   const Platform platform = load_platform(GetParam().platform);
   const Stack stack = load_stack(GetParam().stack);
   const Lanes lanes(platform, stack);
-  std::vector<std::vector<int>> groups = {slots_of(platform, {1, 1, 1, 1, 1}),
-                                          slots_of(platform, {2, 2, 2}),
-                                          slots_of(platform, {3, 1, 2})};
+  std::vector<std::vector<int>> groups = {spread_slots(platform, {1, 1, 1, 1, 1}),
+                                          spread_slots(platform, {2, 2, 2}),
+                                          spread_slots(platform, {3, 1, 2})};
   std::vector<int> mixed = groups.back();
   std::reverse(mixed.begin() + 1, mixed.end());
   groups.push_back(mixed);

@@ -2,7 +2,6 @@
 // models/stack.hpp, parts use the links that their orders lead over.
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
 #include "models/stack.hpp"
 #include "sim/cost_engine.hpp"
 #include "tests/sim/simulations.hpp"
@@ -10,7 +9,6 @@
 namespace forescale::testing {
 namespace {
 
-constexpr std::int64_t kBytes = 1 << 20;
 constexpr double kBandwidth = 1e9;
 constexpr double kLatency_s = 5e-6;
 
@@ -41,12 +39,12 @@ SelectionRule rule_of(const std::string& algorithm, int protocol, Orders orders 
   return rule;
 }
 
-CollectiveCall call_of(int ranks, std::int64_t bytes = kBytes) {
+CollectiveCall call_of(int ranks, std::int64_t bytes = kMiB) {
   return {.rank_count = ranks, .bytes = bytes};
 }
 
 double simulated_s(const Platform& platform, const Stack& stack, const std::string& algorithm,
-                   int ranks, std::int64_t bytes = kBytes) {
+                   int ranks, std::int64_t bytes = kMiB) {
   const Collective& collective = find_collective(CollectiveOp::kAllReduce, algorithm, "test");
   return in_child([&] { return collective_s(platform, stack, collective, call_of(ranks, bytes)); });
 }
@@ -56,8 +54,8 @@ TEST(Protocols, BelongToTheirAlgorithmInBothEngines) {
   const Platform platform = star(4);
   Stack stack = two_protocols();
   stack.selection["all-reduce"] = {rule_of("ring", 1)};
-  const double thin_s = 6 * (1e-6 + 3 * kBytes / 4.0 / kBandwidth);
-  const double plain_s = 6 * (kLatency_s + kBytes / 4.0 / kBandwidth);
+  const double thin_s = 6 * (1e-6 + 3 * kMiB / 4.0 / kBandwidth);
+  const double plain_s = 6 * (kLatency_s + kMiB / 4.0 / kBandwidth);
   EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), thin_s, 1e-9 * thin_s);
   const Collective& ring = find_collective(CollectiveOp::kAllReduce, "ring", "test");
   const Lanes lanes(platform, stack);
@@ -69,7 +67,7 @@ TEST(Protocols, BelongToTheirAlgorithmInBothEngines) {
   EXPECT_NEAR(priced_s(1), thin_s, 1e-9 * thin_s);
   EXPECT_NEAR(priced_s(0), plain_s, 1e-9 * plain_s);
   // Recursive doubling has no rule: two rounds of the whole vector by the path of none.
-  const double doubling_s = 2 * (kLatency_s + kBytes / kBandwidth);
+  const double doubling_s = 2 * (kLatency_s + kMiB / kBandwidth);
   EXPECT_NEAR(simulated_s(platform, stack, "recursive-doubling", 4), doubling_s, 1e-9 * doubling_s);
 }
 
@@ -91,7 +89,7 @@ TEST(Protocols, SwitchesThatAddLowerThePhysicalFloor) {
   const double floor_s = collective_bound(CollectiveOp::kAllReduce, call_of(4), lanes,
                                           BufferPlace::kHost, first_ranks(4))
                              .time_s;
-  EXPECT_NEAR(floor_s, 2 * 3 * kBytes / 4.0 / kBandwidth, 1e-12);
+  EXPECT_NEAR(floor_s, 2 * 3 * kMiB / 4.0 / kBandwidth, 1e-12);
   stack.paths.front().wire_factor = 0.5;
   const Lanes adding(platform, stack);
   const double lower_s = collective_bound(CollectiveOp::kAllReduce, call_of(4), adding,
@@ -155,7 +153,7 @@ Stack of_collectives() {
 TEST(Parts, UseAnAdapterEach) {
   const Platform platform = rails();
   Stack stack = of_collectives();
-  const double one_s = 2 * 0.75 * kBytes / 1e9;
+  const double one_s = 2 * 0.75 * kMiB / 1e9;
   EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), one_s, 1e-6 * one_s);
   stack.selection["all-reduce"] = {rule_of("ring", 0, {{0, 1}, {1, 0}})};
   EXPECT_NEAR(simulated_s(platform, stack, "ring", 4), one_s / 2, 1e-6 * one_s);
@@ -168,10 +166,10 @@ TEST(Parts, TreesOfTwoNodesBeatTheRingsShareOfTheAdapters) {
   Stack stack = of_collectives();
   stack.selection["all-reduce"] = {rule_of("chain-tree", 0, {{0, 1}, {1, 0}})};
   const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
-  CollectiveCall call = call_of(4, 64 * kBytes);
-  call.options = {{"chunk_bytes", kBytes / 8}, {"chain_size", 2}};
+  CollectiveCall call = call_of(4, 64 * kMiB);
+  call.options = {{"chunk_bytes", kMiB / 8}, {"chain_size", 2}};
   const double tree_s = in_child([&] { return collective_s(platform, stack, tree, call); });
-  const double both_s = 64 * kBytes / 2e9;
+  const double both_s = 64 * kMiB / 2e9;
   EXPECT_GE(tree_s, both_s);
   EXPECT_LT(tree_s, 1.1 * both_s);
 }
@@ -182,9 +180,9 @@ TEST(Parts, KeepTheRoot) {
   Stack stack = of_collectives();
   stack.selection["broadcast"] = {rule_of("flat", 0, {{0, 1}, {1, 0}})};
   const Collective& flat = find_collective(CollectiveOp::kBroadcast, "flat", "test");
-  const CollectiveCall call{.rank_count = 4, .bytes = kBytes, .root = 3};
+  const CollectiveCall call{.rank_count = 4, .bytes = kMiB, .root = 3};
   // Rank 3 sends the vector to ranks 0 and 1 through its own adapter, whatever the part.
-  const double out_s = 2 * kBytes / 1e9;
+  const double out_s = 2 * kMiB / 1e9;
   EXPECT_NEAR(in_child([&] { return collective_s(platform, stack, flat, call); }), out_s,
               1e-6 * out_s);
 }
@@ -200,7 +198,7 @@ TEST(Parts, OrdersAreOfTheRanksThatEachNodeHas) {
     const PlanChoice choice = parse_plan("all-reduce/" + plan, "test");
     stack.selection["all-reduce"] = {rule_of(choice.collective->algorithm, 0, orders)};
     return resolve(lanes, shared_group(platform, slots),
-                   {.op = CollectiveOp::kAllReduce, .bytes = kBytes, .root = 0, .plan = &choice});
+                   {.op = CollectiveOp::kAllReduce, .bytes = kMiB, .root = 0, .plan = &choice});
   };
   const Orders pairs = {{0, 1}, {1, 0}};
   for (const std::string plan : {"ring", "chain-tree:chain_size=2"}) {

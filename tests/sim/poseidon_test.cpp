@@ -11,20 +11,16 @@
 namespace forescale::testing {
 namespace {
 
-constexpr double kForward_s = 6e-3;
-constexpr double kBackward_s = 12e-3;
+constexpr double kStageForward_s = 6e-3;
+constexpr double kStageBackward_s = 12e-3;
 
 // AlexNet's fc6 to fc7, as the paper's example.
 const FactorCase kExample{.rows = 4096, .columns = 4096, .batch = 256, .workers = 4};
 
-const Schedule& schedule_of(const std::string& name) {
-  return Registry<Schedule>::find(name, "test");
-}
-
 TrainingStage stage_of(const std::string& name, std::int64_t parameter_bytes) {
   return {.name = name,
-          .forward_s = kForward_s,
-          .backward_s = kBackward_s,
+          .forward_s = kStageForward_s,
+          .backward_s = kStageBackward_s,
           .parameter_bytes = parameter_bytes,
           .tensor_bytes = {parameter_bytes}};
 }
@@ -37,8 +33,8 @@ TrainingStage fully_connected(std::int64_t rows, std::int64_t columns) {
 }
 
 // Buffers are on the hosts of a star: nothing is staged, and software costs nothing.
-TrainingJob job_of(const Schedule& schedule, std::vector<TrainingStage> stages,
-                   const std::map<std::string, std::string>& options, int iterations = 4) {
+TrainingJob host_job(const Schedule& schedule, std::vector<TrainingStage> stages,
+                     const std::map<std::string, std::string>& options, int iterations = 4) {
   TrainingJob job;
   job.stages = std::move(stages);
   job.iterations = iterations;
@@ -61,8 +57,8 @@ TrainingOutcome train(const Schedule& schedule, const TrainingJob& job, const Cl
       {.workers = cluster.workers, .choices = {}, .timeline = timeline, .noise = noise});
 }
 
-double iteration_s(const Schedule& schedule, const TrainingJob& job, const Cluster& cluster,
-                   const ComputeNoise& noise = {}) {
+double cluster_iteration_s(const Schedule& schedule, const TrainingJob& job, const Cluster& cluster,
+                           const ComputeNoise& noise = {}) {
   return in_child([&] { return train(schedule, job, cluster, noise).iteration_s; });
 }
 
@@ -97,7 +93,7 @@ TEST(PoseidonVolumes, SimulatedBytesAreTheFormulas) {
       {"factors-to-server", factors_to_server_values(kExample)},
       {"auto", broadcast_values(kExample)}};
   for (const auto& [way, expected] : values) {
-    TrainingJob job = job_of(schedule, {fully_connected(4096, 4096)}, {{"fc", way}});
+    TrainingJob job = host_job(schedule, {fully_connected(4096, 4096)}, {{"fc", way}});
     job.batch = 256;
     const double bytes =
         in_child([&] { return train(schedule, job, {.workers = 4, .servers = 4}).bytes_sent; });
@@ -112,7 +108,7 @@ TEST(PoseidonVolumes, BiasTakesTheWayOfTheMatrices) {
   TrainingStage stage = fully_connected(100, 200);
   stage.parameter_bytes += 400;
   stage.tensor_bytes.push_back(400);
-  TrainingJob job = job_of(schedule, {stage}, {{"fc", "factors"}});
+  TrainingJob job = host_job(schedule, {stage}, {{"fc", "factors"}});
   job.batch = 8;
   EXPECT_EQ(total(schedule.traffic(job, 3, own_nodes(4))),
             4.0 * 3 * 2 * 8 * (100 + 200) + 3.0 * 2 * 400);
@@ -134,7 +130,7 @@ TEST(PoseidonChoice, CrossesOverWithTheBatch) {
   const Schedule& schedule = schedule_of("poseidon");
   for (const std::int64_t batch : {399, 400}) {
     const FactorCase layer{.rows = 4096, .columns = 4096, .batch = batch, .workers = 8};
-    TrainingJob job = job_of(schedule, {fully_connected(4096, 4096)}, {{"fc", "auto"}});
+    TrainingJob job = host_job(schedule, {fully_connected(4096, 4096)}, {{"fc", "auto"}});
     job.batch = batch;
     EXPECT_EQ(total(schedule.traffic(job, 8, own_nodes(16))),
               4 * (batch == 399 ? broadcast_values(layer) : factors_to_server_values(layer)))
@@ -147,10 +143,11 @@ TEST(PoseidonChoice, CrossesOverWithTheBatch) {
 // One worker, no peers: its own product is left, 2 K M N = 2e9 operations at 1e12 a second.
 TEST(PoseidonReconstruction, TakesTheGpu) {
   const Schedule& schedule = schedule_of("poseidon");
-  TrainingJob job = job_of(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
+  TrainingJob job = host_job(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
   job.batch = 1000;
   job.gpu_flops = 1e12;
-  EXPECT_NEAR(iteration_s(schedule, job, {}), kForward_s + kBackward_s + 2e-3, 1e-9);
+  EXPECT_NEAR(cluster_iteration_s(schedule, job, {}), kStageForward_s + kStageBackward_s + 2e-3,
+              1e-9);
 }
 
 // ---- wait-free backpropagation ----
@@ -159,12 +156,12 @@ TEST(PoseidonReconstruction, TakesTheGpu) {
 // 125 MB take 10.001 ms each way, of which 12 ms are hidden.
 TEST(PoseidonWaitFree, HidesCommunicationUnderTheBackwardPass) {
   const Schedule& schedule = schedule_of("poseidon");
-  const double compute_s = 2 * (kForward_s + kBackward_s);
+  const double compute_s = 2 * (kStageForward_s + kStageBackward_s);
   const auto time_s = [&](std::int64_t bytes, const char* backpropagation) {
-    return iteration_s(schedule,
-                       job_of(schedule, {stage_of("low", 0), stage_of("high", bytes)},
-                              {{"backpropagation", backpropagation}}),
-                       {});
+    return cluster_iteration_s(schedule,
+                               host_job(schedule, {stage_of("low", 0), stage_of("high", bytes)},
+                                        {{"backpropagation", backpropagation}}),
+                               {});
   };
   EXPECT_NEAR(time_s(12'500'000, "traditional"), compute_s + 2.002e-3, 1e-9);
   EXPECT_NEAR(time_s(12'500'000, "wait-free"), compute_s, 1e-9);
@@ -177,12 +174,12 @@ TEST(PoseidonWaitFree, HidesCommunicationUnderTheBackwardPass) {
 // it after the backward pass.
 TEST(PoseidonAtTheClock, HidesEncodingAlone) {
   const Schedule& schedule = schedule_of("poseidon");
-  const double compute_s = 2 * (kForward_s + kBackward_s);
+  const double compute_s = 2 * (kStageForward_s + kStageBackward_s);
   const auto time_s = [&](double encode_s_per_byte, const char* backpropagation) {
-    TrainingJob job = job_of(schedule, {stage_of("low", 0), stage_of("high", 12'500'000)},
-                             {{"backpropagation", backpropagation}, {"leave", "clock"}});
+    TrainingJob job = host_job(schedule, {stage_of("low", 0), stage_of("high", 12'500'000)},
+                               {{"backpropagation", backpropagation}, {"leave", "clock"}});
     job.host.encode_s_per_byte = encode_s_per_byte;
-    return iteration_s(schedule, job, {});
+    return cluster_iteration_s(schedule, job, {});
   };
   EXPECT_NEAR(time_s(0, "wait-free"), compute_s + 2.002e-3, 1e-9);
   EXPECT_NEAR(time_s(0.8e-9, "wait-free"), compute_s + 2.002e-3, 1e-9);
@@ -197,16 +194,16 @@ TEST(PoseidonAtTheClock, HidesEncodingAlone) {
 TEST(PoseidonFactors, OneThreadEncodesCopiesAndParses) {
   const Schedule& schedule = schedule_of("poseidon");
   const auto time_s = [&](const char* factors, double backward_s) {
-    TrainingJob job = job_of(schedule, {stage_of("low", 0), fully_connected(1000, 1000)},
-                             {{"fc", "factors"}, {"factors", factors}});
+    TrainingJob job = host_job(schedule, {stage_of("low", 0), fully_connected(1000, 1000)},
+                               {{"fc", "factors"}, {"factors", factors}});
     job.stages.front().backward_s = backward_s;
     job.batch = 125;
     job.host.encode_s_per_byte = 1e-9;
     job.host.copy_s_per_byte = 0.5e-9;
     job.host.decode_s_per_byte = 2e-9;
-    return iteration_s(schedule, job, {.workers = 3, .servers = 1});
+    return cluster_iteration_s(schedule, job, {.workers = 3, .servers = 1});
   };
-  const double compute_s = 2 * kForward_s + kBackward_s;
+  const double compute_s = 2 * kStageForward_s + kStageBackward_s;
   EXPECT_NEAR(time_s("awaited", 0), compute_s + 1e-3 + 2 * 0.5e-3 + 81e-6 + 2 * 2e-3, 1e-9);
   EXPECT_NEAR(time_s("awaited", 7e-3), compute_s + 7e-3, 1e-9);
   // Late: the next clock's.
@@ -216,13 +213,13 @@ TEST(PoseidonFactors, OneThreadEncodesCopiesAndParses) {
 // Every worker's factors are multiplied, and applied with an update of their own: 4 (1 + 0.5) ms.
 TEST(PoseidonFactors, EveryWorkersAreAnUpdate) {
   const Schedule& schedule = schedule_of("poseidon");
-  TrainingJob job = job_of(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
+  TrainingJob job = host_job(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
   job.batch = 500;  // 2 K M N = 1e9 operations
   job.gpu_flops = 1e12;
   job.stages.front().update_s = 0.5e-3;
   const double messages_s = 3 * (4e6 / 12.5e9) + 3 * 1e-6;  // 4 MB from each peer, on one port
-  EXPECT_NEAR(iteration_s(schedule, job, {.workers = 4, .servers = 1}),
-              kForward_s + kBackward_s + messages_s + 4 * 1.5e-3, 1e-5);
+  EXPECT_NEAR(cluster_iteration_s(schedule, job, {.workers = 4, .servers = 1}),
+              kStageForward_s + kStageBackward_s + messages_s + 4 * 1.5e-3, 1e-5);
 }
 
 // ---- rows ----
@@ -232,7 +229,7 @@ TEST(PoseidonRows, FewRowsLeaveServersWithoutAny) {
   const Schedule& schedule = schedule_of("poseidon");
   const auto bytes = [&](const char* rows, const char* channels) {
     const TrainingJob job =
-        job_of(schedule, {stage_of("a", 32'000)}, {{"rows", rows}, {"comm_channels", channels}});
+        host_job(schedule, {stage_of("a", 32'000)}, {{"rows", rows}, {"comm_channels", channels}});
     std::vector<double> sums(8, 0.0);
     for (const auto& [pair, moved] : schedule.traffic(job, 2, own_nodes(10)).messages)
       if (pair.first == 0) sums[static_cast<size_t>(pair.second - 2)] += moved;
@@ -258,7 +255,7 @@ TEST(PoseidonStaleness, ZeroIsBulkSynchronous) {
     const auto periods = [&](const std::string& name,
                              const std::map<std::string, std::string>& options) {
       const Schedule& schedule = schedule_of(name);
-      const TrainingJob job = job_of(schedule, three_layers(), options, 8);
+      const TrainingJob job = host_job(schedule, three_layers(), options, 8);
       return numbers_in_child(
           [&] { return train(schedule, job, {.workers = 4, .servers = 2}, noise).periods_s; });
     };
@@ -273,12 +270,12 @@ TEST(PoseidonStaleness, ZeroIsBulkSynchronous) {
 double stale_iteration_s(int staleness, const ComputeNoise& noise) {
   const Schedule& schedule = schedule_of("poseidon-ssp");
   const TrainingJob job =
-      job_of(schedule, three_layers(), {{"staleness", std::to_string(staleness)}}, 40);
-  return iteration_s(schedule, job, {.workers = 4, .servers = 2}, noise);
+      host_job(schedule, three_layers(), {{"staleness", std::to_string(staleness)}}, 40);
+  return cluster_iteration_s(schedule, job, {.workers = 4, .servers = 2}, noise);
 }
 
 TEST(PoseidonStaleness, HidesCommunication) {
-  const double compute_s = 3 * (kForward_s + kBackward_s);
+  const double compute_s = 3 * (kStageForward_s + kStageBackward_s);
   const double synchronous_s = stale_iteration_s(0, {});
   EXPECT_GT(synchronous_s, compute_s + 5e-3);
   EXPECT_NEAR(stale_iteration_s(1, {}), compute_s, 1e-6 * compute_s);
@@ -297,7 +294,7 @@ TEST(PoseidonStaleness, HidesPassingStragglersOnly) {
 
   ComputeNoise straggler;
   straggler.stragglers[2] = 1.5;
-  const double slow_s = 1.5 * 3 * (kForward_s + kBackward_s);
+  const double slow_s = 1.5 * 3 * (kStageForward_s + kStageBackward_s);
   EXPECT_GT(stale_iteration_s(0, straggler), slow_s + 5e-3);
   EXPECT_NEAR(stale_iteration_s(1, straggler), slow_s, 0.01 * slow_s);
 }
@@ -317,8 +314,8 @@ TEST(PoseidonThreeLevels, FourGpusANodeMoveAQuarterBetweenNodes) {
   const std::vector<int> nodes = {0, 0, 0, 0, 1, 1, 1, 1, 0, 1};  // the last two are servers
   for (const char* way : {"matrices", "factors"}) {
     const auto traffic = [&](const char* three_level) {
-      TrainingJob job = job_of(schedule, {stage_of("conv", 1 << 20), fully_connected(512, 512)},
-                               {{"fc", way}, {"three_level", three_level}});
+      TrainingJob job = host_job(schedule, {stage_of("conv", 1 << 20), fully_connected(512, 512)},
+                                 {{"fc", way}, {"three_level", three_level}});
       job.batch = 16;
       return schedule.traffic(job, 8, nodes);
     };
@@ -343,7 +340,7 @@ std::vector<Sent> sends_with(const std::map<std::string, std::string>& options) 
   const Schedule& schedule = schedule_of("poseidon-managed");
   std::map<std::string, std::string> equal_halves = options;
   equal_halves["rows"] = "16";
-  const TrainingJob job = job_of(schedule, three_layers(), equal_halves, 3);
+  const TrainingJob job = host_job(schedule, three_layers(), equal_halves, 3);
   const std::vector<double> numbers = numbers_in_child([&] {
     Timeline timeline;
     train(schedule, job, {.workers = 2, .servers = 2}, {}, &timeline);

@@ -6,12 +6,11 @@
 namespace forescale::testing {
 namespace {
 
-constexpr std::int64_t kBytes = 1 << 20;
-constexpr double kHop_s = kAlpha_s + kBytes / kStarBytesPerS;
+constexpr double kHop_s = kAlpha_s + kMiB / kStarBytesPerS;
 constexpr double kKernel_s = 1;  // far longer than the whole broadcast
 
 const CollectiveStep kBroadcast = {.op = CollectiveOp::kBroadcast,
-                                   .bytes = kBytes,
+                                   .bytes = kMiB,
                                    .root = 0,
                                    .communicator = 0,
                                    .phase = Phase::kPropagation,
@@ -22,8 +21,8 @@ void compute(Worker& worker) {
       Kernel{.stream = 0, .duration_s = kKernel_s, .phase = Phase::kForward, .label = "layer"});
 }
 
-std::vector<double> ends_of(Progress progress, const std::string& algorithm, int rank_count,
-                            const std::function<void(Worker&)>& program) {
+std::vector<double> broadcast_ends_s(Progress progress, const std::string& algorithm,
+                                     int rank_count, const std::function<void(Worker&)>& program) {
   return numbers_in_child([&] {
     const Platform platform = load_platform(star_of(rank_count));
     Stack stack = load_stack("ideal");
@@ -48,20 +47,20 @@ void post_compute_wait(Worker& worker) {
 }
 
 TEST(Progress, HardwareHidesAPostedBroadcastUnderAKernel) {
-  expect_ends(ends_of(Progress::kHardware, "chain", 4, post_compute_wait),
+  expect_ends(broadcast_ends_s(Progress::kHardware, "chain", 4, post_compute_wait),
               {kKernel_s, kKernel_s, kKernel_s, kKernel_s});
 }
 
 // Starting is a call, so the first hop is under way before the kernels; rank 1 forwards only when
 // it waits, and so on down the chain.
 TEST(Progress, InsideCallsOnlyTheFirstHopHides) {
-  expect_ends(ends_of(Progress::kInsideCalls, "chain", 4, post_compute_wait),
+  expect_ends(broadcast_ends_s(Progress::kInsideCalls, "chain", 4, post_compute_wait),
               {kKernel_s, kKernel_s + kHop_s, kKernel_s + 2 * kHop_s, kKernel_s + 2 * kHop_s});
 }
 
 // Root 0 sends to 2 and then to 1; 2 forwards to 3. Only the first of the root's sends hides.
 TEST(Progress, InsideCallsATreeWaitsToo) {
-  const auto ends = ends_of(Progress::kInsideCalls, "binomial", 4, post_compute_wait);
+  const auto ends = broadcast_ends_s(Progress::kInsideCalls, "binomial", 4, post_compute_wait);
   expect_ends(ends,
               {kKernel_s + kHop_s, kKernel_s + kHop_s, kKernel_s + kHop_s, kKernel_s + kHop_s});
 }
@@ -75,14 +74,14 @@ TEST(Progress, HelperThreadKeepsTheMainThreadInsideTheCall) {
     if (worker.now_s() >= kKernel_s) worker.wait(worker.make_signal());
     worker.wait(helper);
   };
-  expect_ends(ends_of(Progress::kInsideCalls, "chain", 4, program),
+  expect_ends(broadcast_ends_s(Progress::kInsideCalls, "chain", 4, program),
               {kKernel_s, kKernel_s, kKernel_s, kKernel_s});
 }
 
 TEST(Progress, BlockingBroadcastTakesAsLongEitherWay) {
   const auto blocking = [](Worker& worker) { worker.run(kBroadcast); };
   for (const Progress progress : {Progress::kHardware, Progress::kInsideCalls})
-    expect_ends(ends_of(progress, "chain", 4, blocking),
+    expect_ends(broadcast_ends_s(progress, "chain", 4, blocking),
                 {kHop_s, 2 * kHop_s, 3 * kHop_s, 3 * kHop_s});
 }
 
@@ -98,8 +97,8 @@ TEST(Progress, AnyCommunicationCallProgressesAllCollectives) {
     compute(worker);
     worker.wait(weights);
   };
-  const auto inside = ends_of(Progress::kInsideCalls, "chain", 4, program);
-  const auto hardware = ends_of(Progress::kHardware, "chain", 4, program);
+  const auto inside = broadcast_ends_s(Progress::kInsideCalls, "chain", 4, program);
+  const auto hardware = broadcast_ends_s(Progress::kHardware, "chain", 4, program);
   for (const double end_s : hardware) EXPECT_NEAR(end_s, 2 * kKernel_s, 1e-3);
   EXPECT_GT(inside[3], 2 * kKernel_s);
   EXPECT_LT(inside[3], 2 * kKernel_s + 3 * kHop_s);

@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Made up: every layer computes 6 + 12 ms and has 16 MiB of parameters.
-TrainingJob job_of(int stages, int iterations) {
+TrainingJob equal_layers_job(int stages, int iterations) {
   TrainingJob job;
   job.iterations = iterations;
   for (int i = 0; i < stages; ++i)
@@ -31,37 +31,22 @@ TrainingJob job_of(int stages, int iterations) {
   return job;
 }
 
-TrainingOutcome outcome_of(const Platform& platform, const Stack& stack, const Schedule& schedule,
-                           int gpus, const TrainingJob& job) {
-  const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
-  return simulate_training(platform, stack, schedule, jobs, {});
-}
-
-double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule, int gpus,
-                   const TrainingJob& job) {
-  return in_child([&] { return outcome_of(platform, stack, schedule, gpus, job).iteration_s; });
-}
-
-double iteration_s(const std::string& platform, const std::string& stack,
-                   const std::string& schedule, int gpus) {
-  return iteration_s(load_platform(platform), load_stack(stack),
-                     Registry<Schedule>::find(schedule, "test"), gpus, job_of(4, 3));
-}
-
-double alone_s(const Platform& platform, const Stack& stack, const CollectiveStep& step, int gpus) {
-  return in_child([&] { return simulate_collective(platform, stack, step, gpus, {}).time_s; });
+double four_layers_s(const std::string& platform, const std::string& stack,
+                     const std::string& schedule, int gpus) {
+  return iteration_s(load_platform(platform), load_stack(stack), schedule_of(schedule), gpus,
+                     equal_layers_job(4, 3));
 }
 
 // ---- phases: the sum of its parts ----
 
-struct Setting {
+struct PhasesSetting {
   const char* name;
   const char* platform;
   const char* stack;
   int gpus;
 };
 
-class Phases : public ::testing::TestWithParam<Setting> {};
+class Phases : public ::testing::TestWithParam<PhasesSetting> {};
 
 // On powers of two of the star all ranks leave the binomial broadcast at the same time, and on two
 // GPUs only one has to be waited for: nothing is gained or lost between the parts.
@@ -69,7 +54,7 @@ TEST_P(Phases, IterationIsTheSumOfItsParts) {
   const Platform platform = load_platform(GetParam().platform);
   const Stack stack = load_stack(GetParam().stack);
   const int gpus = GetParam().gpus;
-  const TrainingJob job = job_of(4, 3);
+  const TrainingJob job = equal_layers_job(4, 3);
   const double expected_s = alone_s(platform, stack, propagate_packed(job), gpus) + 4 * 6e-3 +
                             4 * 12e-3 + alone_s(platform, stack, aggregate_packed(job), gpus) +
                             4 * 0.25e-3;
@@ -79,20 +64,21 @@ TEST_P(Phases, IterationIsTheSumOfItsParts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, Phases,
-    ::testing::Values(Setting{"Star8", "star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal", 8},
-                      Setting{"Star16", "star:hosts=16,bandwidth=12.5GB/s,latency=1us",
-                              "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
-                      Setting{"Kesch2", "kesch", "mvapich2-gdr", 2},
-                      Setting{"Pcie2", "pcie:gpu=k80", "caffe-p2p", 2},
-                      Setting{"KeschHost2", "kesch", "mvapich2-2.2", 2},
-                      Setting{"Kesch1", "kesch", "mvapich2-gdr", 1}),
+    ::testing::Values(PhasesSetting{"Star8", "star:hosts=8,bandwidth=12.5GB/s,latency=1us", "ideal",
+                                    8},
+                      PhasesSetting{"Star16", "star:hosts=16,bandwidth=12.5GB/s,latency=1us",
+                                    "ideal:reduce_bandwidth=20GB/s,reduce_overhead=3us", 16},
+                      PhasesSetting{"Kesch2", "kesch", "mvapich2-gdr", 2},
+                      PhasesSetting{"Pcie2", "pcie:gpu=k80", "caffe-p2p", 2},
+                      PhasesSetting{"KeschHost2", "kesch", "mvapich2-2.2", 2},
+                      PhasesSetting{"Kesch1", "kesch", "mvapich2-gdr", 1}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // Where ranks leave the broadcast at different times, those who wait are met half-way.
 TEST(PhasesOfManyGpus, IterationIsAtMostTheSumOfItsParts) {
   const Platform platform = load_platform("kesch");
   const Stack stack = load_stack("mvapich2-gdr");
-  const TrainingJob job = job_of(4, 3);
+  const TrainingJob job = equal_layers_job(4, 3);
   const Schedule& phases = Registry<Schedule>::find("phases", "test");
   const double compute_s = 4 * (6e-3 + 12e-3 + 0.25e-3);
   for (const int gpus : {8, 16, 32}) {
@@ -108,9 +94,9 @@ TEST(PhasesOfManyGpus, IterationIsAtMostTheSumOfItsParts) {
 
 TEST(Overlap, EachStepOfTheCoDesignGains) {
   for (const int gpus : {16, 32}) {
-    const double basic_s = iteration_s("kesch", "mvapich2-gdr", "phases", gpus);
-    const double ob_s = iteration_s("kesch", "mvapich2-gdr", "sc-ob", gpus);
-    const double obr_s = iteration_s("kesch", "mvapich2-gdr", "sc-obr", gpus);
+    const double basic_s = four_layers_s("kesch", "mvapich2-gdr", "phases", gpus);
+    const double ob_s = four_layers_s("kesch", "mvapich2-gdr", "sc-ob", gpus);
+    const double obr_s = four_layers_s("kesch", "mvapich2-gdr", "sc-obr", gpus);
     EXPECT_LT(ob_s, basic_s) << gpus;
     EXPECT_LT(obr_s, ob_s) << gpus;
   }
@@ -137,8 +123,8 @@ TEST(Overlap, WithoutProgressOnlySCOBRGains) {
       .name = "layer-wise", .summary = "", .source = "", .run = layer_wise_phases};
   const Platform platform = load_platform("kesch");
   const auto gain_of_ob_s = [&](const char* stack) {
-    return iteration_s(platform, load_stack(stack), layer_wise, 16, job_of(4, 3)) -
-           iteration_s("kesch", stack, "sc-ob", 16);
+    return iteration_s(platform, load_stack(stack), layer_wise, 16, equal_layers_job(4, 3)) -
+           four_layers_s("kesch", stack, "sc-ob", 16);
   };
   const double gain_with_progress_s = gain_of_ob_s("mvapich2-gdr");
   const double gain_without_s = gain_of_ob_s("mvapich2-gdr-calls");
@@ -146,7 +132,7 @@ TEST(Overlap, WithoutProgressOnlySCOBRGains) {
   EXPECT_LT(gain_without_s, 0.5 * gain_with_progress_s);
 
   const auto gain_of_obr_s = [](const char* stack) {
-    return iteration_s("kesch", stack, "sc-ob", 16) - iteration_s("kesch", stack, "sc-obr", 16);
+    return four_layers_s("kesch", stack, "sc-ob", 16) - four_layers_s("kesch", stack, "sc-obr", 16);
   };
   EXPECT_GT(gain_of_obr_s("mvapich2-gdr-calls"), 0.5 * gain_of_obr_s("mvapich2-gdr"));
   EXPECT_GT(gain_of_obr_s("mvapich2-gdr"), 0);

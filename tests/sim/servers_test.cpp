@@ -15,17 +15,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kForward_s = 4e-3;
-constexpr double kBackward_s = 8e-3;
+constexpr double kWorkerForward_s = 4e-3;
+constexpr double kWorkerBackward_s = 8e-3;
 
 // Layers of `tensor_bytes` each, computing 4 + 8 ms, on hosts without GPUs.
-TrainingJob job_of(const Schedule& schedule, const std::vector<std::int64_t>& tensor_bytes,
-                   const std::map<std::string, std::string>& options = {}) {
+TrainingJob tensor_job(const Schedule& schedule, const std::vector<std::int64_t>& tensor_bytes,
+                       const std::map<std::string, std::string>& options = {}) {
   TrainingJob job;
   for (size_t i = 0; i < tensor_bytes.size(); ++i)
     job.stages.push_back({.name = fmt::format("layer{}", i),
-                          .forward_s = kForward_s,
-                          .backward_s = kBackward_s,
+                          .forward_s = kWorkerForward_s,
+                          .backward_s = kWorkerBackward_s,
                           .parameter_bytes = tensor_bytes[i],
                           .tensor_bytes = {tensor_bytes[i]}});
   job.iterations = schedule.iterations;
@@ -40,7 +40,7 @@ struct Simulated {
   double control_bytes = 0;
 };
 
-struct Setting {
+struct Served {
   std::string schedule = "parameter-server";
   std::string stack = "ideal";
   int workers = 1;
@@ -49,7 +49,7 @@ struct Setting {
 };
 
 // Workers on the first hosts of a star, servers on the next ones.
-TrainingOutcome outcome_of(const Setting& setting, const TrainingJob& job) {
+TrainingOutcome served_outcome(const Served& setting, const TrainingJob& job) {
   const int ranks = setting.workers + setting.servers;
   std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
   for (TrainingStage& stage : jobs[static_cast<size_t>(setting.workers - 1)].stages) {
@@ -59,42 +59,41 @@ TrainingOutcome outcome_of(const Setting& setting, const TrainingJob& job) {
   SessionOptions options;
   options.workers = setting.workers;
   return simulate_training(load_platform(star_of(ranks)), load_stack(setting.stack),
-                           Registry<Schedule>::find(setting.schedule, "test"), jobs, options);
+                           schedule_of(setting.schedule), jobs, options);
 }
 
-Simulated simulate(const Setting& setting, const TrainingJob& job) {
+Simulated simulate(const Served& setting, const TrainingJob& job) {
   const std::vector<double> numbers = numbers_in_child([&] {
-    const TrainingOutcome outcome = outcome_of(setting, job);
+    const TrainingOutcome outcome = served_outcome(setting, job);
     return std::vector<double>{outcome.iteration_s, outcome.bytes_sent - outcome.control_bytes,
                                outcome.control_bytes};
   });
   return {.iteration_s = numbers[0], .payload_bytes = numbers[1], .control_bytes = numbers[2]};
 }
 
-const Schedule& schedule(const std::string& name) { return Registry<Schedule>::find(name, "test"); }
-
 // ---- by hand: one packed buffer of B bytes between W workers and their servers ----
 
-constexpr std::int64_t kBytes = 12500000;  // 1 ms on the star's 12.5 GB/s links
-constexpr double kTransfer_s = kAlpha_s + kBytes / kStarBytesPerS;
+constexpr std::int64_t kPackedBytes = 12500000;  // 1 ms on the star's 12.5 GB/s links
+constexpr double kTransfer_s = kAlpha_s + kPackedBytes / kStarBytesPerS;
 
 // W gradients come in one after the other, all but the first are added while the next one comes,
 // then an update, then W copies go out. The last one starts its forward pass when its copy is
 // there; the first one's iteration is as long, because its gradient waits for the others'.
 TEST(ParameterServer, OneServerByHand) {
-  TrainingJob job = job_of(schedule("parameter-server"), {kBytes}, {{"push", "packed"}});
-  const double compute_s = kForward_s + kBackward_s;
+  TrainingJob job =
+      tensor_job(schedule_of("parameter-server"), {kPackedBytes}, {{"push", "packed"}});
+  const double compute_s = kWorkerForward_s + kWorkerBackward_s;
   // One worker: there and back.
   EXPECT_NEAR(simulate({.workers = 1}, job).iteration_s, compute_s + 2 * kTransfer_s, 1e-9);
   job.host.add_s_per_byte = 0.25 / kStarBytesPerS;  // 0.25 ms
   job.host.update_s_per_byte = 2 * job.host.add_s_per_byte;
   EXPECT_NEAR(simulate({.workers = 1}, job).iteration_s,
-              compute_s + 2 * kTransfer_s + 2 * 0.25 * kBytes / kStarBytesPerS, 1e-9);
+              compute_s + 2 * kTransfer_s + 2 * 0.25 * kPackedBytes / kStarBytesPerS, 1e-9);
   // Four: the staggered returns stagger the next gradients alike, so that the port is free when
   // each comes: the last is added and all updated before the first copy leaves, and a worker waits
   // for (W - 1) transfers between its gradient's arrival and its copy's departure.
   const double four_s = simulate({.workers = 4}, job).iteration_s;
-  const double add_s = 0.25 * kBytes / kStarBytesPerS;
+  const double add_s = 0.25 * kPackedBytes / kStarBytesPerS;
   EXPECT_NEAR(four_s, compute_s + 2 * kTransfer_s + add_s + 2 * add_s + 3 * kTransfer_s, 1e-8);
 }
 
@@ -102,11 +101,12 @@ TEST(ParameterServer, TwoServersHalveWhatOneMoves) {
   const auto options = [](const char* sharding) {
     return std::map<std::string, std::string>{{"push", "packed"}, {"sharding", sharding}};
   };
-  const TrainingJob striped = job_of(schedule("parameter-server"), {kBytes}, options("striped"));
-  const double compute_s = kForward_s + kBackward_s;
+  const TrainingJob striped =
+      tensor_job(schedule_of("parameter-server"), {kPackedBytes}, options("striped"));
+  const double compute_s = kWorkerForward_s + kWorkerBackward_s;
   // One worker sends two halves after each other, and gets them back after each other: the second
   // half goes out while the first comes back.
-  const double half_s = kAlpha_s + kBytes / 2 / kStarBytesPerS;
+  const double half_s = kAlpha_s + kPackedBytes / 2 / kStarBytesPerS;
   EXPECT_NEAR(simulate({.workers = 1, .servers = 2}, striped).iteration_s, compute_s + 3 * half_s,
               1e-9);
   // Four workers: with one server, 4 transfers wait at its port; with two, half of that.
@@ -123,9 +123,10 @@ TEST_P(ServerSchedules, MoveTheirTraffic) {
   const std::string name = GetParam();
   const std::vector<std::int64_t> tensors = {4000, 1000001, 40, 8000000, 123456};
   for (const int servers : {1, 3}) {
-    TrainingJob job = job_of(schedule(name), tensors, {{"servers", std::to_string(servers)}});
+    TrainingJob job =
+        tensor_job(schedule_of(name), tensors, {{"servers", std::to_string(servers)}});
     job.host.request_bytes = 100;
-    const Traffic traffic = schedule(name).traffic(job, 3, {});
+    const Traffic traffic = schedule_of(name).traffic(job, 3, {});
     double payload = 0;
     for (const auto& [pair, bytes] : traffic.messages) payload += bytes;
     EXPECT_DOUBLE_EQ(payload, 2.0 * 3 * std::accumulate(tensors.begin(), tensors.end(), 0.0));
@@ -150,10 +151,10 @@ TEST(Asynchronous, AStragglerSlowsOnlyItself) {
   const std::map<std::string, std::string> options = {{"push", "packed"}};
   const auto period_s = [&](const char* name, double slow_factor) {
     return simulate({.schedule = name, .workers = 4, .slow_factor = slow_factor},
-                    job_of(schedule(name), {1000}, options))
+                    tensor_job(schedule_of(name), {1000}, options))
         .iteration_s;
   };
-  const double compute_s = kForward_s + kBackward_s;
+  const double compute_s = kWorkerForward_s + kWorkerBackward_s;
   // All wait for the slow one; or three of four workers keep their rate.
   EXPECT_NEAR(period_s("parameter-server", 4), 4 * compute_s, 0.01 * compute_s);
   EXPECT_NEAR(period_s("parameter-server-async", 4), 4 * compute_s / (3 + 1.0 / 4),
@@ -164,12 +165,13 @@ TEST(Asynchronous, AStragglerSlowsOnlyItself) {
 // ---- layers: pushed under backward, pulled before their forward pass ----
 
 TEST(ParameterServer, LayersHideWhatPackedDoesNot) {
-  const std::vector<std::int64_t> tensors(6, kBytes);
+  const std::vector<std::int64_t> tensors(6, kPackedBytes);
   const auto period_s = [&](const char* push) {
-    return simulate({.workers = 2}, job_of(schedule("parameter-server"), tensors, {{"push", push}}))
+    return simulate({.workers = 2},
+                    tensor_job(schedule_of("parameter-server"), tensors, {{"push", push}}))
         .iteration_s;
   };
-  const double compute_s = 6 * (kForward_s + kBackward_s);
+  const double compute_s = 6 * (kWorkerForward_s + kWorkerBackward_s);
   // Only the first layer's gradient and parameters have nothing to hide under; there are two
   // workers to serve.
   EXPECT_LT(period_s("layers"), compute_s + 4 * kTransfer_s);
@@ -179,19 +181,19 @@ TEST(ParameterServer, LayersHideWhatPackedDoesNot) {
 // A server sits in its receives and sends, so pushes move on; the parameters that come under the
 // backward and the forward pass need somebody at the worker.
 TEST(ParameterServer, WithoutProgressPullsWaitForTheirLayer) {
-  const std::vector<std::int64_t> tensors(6, kBytes);
-  const TrainingJob job = job_of(schedule("parameter-server"), tensors);
-  const double free_s = in_child([&] { return outcome_of({.workers = 1}, job).iteration_s; });
+  const std::vector<std::int64_t> tensors(6, kPackedBytes);
+  const TrainingJob job = tensor_job(schedule_of("parameter-server"), tensors);
+  const double free_s = in_child([&] { return served_outcome({.workers = 1}, job).iteration_s; });
   const double calls_s = in_child([&] {
     Stack stack = load_stack("ideal");
     stack.progress = Progress::kInsideCalls;
     SessionOptions options;
     options.workers = 1;
-    return simulate_training(load_platform(star_of(2)), stack, schedule("parameter-server"),
+    return simulate_training(load_platform(star_of(2)), stack, schedule_of("parameter-server"),
                              {job, job}, options)
         .iteration_s;
   });
-  const double compute_s = 6 * (kForward_s + kBackward_s);
+  const double compute_s = 6 * (kWorkerForward_s + kWorkerBackward_s);
   // With progress, all but the first layer's exchange is hidden. Without, no parameters arrive
   // while the worker computes: each layer's come when it waits for them.
   EXPECT_NEAR(free_s, compute_s + 2 * kTransfer_s, 1e-9);
@@ -203,9 +205,9 @@ TEST(ParameterServer, WithoutProgressPullsWaitForTheirLayer) {
 
 TEST(GrpcPull, RequestOverheadIsCounted) {
   const std::vector<std::int64_t> tensors(8, 100000);
-  TrainingJob job = job_of(schedule("grpc-pull"), tensors, {{"servers", "1"}});
+  TrainingJob job = tensor_job(schedule_of("grpc-pull"), tensors, {{"servers", "1"}});
   job.host.request_bytes = 200;
-  const Setting one = {.schedule = "grpc-pull", .workers = 1, .servers = 1};
+  const Served one = {.schedule = "grpc-pull", .workers = 1, .servers = 1};
   const Simulated cheap = simulate(one, job);
   job.host.request_s = 1e-3;
   const Simulated dear = simulate(one, job);
@@ -218,12 +220,12 @@ TEST(GrpcPull, RequestOverheadIsCounted) {
 
 TEST(GrpcPull, OneServiceThreadIsSlowerThanEight) {
   const std::vector<std::int64_t> tensors(16, 1000000);
-  TrainingJob job = job_of(schedule("grpc-pull"), tensors, {{"servers", "2"}});
+  TrainingJob job = tensor_job(schedule_of("grpc-pull"), tensors, {{"servers", "2"}});
   job.host.request_bytes = 200;
   job.host.request_s = 1e-4;
   job.host.encode_s_per_byte = job.host.decode_s_per_byte = 1 / 6e9;
   for (TrainingStage& stage : job.stages) stage.forward_s = stage.backward_s = 1e-4;
-  const Setting setting = {
+  const Served setting = {
       .schedule = "grpc-pull", .stack = "ideal:channels=8", .workers = 8, .servers = 2};
   job.host.threads = 8;
   const double eight_s = simulate(setting, job).iteration_s;
@@ -239,7 +241,7 @@ TEST(GrpcPull, TheLargestTensorsServerIsTheBottleneck) {
   const std::vector<std::int64_t> tensors = {1000, 40 * 1000000, 1000, 1000};
   const auto period_s = [&](int servers) {
     TrainingJob job =
-        job_of(schedule("grpc-pull"), tensors, {{"servers", std::to_string(servers)}});
+        tensor_job(schedule_of("grpc-pull"), tensors, {{"servers", std::to_string(servers)}});
     return simulate({.schedule = "grpc-pull", .workers = 8, .servers = servers}, job).iteration_s;
   };
   EXPECT_NEAR(period_s(8), period_s(2), 0.01 * period_s(2));
@@ -247,10 +249,10 @@ TEST(GrpcPull, TheLargestTensorsServerIsTheBottleneck) {
 }
 
 TEST(GrpcPull, DrawnOrderIsNoBetterThanLayers) {
-  const std::vector<std::int64_t> tensors(12, 4 * kBytes);
+  const std::vector<std::int64_t> tensors(12, 4 * kPackedBytes);
   const auto period_s = [&](const char* order) {
     return simulate({.schedule = "grpc-pull", .workers = 4, .servers = 4},
-                    job_of(schedule("grpc-pull"), tensors, {{"order", order}}))
+                    tensor_job(schedule_of("grpc-pull"), tensors, {{"order", order}}))
         .iteration_s;
   };
   EXPECT_GT(period_s("random"), period_s("layers"));
@@ -283,8 +285,8 @@ TEST(Sharding, StripesAreEqualAndWhole) {
 // each. Key 2 is small: on server 2 * 9973 mod 4 = 2.
 TEST(KVStore, BigArraysAreOnAllServers) {
   const TrainingJob job =
-      job_of(schedule("kvstore"), {4 * 999999, 4 * 1000000, 400}, {{"servers", "4"}});
-  const Traffic traffic = schedule("kvstore").traffic(job, 2, {});
+      tensor_job(schedule_of("kvstore"), {4 * 999999, 4 * 1000000, 400}, {{"servers", "4"}});
+  const Traffic traffic = schedule_of("kvstore").traffic(job, 2, {});
   const auto pushed = [&](int server) { return traffic.messages.at({0, 2 + server}); };
   EXPECT_EQ(pushed(0), 4 * 999999 + 1000000);
   EXPECT_EQ(pushed(1), 1000000);
@@ -293,8 +295,8 @@ TEST(KVStore, BigArraysAreOnAllServers) {
 }
 
 TEST(InspurCaffe, RefusesSeventeenWorkers) {
-  const Schedule& async = schedule("parameter-server-async");
-  const TrainingJob job = job_of(async, {1000}, {{"max_workers", "16"}});
+  const Schedule& async = schedule_of("parameter-server-async");
+  const TrainingJob job = tensor_job(async, {1000}, {{"max_workers", "16"}});
   EXPECT_EQ(async.servers(job, 16).count, 1);
   try {
     async.servers(job, 17);
@@ -309,15 +311,15 @@ TEST(InspurCaffe, RefusesSeventeenWorkers) {
 // ---- striped over the workers ----
 
 TEST(StripedAggregation, TwoWorkersByHand) {
-  TrainingJob job = job_of(schedule("striped-aggregation"), {kBytes});
+  TrainingJob job = tensor_job(schedule_of("striped-aggregation"), {kPackedBytes});
   // Each sends half to the other, and gets the other's sum back.
-  const double exchange_s = 2 * (kAlpha_s + kBytes / 2 / kStarBytesPerS);
+  const double exchange_s = 2 * (kAlpha_s + kPackedBytes / 2 / kStarBytesPerS);
   const double period_s = in_child([&] {
     return simulate_training(load_platform(star_of(2)), load_stack("ideal"),
-                             schedule("striped-aggregation"), {job, job}, {})
+                             schedule_of("striped-aggregation"), {job, job}, {})
         .iteration_s;
   });
-  EXPECT_NEAR(period_s, kForward_s + kBackward_s + exchange_s, 1e-9);
+  EXPECT_NEAR(period_s, kWorkerForward_s + kWorkerBackward_s + exchange_s, 1e-9);
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct Flow {
   std::vector<int> links;
 };
 
-struct Scene {
+struct SharedLinks {
   std::vector<double> bandwidths;  // by link
   std::vector<Flow> flows;
 };
 
 // Max-min rates by progressive filling: all rates grow alike; where a link is full, its flows stop.
-std::vector<double> max_min_rates(const Scene& scene, const std::vector<size_t>& active) {
+std::vector<double> max_min_rates(const SharedLinks& scene, const std::vector<size_t>& active) {
   std::vector<double> rates(scene.flows.size(), 0);
   std::vector<double> left = scene.bandwidths;
   std::vector<size_t> growing = active;
@@ -55,7 +55,7 @@ std::vector<double> max_min_rates(const Scene& scene, const std::vector<size_t>&
 }
 
 // When each flow ends: rates hold until the next flow begins or ends.
-std::vector<double> fluid_ends_s(const Scene& scene) {
+std::vector<double> fluid_ends_s(const SharedLinks& scene) {
   const size_t count = scene.flows.size();
   std::vector<double> left;
   for (const Flow& flow : scene.flows) left.push_back(flow.bytes);
@@ -101,7 +101,7 @@ class Noted : public Completion {
   double& end_s_;
 };
 
-std::vector<double> simulated_ends_s(const Scene& scene, SharingSolver solver) {
+std::vector<double> simulated_ends_s(const SharedLinks& scene, SharingSolver solver) {
   return numbers_in_child([&] {
     World world(solver);
     std::vector<SimLink> links;
@@ -126,12 +126,12 @@ std::vector<double> simulated_ends_s(const Scene& scene, SharingSolver solver) {
   });
 }
 
-Scene random_scene(unsigned seed, bool staggered) {
+SharedLinks random_scene(unsigned seed, bool staggered) {
   std::mt19937 random(seed);
   const auto between = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
-  Scene scene;
+  SharedLinks scene;
   const int links = between(1, 12);
   for (int i = 0; i < links; ++i) scene.bandwidths.push_back(1e9 * between(1, 20));
   const int flows = between(2, 40);
@@ -156,9 +156,9 @@ void expect_same(const std::vector<double>& actual_s, const std::vector<double>&
 
 TEST(Fluid, ReferenceSharesByHand) {
   // Link 0 (1 GB/s) carries both, link 1 (4 GB/s) the second only: half of link 0 each, then all.
-  const Scene scene = {.bandwidths = {1e9, 4e9},
-                       .flows = {{.begin_s = 0, .bytes = 1e9, .links = {0}},
-                                 {.begin_s = 0, .bytes = 0.5e9, .links = {0, 1}}}};
+  const SharedLinks scene = {.bandwidths = {1e9, 4e9},
+                             .flows = {{.begin_s = 0, .bytes = 1e9, .links = {0}},
+                                       {.begin_s = 0, .bytes = 0.5e9, .links = {0, 1}}}};
   expect_same(fluid_ends_s(scene), {1.5, 1.0}, "");
 }
 
@@ -166,7 +166,7 @@ class Sharing : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Sharing, IsExactMaxMinWithBothSolvers) {
   for (unsigned seed = 1; seed <= 150; ++seed) {
-    const Scene scene = random_scene(seed, GetParam());
+    const SharedLinks scene = random_scene(seed, GetParam());
     const std::vector<double> lazy_s = simulated_ends_s(scene, SharingSolver::kLazy);
     expect_same(lazy_s, fluid_ends_s(scene), fmt::format("seed {}", seed));
     expect_same(simulated_ends_s(scene, SharingSolver::kFull), lazy_s,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <functional>
@@ -10,9 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
+#include "algorithms/schedule.hpp"
+#include "base/registry.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale::testing {
 
@@ -82,6 +85,40 @@ inline double collective_s(const Platform& platform, const Stack& stack,
   options.choices[collective.op] = {.collective = &collective, .options = call.options};
   return simulate_collective(platform, stack, step, call.rank_count, options).time_s;
 }
+
+// A collective on the first ranks with nothing beside it, by the stack's choice, in a child.
+inline double alone_s(const Platform& platform, const Stack& stack, const CollectiveStep& step,
+                      int ranks) {
+  return in_child([&] { return simulate_collective(platform, stack, step, ranks, {}).time_s; });
+}
+
+inline const Schedule& schedule_of(const std::string& name) {
+  return Registry<Schedule>::find(name, "test");
+}
+
+// Training with the same job on every rank.
+inline TrainingOutcome outcome_of(const Platform& platform, const Stack& stack,
+                                  const Schedule& schedule, int ranks, const TrainingJob& job) {
+  const std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
+  return simulate_training(platform, stack, schedule, jobs, {});
+}
+// The same in a child.
+inline double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule,
+                          int ranks, const TrainingJob& job) {
+  return in_child([&] { return outcome_of(platform, stack, schedule, ranks, job).iteration_s; });
+}
+
+inline Platform one_rank_a_node(const std::string& name) {
+  Platform platform = load_platform(name);
+  place_ranks(platform, "linear:per_node=1", "test");
+  return platform;
+}
+
+inline void expect_near(double actual_s, double expected_s, const std::string& what = "") {
+  EXPECT_NEAR(actual_s, expected_s, 1e-9 * expected_s) << what;
+}
+
+inline constexpr std::int64_t kMiB = 1 << 20;
 
 // Contention-free: alpha = 1 us host to host, 12.5 GB/s.
 inline constexpr double kAlpha_s = 1e-6;

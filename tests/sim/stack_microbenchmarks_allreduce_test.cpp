@@ -9,18 +9,11 @@
 namespace forescale::testing {
 namespace {
 
-struct Row {
+struct MeasuredAllReduce {
   int ranks;
   std::int64_t bytes;
   double measured_s;
 };
-
-double all_reduce_s(const Platform& platform, const Stack& stack, const Row& row) {
-  return in_child([&] {
-    const CollectiveStep step = all_reduce(row.bytes, "microbenchmark");
-    return simulate_collective(platform, stack, step, row.ranks, {}).time_s;
-  });
-}
 
 // gloo README (facebookincubator/gloo, commit 000ff376): allreduce_ring_chunked, 4 machines, 40
 // GbE, median of FP32 elements. One element and 5 million calibrate; what lies between is
@@ -30,11 +23,14 @@ double all_reduce_s(const Platform& platform, const Stack& stack, const Row& row
 TEST(Microbenchmark, Gloo) {
   const Platform platform = load_platform("star:hosts=4,bandwidth=4.746GB/s,latency=5us");
   const Stack stack = load_stack("gloo");
-  for (const Row& row :
-       {Row{4, 4, 263e-6}, Row{4, 40'000, 346e-6}, Row{4, 80'000, 358e-6}, Row{4, 200'000, 438e-6},
-        Row{4, 400'000, 487e-6}, Row{4, 2'000'000, 1294e-6}, Row{4, 4'000'000, 2286e-6},
-        Row{4, 8'000'000, 3993e-6}, Row{4, 20'000'000, 10608e-6}})
-    EXPECT_NEAR(all_reduce_s(platform, stack, row), row.measured_s, 0.25 * row.measured_s)
+  for (const MeasuredAllReduce& row :
+       {MeasuredAllReduce{4, 4, 263e-6}, MeasuredAllReduce{4, 40'000, 346e-6},
+        MeasuredAllReduce{4, 80'000, 358e-6}, MeasuredAllReduce{4, 200'000, 438e-6},
+        MeasuredAllReduce{4, 400'000, 487e-6}, MeasuredAllReduce{4, 2'000'000, 1294e-6},
+        MeasuredAllReduce{4, 4'000'000, 2286e-6}, MeasuredAllReduce{4, 8'000'000, 3993e-6},
+        MeasuredAllReduce{4, 20'000'000, 10608e-6}})
+    EXPECT_NEAR(alone_s(platform, stack, all_reduce(row.bytes, "microbenchmark"), row.ranks),
+                row.measured_s, 0.25 * row.measured_s)
         << row.bytes;
 }
 
@@ -48,26 +44,21 @@ TEST(Microbenchmark, Nccl) {
   for (PathRule& path : stack.paths)
     if (path.where == "peer" && path.connection_cap.value == 0)
       path.connection_cap = BytesPerSecond{kLink};
-  for (const Row& row :
-       {Row{2, 400'000, 0.1019e-3}, Row{4, 400'000, 0.1672e-3}, Row{8, 400'000, 0.2353e-3},
-        Row{2, 12'390'400, 2.081e-3}, Row{4, 12'390'400, 3.249e-3}, Row{8, 12'390'400, 3.781e-3},
-        Row{2, 258'000'000, 43.85e-3}, Row{4, 258'000'000, 67.21e-3},
-        Row{8, 258'000'000, 76.63e-3}})
-    EXPECT_NEAR(all_reduce_s(platform, stack, row), row.measured_s, 0.2 * row.measured_s)
+  for (const MeasuredAllReduce& row :
+       {MeasuredAllReduce{2, 400'000, 0.1019e-3}, MeasuredAllReduce{4, 400'000, 0.1672e-3},
+        MeasuredAllReduce{8, 400'000, 0.2353e-3}, MeasuredAllReduce{2, 12'390'400, 2.081e-3},
+        MeasuredAllReduce{4, 12'390'400, 3.249e-3}, MeasuredAllReduce{8, 12'390'400, 3.781e-3},
+        MeasuredAllReduce{2, 258'000'000, 43.85e-3}, MeasuredAllReduce{4, 258'000'000, 67.21e-3},
+        MeasuredAllReduce{8, 258'000'000, 76.63e-3}})
+    EXPECT_NEAR(alone_s(platform, stack, all_reduce(row.bytes, "microbenchmark"), row.ranks),
+                row.measured_s, 0.2 * row.measured_s)
         << row.ranks << " x " << row.bytes;
 }
 
 double message_s(const Platform& platform, const Stack& stack, std::int64_t bytes, bool on_host) {
   const CollectiveStep step{
       .op = CollectiveOp::kBroadcast, .bytes = bytes, .label = "message", .on_host = on_host};
-  // A broadcast to one rank is one message.
-  return in_child([&] { return simulate_collective(platform, stack, step, 2, {}).time_s; });
-}
-
-Platform one_rank_a_node(const std::string& name) {
-  Platform platform = load_platform(name);
-  place_ranks(platform, "linear:per_node=1", "test");
-  return platform;
+  return alone_s(platform, stack, step, 2);  // a broadcast to one rank is one message
 }
 
 // Reference values of CSCS's checks of Piz Daint (reframe-hpc/reframe, commit 099e1c31,
@@ -93,7 +84,8 @@ TEST(Microbenchmark, CrayMpichMessages) {
 TEST(Microbenchmark, CrayMpichAllReduce) {
   const Platform platform = one_rank_a_node("piz-daint");
   const Stack stack = load_stack("cray-mpich-aries");
-  for (const Row& row : {Row{6, 8, 7.81e-6}, Row{16, 8, 10.85e-6}}) {
+  for (const MeasuredAllReduce& row :
+       {MeasuredAllReduce{6, 8, 7.81e-6}, MeasuredAllReduce{16, 8, 10.85e-6}}) {
     const double time_s = in_child([&] {
       CollectiveStep step = all_reduce(row.bytes, "microbenchmark");
       step.on_host = true;
@@ -140,10 +132,13 @@ TEST(Microbenchmark, Mvapich2SmallGpuMessages) {
 // query; the factor 17 over NCCL at 8 bytes is predicted, within a third.
 TEST(Microbenchmark, PointerCacheAndNccl) {
   const Platform platform = one_rank_a_node("ri2");
-  const Row row{16, 8, 0};
-  const double optimised_s = all_reduce_s(platform, load_stack("mvapich2-gdr-opt"), row);
-  const double default_s = all_reduce_s(platform, load_stack("mvapich2-2.3"), row);
-  const double nccl_s = all_reduce_s(platform, load_stack("nccl-2.3"), row);
+  const MeasuredAllReduce row{16, 8, 0};
+  const double optimised_s = alone_s(platform, load_stack("mvapich2-gdr-opt"),
+                                     all_reduce(row.bytes, "microbenchmark"), row.ranks);
+  const double default_s = alone_s(platform, load_stack("mvapich2-2.3"),
+                                   all_reduce(row.bytes, "microbenchmark"), row.ranks);
+  const double nccl_s =
+      alone_s(platform, load_stack("nccl-2.3"), all_reduce(row.bytes, "microbenchmark"), row.ranks);
   EXPECT_NEAR(default_s / optimised_s, 4.1, 0.05 * 4.1);
   EXPECT_NEAR(nccl_s / optimised_s, 17, 17.0 / 3);
 }

@@ -9,14 +9,12 @@ namespace forescale::testing {
 namespace {
 
 double all_reduce_s(const Platform& platform, const Stack& stack, int ranks, std::int64_t bytes) {
-  CollectiveStep step;
-  step.op = CollectiveOp::kAllReduce;
-  step.bytes = bytes;
-  return in_child([&] { return simulate_collective(platform, stack, step, ranks, {}).time_s; });
+  return alone_s(platform, stack,
+                 {.op = CollectiveOp::kAllReduce, .bytes = bytes, .label = "timed"}, ranks);
 }
 
 // One message between the hosts of two nodes.
-double message_s(const Platform& platform, const Stack& stack, std::int64_t bytes) {
+double host_message_s(const Platform& platform, const Stack& stack, std::int64_t bytes) {
   CollectiveStep step;
   step.op = CollectiveOp::kBroadcast;
   step.bytes = bytes;
@@ -26,13 +24,7 @@ double message_s(const Platform& platform, const Stack& stack, std::int64_t byte
   return in_child([&] { return simulate_collective(platform, stack, step, 2, options).time_s; });
 }
 
-Platform one_rank_a_node(const std::string& name) {
-  Platform platform = load_platform(name);
-  place_ranks(platform, "linear:per_node=1", "test");
-  return platform;
-}
-
-struct Row {
+struct MeasuredLatency {
   std::int64_t bytes = 0;
   double time_us = 0;
 };
@@ -44,10 +36,12 @@ TEST(MpiHostEdr, LatencyOverEdrIsAsMeasured) {
   const Platform platform = one_rank_a_node("ri2");
   const Stack stack = load_stack("mpi-host-edr");
   for (const auto& [bytes, time_us] :
-       {Row{8, 1.74}, Row{64, 1.905}, Row{128, 1.935}, Row{256, 2.72}, Row{1024, 2.985},
-        Row{4096, 4.425}, Row{8192, 5.705}, Row{16384, 7.785}, Row{65536, 12.84}, Row{262144, 31.8},
-        Row{1048576, 110.055}, Row{4194304, 430.515}})
-    EXPECT_NEAR(message_s(platform, stack, bytes) * 1e6, time_us, 0.15 * time_us) << bytes;
+       {MeasuredLatency{8, 1.74}, MeasuredLatency{64, 1.905}, MeasuredLatency{128, 1.935},
+        MeasuredLatency{256, 2.72}, MeasuredLatency{1024, 2.985}, MeasuredLatency{4096, 4.425},
+        MeasuredLatency{8192, 5.705}, MeasuredLatency{16384, 7.785}, MeasuredLatency{65536, 12.84},
+        MeasuredLatency{262144, 31.8}, MeasuredLatency{1048576, 110.055},
+        MeasuredLatency{4194304, 430.515}})
+    EXPECT_NEAR(host_message_s(platform, stack, bytes) * 1e6, time_us, 0.15 * time_us) << bytes;
 }
 
 // baidu-research/DeepBench, results/train/DeepBench_NV_P100.xlsx: NCCL 2.0, P100 over PCIe. Which
@@ -75,10 +69,10 @@ TEST(NcclPcie, AllReduceOverPcieIsAsMeasured) {
 TEST(Gpi2, WritesAreNoSlowerThanMpiOverFdr) {
   const Platform platform = one_rank_a_node("taurus-smp4");
   const Stack stack = load_stack("gpi-2");
-  EXPECT_LT(message_s(platform, stack, 8), 1.6e-6);
-  EXPECT_GT(message_s(platform, stack, 8), 0.7e-6);
-  EXPECT_LT(message_s(platform, stack, 262144), 48.82e-6);
-  const double large_s = message_s(platform, stack, 64 << 20);
+  EXPECT_LT(host_message_s(platform, stack, 8), 1.6e-6);
+  EXPECT_GT(host_message_s(platform, stack, 8), 0.7e-6);
+  EXPECT_LT(host_message_s(platform, stack, 262144), 48.82e-6);
+  const double large_s = host_message_s(platform, stack, 64 << 20);
   EXPECT_NEAR((64 << 20) / large_s, 6.2e9, 0.02 * 6.2e9);  // 8 PCIe lanes
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-TrainingJob job_of(int iterations) {
+TrainingJob two_layer_job(int iterations) {
   TrainingJob job;
   job.iterations = iterations;
   for (const char* name : {"conv\"1\"", "fc"})
@@ -36,9 +36,9 @@ json trace_of(const std::string& schedule) {
                                    Timeline timeline;
                                    SessionOptions options;
                                    options.timeline = &timeline;
-                                   simulate_training(
-                                       platform, stack, Registry<Schedule>::find(schedule, "test"),
-                                       std::vector<TrainingJob>(3, job_of(2)), options);
+                                   simulate_training(platform, stack, schedule_of(schedule),
+                                                     std::vector<TrainingJob>(3, two_layer_job(2)),
+                                                     options);
                                    std::ostringstream text;
                                    write_chrome_trace(timeline, rank_places(platform, 3), text);
                                    return text.str();

@@ -7,15 +7,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 using ::testing::SizeIs;
 
-CompareSettings settings_of(const std::vector<std::string>& systems) {
+CompareSettings compare_settings(const std::vector<std::string>& systems) {
   CompareSettings settings;
   settings.question = {
       .model = "alexnet", .gpus = {1, 4, 16}, .batch = 32, .scaling = Scaling::kWeak};
@@ -35,7 +36,7 @@ Question single(const CompareSettings& settings, const std::string& system) {
 }
 
 TEST(Compare, EachContenderIsItsPrediction) {
-  const CompareSettings settings = settings_of({"horovod-mpi", "horovod-mpi-opt"});
+  const CompareSettings settings = compare_settings({"horovod-mpi", "horovod-mpi-opt"});
   const Comparison comparison = compare(settings);
   ASSERT_THAT(comparison.contenders, SizeIs(2));
   for (const Contender& one : comparison.contenders) {
@@ -48,7 +49,7 @@ TEST(Compare, EachContenderIsItsPrediction) {
 
 // The next whole node is below what is wanted, the last one is not.
 TEST(Compare, StopsPayingWhereTheEfficiencyCrosses) {
-  CompareSettings settings = settings_of({"s-caffe-b-hr"});
+  CompareSettings settings = compare_settings({"s-caffe-b-hr"});
   settings.platforms = {"kesch"};
   settings.question.batch = 256;
   settings.question.scaling = Scaling::kStrong;
@@ -68,7 +69,7 @@ TEST(Compare, StopsPayingWhereTheEfficiencyCrosses) {
 }
 
 TEST(Compare, TheCheapestCountFollowsThePrice) {
-  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
   settings.node_price_per_h = 10;
   const Contender patient = compare(settings).contenders.front();
   EXPECT_EQ(patient.cheapest_gpus, 1);  // time is worth nothing: fewest nodes
@@ -82,7 +83,7 @@ TEST(Compare, TheCheapestCountFollowsThePrice) {
 // What is hidden or not there cannot matter; what is faster never harms by more than rounding; the
 // shares of all that an iteration consists of add up to it.
 TEST(Compare, SensitivitiesAreShares) {
-  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
   settings.question.gpus = {4};
   settings.sensitivity = true;
   const Contender one = compare(settings).contenders.front();
@@ -101,7 +102,7 @@ TEST(Compare, SensitivitiesAreShares) {
 
 // A network of that speed is nearly as good as one 64 times as fast; half of it is not.
 TEST(Compare, TheNetworkNeededIsEnough) {
-  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
   settings.question.gpus = {4};
   settings.network = true;
   const Contender one = compare(settings).contenders.front();
@@ -113,7 +114,7 @@ TEST(Compare, TheNetworkNeededIsEnough) {
 }
 
 TEST(Compare, APlatformTooSmallForACountIsComparedWhereItCan) {
-  CompareSettings settings = settings_of({"horovod-mpi-opt"});
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
   settings.platforms = {"kesch", "ri2"};
   settings.question.gpus = {2, 16, 32};
   const Comparison comparison = compare(settings);
@@ -121,27 +122,22 @@ TEST(Compare, APlatformTooSmallForACountIsComparedWhereItCan) {
   EXPECT_THAT(comparison.contenders.at(1).prediction.rows, SizeIs(2));  // of 20 GPUs
 }
 
-std::string refusal(const CompareSettings& settings) {
-  try {
-    compare(settings);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string compare_refusal(const CompareSettings& settings) {
+  return refusal([&] { compare(settings); });
 }
 
 TEST(Compare, RefusesBeforeItSimulates) {
-  CompareSettings settings = settings_of({"horovod-mpi", "horovod-mpj"});
-  EXPECT_THAT(refusal(settings), HasSubstr("horovod-mpj"));
-  settings = settings_of({"horovod-mpi-opt"});
+  CompareSettings settings = compare_settings({"horovod-mpi", "horovod-mpj"});
+  EXPECT_THAT(compare_refusal(settings), HasSubstr("horovod-mpj"));
+  settings = compare_settings({"horovod-mpi-opt"});
   settings.efficiency_min = 1.5;
-  EXPECT_THAT(refusal(settings), HasSubstr("--efficiency"));
+  EXPECT_THAT(compare_refusal(settings), HasSubstr("--efficiency"));
   settings.efficiency_min = 0.5;
   settings.time_value_per_h = 3;
-  EXPECT_THAT(refusal(settings), HasSubstr("--node-price"));
-  settings = settings_of({"horovod-mpi-opt"});
+  EXPECT_THAT(compare_refusal(settings), HasSubstr("--node-price"));
+  settings = compare_settings({"horovod-mpi-opt"});
   settings.question.gpus = {1000};
-  EXPECT_THAT(refusal(settings), HasSubstr("that ri2 holds: at most"));
+  EXPECT_THAT(compare_refusal(settings), HasSubstr("that ri2 holds: at most"));
 }
 
 }  // namespace

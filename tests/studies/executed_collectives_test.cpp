@@ -10,12 +10,14 @@
 #include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
 #include "studies/execute/collective_comparison.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using testing::refusal;
 
 std::vector<PlanChoice> plans_of(const std::vector<std::string>& texts) {
   std::vector<PlanChoice> plans;
@@ -23,13 +25,8 @@ std::vector<PlanChoice> plans_of(const std::vector<std::string>& texts) {
   return plans;
 }
 
-std::string refusal(const std::string& plan) {
-  try {
-    parse_plan(plan, "--plans");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string plan_refusal(const std::string& plan) {
+  return refusal([&] { parse_plan(plan, "--plans"); });
 }
 
 TEST(PlanText, ReadsWhatItWrites) {
@@ -49,14 +46,14 @@ TEST(PlanText, LevelsAreWrittenWithAPlus) {
 }
 
 TEST(PlanText, RefusesWhatNoPlanIs) {
-  EXPECT_THAT(refusal("ring"), HasSubstr("must be OPERATION/ALGORITHM"));
-  EXPECT_THAT(refusal("all-reduce/rong"), HasSubstr("did you mean \"ring\""));
-  EXPECT_THAT(refusal("reduc/chain"), HasSubstr("did you mean \"reduce\""));
-  EXPECT_THAT(refusal("reduce/binomial:chain_size=4"),
+  EXPECT_THAT(plan_refusal("ring"), HasSubstr("must be OPERATION/ALGORITHM"));
+  EXPECT_THAT(plan_refusal("all-reduce/rong"), HasSubstr("did you mean \"ring\""));
+  EXPECT_THAT(plan_refusal("reduc/chain"), HasSubstr("did you mean \"reduce\""));
+  EXPECT_THAT(plan_refusal("reduce/binomial:chain_size=4"),
               HasSubstr("is not an option of reduce/binomial"));
-  EXPECT_THAT(refusal("reduce/chain:chunk_byte=4"), HasSubstr("did you mean \"chunk_bytes\""));
-  EXPECT_THAT(refusal("reduce/chain:chunk_bytes=0B"), HasSubstr("must be >= 1 B"));
-  EXPECT_THAT(refusal("reduce/cb:chain_size=0"), HasSubstr("must be >= 1"));
+  EXPECT_THAT(plan_refusal("reduce/chain:chunk_byte=4"), HasSubstr("did you mean \"chunk_bytes\""));
+  EXPECT_THAT(plan_refusal("reduce/chain:chunk_bytes=0B"), HasSubstr("must be >= 1 B"));
+  EXPECT_THAT(plan_refusal("reduce/cb:chain_size=0"), HasSubstr("must be >= 1"));
 }
 
 TEST(Questions, EveryPlanAtEveryCountAndSize) {

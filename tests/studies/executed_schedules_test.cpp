@@ -301,7 +301,7 @@ TEST(SteadyState, TakesTheLastOfEqualPeriodsElseAMean) {
   EXPECT_NEAR(apart.period_s, 1.5, 1e-12);
 }
 
-ScheduleRow row_of(const std::string& schedule, double predicted_s, double measured_s) {
+ScheduleRow schedule_row(const std::string& schedule, double predicted_s, double measured_s) {
   ScheduleRow row;
   row.schedule = schedule;
   row.predicted.iteration_s = predicted_s;
@@ -311,12 +311,12 @@ ScheduleRow row_of(const std::string& schedule, double predicted_s, double measu
 
 TEST(ScheduleOrder, CountsOnlyWhatMeasurementsTellApart) {
   // a and b are 4 % apart: not told apart.
-  std::vector<ScheduleRow> rows = {row_of("a", 1.1, 1.00), row_of("b", 1.0, 1.04),
-                                   row_of("c", 1.2, 1.20)};
+  std::vector<ScheduleRow> rows = {schedule_row("a", 1.1, 1.00), schedule_row("b", 1.0, 1.04),
+                                   schedule_row("c", 1.2, 1.20)};
   OrderCheck check = check_order(rows);
   EXPECT_EQ(check.pairs, 2);
   EXPECT_TRUE(check.wrong.empty());
-  rows.push_back(row_of("d", 0.9, 1.5));
+  rows.push_back(schedule_row("d", 0.9, 1.5));
   check = check_order(rows);
   EXPECT_EQ(check.pairs, 5);
   ASSERT_EQ(check.wrong.size(), 3U);
@@ -326,7 +326,7 @@ TEST(ScheduleOrder, CountsOnlyWhatMeasurementsTellApart) {
 }
 
 TEST(ScheduleRows, ErrorsAreRelativeToTheMeasurement) {
-  ScheduleRow row = row_of("a", 1.1, 1.0);
+  ScheduleRow row = schedule_row("a", 1.1, 1.0);
   row.predicted.exposed_s = 0.3;
   row.measured.exposed_s = 0.4;
   EXPECT_NEAR(row.iteration_error(), 0.1, 1e-12);

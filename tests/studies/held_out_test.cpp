@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 
 constexpr double kAlpha_s = 20e-6;
 constexpr double kBeta_s = 1 / 60e6;  // per byte
@@ -47,13 +49,8 @@ Series all_reduce(const std::string& algorithm, int ranks, std::int64_t bytes, d
 // 2 (P - 1) steps of b / P.
 double ring_s(int ranks, double bytes) { return 2 * (ranks - 1) * message_s(bytes / ranks); }
 
-std::string refusal(const Measurement& measurement) {
-  try {
-    predict_held_out(measurement, "m.json", {});
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string held_out_refusal(const Measurement& measurement) {
+  return refusal([&] { predict_held_out(measurement, "m.json", {}); });
 }
 
 TEST(HeldOut, AStatedPlanIsPredictedFromTheMessagesAlone) {
@@ -100,11 +97,11 @@ TEST(HeldOut, RanksOfOneHostShareItsLink) {
 }
 
 TEST(HeldOut, NeedsACollective) {
-  EXPECT_THAT(refusal(point_to_point()), HasSubstr("m.json:/series"));
-  EXPECT_THAT(refusal(point_to_point()), HasSubstr("must hold a collective"));
+  EXPECT_THAT(held_out_refusal(point_to_point()), HasSubstr("m.json:/series"));
+  EXPECT_THAT(held_out_refusal(point_to_point()), HasSubstr("must hold a collective"));
   Measurement odd = point_to_point();
   odd.series.push_back(all_reduce("", 4, 6, 1e-4));  // no whole elements
-  EXPECT_THAT(refusal(odd), HasSubstr("must hold a collective"));
+  EXPECT_THAT(held_out_refusal(odd), HasSubstr("must hold a collective"));
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 #include <sstream>
 
 #include "base/data_files.hpp"
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
 #include "studies/predict/prediction.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 
 constexpr double kExact = 1e-9;  // relative
 
@@ -29,13 +30,13 @@ Question prediction_of(const std::string& schedule, const std::string& platform)
           .batch = 30};  // shares of 8 and 7 images
 }
 
-Row predicted(const Question& question, const std::string& record = "") {
+Row predicted_row(const Question& question, const std::string& record = "") {
   return run_prediction(question, {.draws = Draws::kNominal, .files = {.record = record}})
       .rows.front();
 }
 
 double predicted_s(const Question& question, const std::string& record = "") {
-  return predicted(question, record).point.iteration_s;
+  return predicted_row(question, record).point.iteration_s;
 }
 
 std::string content_of(const std::string& file) {
@@ -44,13 +45,8 @@ std::string content_of(const std::string& file) {
   return text.str();
 }
 
-std::string refusal(const ReplayText& text) {
-  try {
-    replay(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string replay_refusal(const ReplayText& text) {
+  return refusal([&] { replay(text); });
 }
 
 class EverySchedule : public ::testing::TestWithParam<std::string> {};
@@ -64,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Replay, EverySchedule, ::testing::ValuesIn(Registry<Sch
 TEST_P(EverySchedule, TakesTheSameTimeWhereItWasRecorded) {
   const ScratchFolder folder("replay");
   const std::string record = folder.file("program.jsonl");
-  const Row row = predicted(prediction_of(GetParam(), "kesch"), record);
+  const Row row = predicted_row(prediction_of(GetParam(), "kesch"), record);
   const Replay again = replay({.files = {record}, .range = false});
   EXPECT_NEAR(again.iteration.time_s, row.point.iteration_s, kExact * row.point.iteration_s);
   EXPECT_EQ(again.messages, row.point.messages);
@@ -94,7 +90,7 @@ TEST_P(EverySchedule, TakesTheTimeOfAFreshPredictionElsewhere) {
   Question question = prediction_of(GetParam(), "kesch");
   question.placement = "linear:per_node=1";
   const std::string record = folder.file("program.jsonl");
-  predicted(question, record);
+  predicted_row(question, record);
   Question fresh = prediction_of(GetParam(), elsewhere);
   fresh.placement = question.placement;
   const double fresh_s = predicted_s(fresh);
@@ -135,7 +131,7 @@ TEST_F(Recorded, TakesAnotherPlan) {
 
 // A number that the recorded order may have spoilt says so; the others say nothing.
 TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
-  predicted(question_, record_);
+  predicted_row(question_, record_);
   EXPECT_TRUE(replay({.files = {record_}, .platform = "cluster-b", .range = false}).notes.empty());
   const std::string timed = folder_.file("timed.jsonl");
   std::ofstream(timed)
@@ -155,8 +151,8 @@ TEST_F(Recorded, SaysWhereItIsTiedToTheTimesOfItsRun) {
 TEST_F(Recorded, RefusesOtherNodesThanItsServersStandOn) {
   question_.schedule = "poseidon";
   question_.placement = "linear:per_node=1";
-  predicted(question_, record_);
-  EXPECT_THAT(refusal({.files = {record_}, .platform = "kesch", .range = false}),
+  predicted_row(question_, record_);
+  EXPECT_THAT(replay_refusal({.files = {record_}, .platform = "kesch", .range = false}),
               HasSubstr("servers"));
 }
 
@@ -168,14 +164,16 @@ TEST_F(Recorded, SlowerKernelsTakeLonger) {
 }
 
 TEST_F(Recorded, RefusesWhatDoesNotFit) {
-  predicted(question_, record_);
-  EXPECT_THAT(refusal({.files = {"/nowhere.jsonl"}}), HasSubstr("cannot be opened"));
-  EXPECT_THAT(refusal({.files = {record_}, .platform = "kesh"}),
+  predicted_row(question_, record_);
+  EXPECT_THAT(replay_refusal({.files = {"/nowhere.jsonl"}}), HasSubstr("cannot be opened"));
+  EXPECT_THAT(replay_refusal({.files = {record_}, .platform = "kesh"}),
               HasSubstr("did you mean \"kesch\""));
-  EXPECT_THAT(refusal({.files = {record_}, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
-  EXPECT_THAT(refusal({.files = {record_}, .compute_scale = 0}), HasSubstr("--compute-scale"));
-  EXPECT_THAT(refusal({.files = {record_}, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
-              HasSubstr("the program's workers"));
+  EXPECT_THAT(replay_refusal({.files = {record_}, .plans = {"reduce/chian"}}), HasSubstr("--plan"));
+  EXPECT_THAT(replay_refusal({.files = {record_}, .compute_scale = 0}),
+              HasSubstr("--compute-scale"));
+  EXPECT_THAT(
+      replay_refusal({.files = {record_}, .platform = "star:hosts=2,bandwidth=1GB/s,latency=1us"}),
+      HasSubstr("the program's workers"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "studies/settings/settings_openmpi.hpp"
 #include "studies/settings/settings_proof.hpp"
 #include "studies/settings/settings_text.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::refusal;
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
@@ -35,14 +37,9 @@ LibraryAlgorithm offered(const std::string& format_name, CollectiveOp op, const 
   return {};
 }
 
-std::string refusal(const std::string& format_name, const TunedSettings& settings,
-                    const std::string& version = "") {
-  try {
-    emit_settings(format(format_name), settings, version);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string emit_refusal(const std::string& format_name, const TunedSettings& settings,
+                         const std::string& version = "") {
+  return refusal([&] { emit_settings(format(format_name), settings, version); });
 }
 
 TunedSettings ring_from_64_kib(int ranks) {
@@ -126,12 +123,7 @@ TEST(OpenMpiRules, OfTheSecondVersionHaveTheHeaderFirst) {
 }
 
 std::string misread(const std::string& text) {
-  try {
-    read_openmpi_rules(text, "r.conf");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal([&] { read_openmpi_rules(text, "r.conf"); });
 }
 
 TEST(OpenMpiRules, ThatOpenMpiWouldIgnoreAreRefused) {
@@ -216,12 +208,7 @@ TEST(MpichTree, AsksForBuiltInOperationsWhereOthersWouldEndTheProgram) {
 }
 
 std::string refused_tree(const std::string& text) {
-  try {
-    read_mpich_tree(text, "t.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal([&] { read_mpich_tree(text, "t.json"); });
 }
 
 TEST(MpichTree, ThatWouldEndAProgramIsRefused) {
@@ -354,28 +341,29 @@ TEST(CsvTable, HasAnyPlan) {
 }
 
 TEST(EmitSettings, RefusesWhatALibraryCannotBeTold) {
-  EXPECT_THAT(refusal("openmpi-rules", ring_from_64_kib(8), "3.1"),
+  EXPECT_THAT(emit_refusal("openmpi-rules", ring_from_64_kib(8), "3.1"),
               HasSubstr("--library-version = 3.1"));
-  EXPECT_THAT(refusal("openmpi-rules", ring_from_64_kib(8), "3.1"), HasSubstr("4.1, 5.0, 5.0.7"));
-  EXPECT_THAT(refusal("mpich-json", mpich_settings(), "4.3"), HasSubstr("--library-version"));
-  EXPECT_THAT(refusal("csv", {}, "1"), HasSubstr("has no versions"));
-  EXPECT_THAT(refusal("openmpi-rules", {}), HasSubstr("nothing was tuned"));
-  EXPECT_THAT(refusal("mpich-json", ring_from_64_kib(8)), HasSubstr("MPICH has no 4"));
+  EXPECT_THAT(emit_refusal("openmpi-rules", ring_from_64_kib(8), "3.1"),
+              HasSubstr("4.1, 5.0, 5.0.7"));
+  EXPECT_THAT(emit_refusal("mpich-json", mpich_settings(), "4.3"), HasSubstr("--library-version"));
+  EXPECT_THAT(emit_refusal("csv", {}, "1"), HasSubstr("has no versions"));
+  EXPECT_THAT(emit_refusal("openmpi-rules", {}), HasSubstr("nothing was tuned"));
+  EXPECT_THAT(emit_refusal("mpich-json", ring_from_64_kib(8)), HasSubstr("MPICH has no 4"));
   TunedSettings settings = ring_from_64_kib(8);
   settings.regions.push_back(settings.regions.front());
   settings.regions.back().from_bytes = 1 << 20;
-  EXPECT_THAT(refusal("openmpi-rules", settings), HasSubstr("overlaps with"));
+  EXPECT_THAT(emit_refusal("openmpi-rules", settings), HasSubstr("overlaps with"));
   settings = ring_from_64_kib(6);
   settings.regions.front().chosen = offered("openmpi-rules", CollectiveOp::kAllReduce, "6");
-  EXPECT_THAT(refusal("openmpi-rules", settings), HasSubstr("power of two"));
+  EXPECT_THAT(emit_refusal("openmpi-rules", settings), HasSubstr("power of two"));
   settings.regions.front().to_bytes = 10;
-  EXPECT_THAT(refusal("openmpi-rules", settings), HasSubstr("behind its end"));
+  EXPECT_THAT(emit_refusal("openmpi-rules", settings), HasSubstr("behind its end"));
   const TunedSettings two_a_node{
       .regions = {{.op = CollectiveOp::kAllReduce,
                    .ranks = 16,
                    .nodes = 8,
                    .chosen = offered("nccl-tuner", CollectiveOp::kAllReduce, "tree")}}};
-  EXPECT_THAT(refusal("nccl-tuner", two_a_node), HasSubstr("needs one rank a node"));
+  EXPECT_THAT(emit_refusal("nccl-tuner", two_a_node), HasSubstr("needs one rank a node"));
 }
 
 TEST(Formats, OfferOnlyPlansThatServe) {
@@ -422,15 +410,12 @@ TEST(PlannedCounts, AreThoseOfTheAlgorithm) {
 }
 
 std::string refused_answer(const std::string& cases) {
-  try {
+  return refusal([&] {
     read_counted_messages(R"({"format": "forescale-message-counts-1", "library": "MPICH 4.0.2",
                               "counted_by": "libucp", "cases": [)" +
                               cases + "]}",
                           "answer", 1);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 TEST(CountedMessages, AreReadFromTheAnswer) {

@@ -5,12 +5,11 @@
 #include <csignal>
 #include <filesystem>
 
+#include "tests/base/refusal.hpp"
 #include "tests/studies/sweep_studies.hpp"
 
 namespace forescale::testing {
 namespace {
-
-constexpr const char* kVersion = "1.2.3";
 
 std::set<std::string> keys_of(const Study& study, const std::vector<std::size_t>& places) {
   std::set<std::string> keys;
@@ -86,7 +85,7 @@ TEST(SweepDatabase, AnotherQuestionIsRefused) {
   { SweepDatabase database(file, facts_of(study, kVersion)); }
   const std::string content = text_of(file);
   const auto refused = [&](const SweepFacts& facts, const std::string& what) {
-    expect_says(refusal_of([&] { SweepDatabase(file, facts); }),
+    expect_says(refusal([&] { SweepDatabase(file, facts); }),
                 {"a.sqlite", "another question (" + what, "name another file"});
   };
   refused(facts_of(numbered_study(folder, 4), kVersion), "study: ");
@@ -102,7 +101,7 @@ TEST(SweepDatabase, OneWriterAtATime) {
   const std::string file = folder.file("a.sqlite");
   const Study study = numbered_study(folder, 3);
   SweepDatabase first(file, facts_of(study, kVersion));
-  expect_says(refusal_of([&] { SweepDatabase(file, facts_of(study, kVersion)); }),
+  expect_says(refusal([&] { SweepDatabase(file, facts_of(study, kVersion)); }),
               {"a.sqlite", "is being written by another process"});
   SweepDatabase reader(file);
   first.store({done_row(study, 0, "{}")});
@@ -113,20 +112,19 @@ TEST(SweepDatabase, OtherFilesAreRefusedAndLeftAlone) {
   const ScratchFolder folder("sweep");
   const Study study = numbered_study(folder, 3);
   const std::string text = written(folder, "notes.txt", std::string(5000, 'x'));
-  expect_says(refusal_of([&] { SweepDatabase(text, facts_of(study, kVersion)); }),
+  expect_says(refusal([&] { SweepDatabase(text, facts_of(study, kVersion)); }),
               {"notes.txt", "file is not a database"});
   EXPECT_EQ(text_of(text), std::string(5000, 'x'));
   const std::string other = folder.file("other.sqlite");
   Sqlite(other, Sqlite::Access::kWrite).execute("CREATE TABLE mine (x)");
-  expect_says(refusal_of([&] { SweepDatabase(other, facts_of(study, kVersion)); }),
+  expect_says(refusal([&] { SweepDatabase(other, facts_of(study, kVersion)); }),
               {"other.sqlite", "none that `forescale sweep` has made"});
-  expect_says(refusal_of([&] { SweepDatabase(folder.file("none.sqlite")); }),
+  expect_says(refusal([&] { SweepDatabase(folder.file("none.sqlite")); }),
               {"none.sqlite", "No such file or directory"});
   EXPECT_FALSE(std::filesystem::exists(folder.file("none.sqlite")));
-  expect_says(refusal_of([&] {
-                SweepDatabase(folder.file("no/folder.sqlite"), facts_of(study, kVersion));
-              }),
-              {"no/folder.sqlite", "cannot be written: No such file or directory"});
+  expect_says(
+      refusal([&] { SweepDatabase(folder.file("no/folder.sqlite"), facts_of(study, kVersion)); }),
+      {"no/folder.sqlite", "cannot be written: No such file or directory"});
 }
 
 // A limit of files' sizes in place of a full disk, which tests/cli/sweep_test.cpp has.
@@ -143,7 +141,7 @@ TEST(SweepDatabase, WhatDoesNotFitIsNotStored) {
   small.rlim_cur = 1 << 18;
   signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
-  const std::string said = refusal_of([&] {
+  const std::string said = refusal([&] {
     database.store({done_row(study, 1, "{}"), done_row(study, 2, long_answer)});
   });
   setrlimit(RLIMIT_FSIZE, &before);

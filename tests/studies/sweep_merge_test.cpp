@@ -2,12 +2,11 @@
 
 #include <filesystem>
 
+#include "tests/base/refusal.hpp"
 #include "tests/studies/sweep_studies.hpp"
 
 namespace forescale::testing {
 namespace {
-
-constexpr const char* kVersion = "1.2.3";
 
 class SweepMerge : public ::testing::Test {
  protected:
@@ -53,12 +52,12 @@ TEST_F(SweepMerge, AnAnswerBeatsAFailure) {
 TEST_F(SweepMerge, TwoAnswersToOnePointAreRefused) {
   const std::string a = part("a.sqlite", {done_row(study_, 0, "0")});
   const std::string b = part("b.sqlite", {done_row(study_, 1, "1"), done_row(study_, 0, "7")});
-  expect_says(refusal_of([&] {
+  expect_says(refusal([&] {
                 merge_sweeps(output_, {a, b});
               }),
               {"b.sqlite", R"({"bytes":0})", "another answer than in " + a});
   EXPECT_FALSE(std::filesystem::exists(output_));
-  expect_says(refusal_of([&] { merge_sweeps(a, {b}); }), {"another answer than in " + b});
+  expect_says(refusal([&] { merge_sweeps(a, {b}); }), {"another answer than in " + b});
   EXPECT_EQ(rows_in(a).size(), 1U);
 }
 
@@ -66,16 +65,16 @@ TEST_F(SweepMerge, PartsOfAnotherStudyAreRefused) {
   const std::string a = part("a.sqlite", {done_row(study_, 0, "0")});
   const Study other = numbered_study(folder_, 5);
   { SweepDatabase database(folder_.file("b.sqlite"), facts_of(other, kVersion)); }
-  expect_says(refusal_of([&] {
+  expect_says(refusal([&] {
                 merge_sweeps(output_, {a, folder_.file("b.sqlite")});
               }),
               {"b.sqlite", "another question (study: "});
-  expect_says(refusal_of([&] {
+  expect_says(refusal([&] {
                 merge_sweeps(output_, {a, folder_.file("none.sqlite")});
               }),
               {"none.sqlite", "No such file"});
   EXPECT_FALSE(std::filesystem::exists(output_));
-  expect_says(refusal_of([&] { merge_sweeps(folder_.file("b.sqlite"), {a}); }),
+  expect_says(refusal([&] { merge_sweeps(folder_.file("b.sqlite"), {a}); }),
               {"b.sqlite", "another question (study: "});
 }
 

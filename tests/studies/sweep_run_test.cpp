@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/error.hpp"
 #include "sim/isolate.hpp"
 #include "studies/sweep/sweep_crew.hpp"
 #include "studies/sweep/sweep_worker.hpp"
@@ -18,8 +19,6 @@
 
 namespace forescale::testing {
 namespace {
-
-constexpr const char* kVersion = "1.2.3";
 
 // Its own --bytes.
 int echo(const std::vector<std::string>& arguments) {

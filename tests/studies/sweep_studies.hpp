@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
 #include "studies/sweep/sweep_database.hpp"
 #include "studies/sweep/sweep_study.hpp"
 
 namespace forescale::testing {
+
+inline constexpr const char* kVersion = "1.2.3";
 
 // Needs --bytes; takes --ranks of three digits at most, --option as often as wanted, --platform and
 // the flag --interval.
@@ -88,16 +88,6 @@ inline SweepRow failed_row(const Study& study, std::size_t place, const std::str
   row.exit_code = exit_code;
   row.reason = reason;
   return row;
-}
-
-// What `act` is refused with; "accepted" if it is not.
-inline std::string refusal_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 inline void expect_says(const std::string& text, const std::vector<std::string>& parts) {

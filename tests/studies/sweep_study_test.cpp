@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tests/base/refusal.hpp"
 #include "tests/studies/sweep_studies.hpp"
 
 namespace forescale::testing {
@@ -62,7 +63,7 @@ TEST(SweepStudy, FilesThatItNamesCountWithTheirContent) {
 TEST(SweepStudy, RefusalsNameFilePathAndConstraint) {
   const ScratchFolder folder("sweep");
   const auto refused = [&](const std::string& content, const Words& parts) {
-    const std::string said = refusal_of([&] { toy_study(folder, content); });
+    const std::string said = refusal([&] { toy_study(folder, content); });
     expect_says(said, {"study.json"});
     expect_says(said, parts);
   };
@@ -95,14 +96,14 @@ TEST(SweepStudy, RefusalsNameFilePathAndConstraint) {
 
 TEST(SweepStudy, OtherFilesAreRefused) {
   const ScratchFolder folder("sweep");
-  expect_says(refusal_of([&] { read_study(folder.file("none.json")); }),
+  expect_says(refusal([&] { read_study(folder.file("none.json")); }),
               {"none.json", "cannot be opened"});
-  expect_says(refusal_of([&] { read_study(written(folder, "a.json", "{\"format\": ")); }),
+  expect_says(refusal([&] { read_study(written(folder, "a.json", "{\"format\": ")); }),
               {"a.json", "must be complete JSON"});
-  expect_says(refusal_of([&] { read_study(written(folder, "a.json", R"({"format": "x"})")); }),
+  expect_says(refusal([&] { read_study(written(folder, "a.json", R"({"format": "x"})")); }),
               {"a.json:/format = \"x\"", "forescale-study-1"});
   expect_says(
-      refusal_of([&] {
+      refusal([&] {
         read_study(written(folder, "a.json",
                            R"({"format": "forescale-study-1", "command": "tyo", "grid": {}})"));
       }),
@@ -127,7 +128,7 @@ TEST(SweepShards, AreWrittenAsAFraction) {
   EXPECT_EQ(parse_shard("3/4").index, 3);
   EXPECT_EQ(parse_shard("3/4").count, 4);
   for (const char* text : {"4/4", "-1/4", "0/0", "1", "", "a/b", "1/", "/4", "0/100001", "1/4/2"})
-    expect_says(refusal_of([&] { parse_shard(text); }), {"--shard", "must be i/N"});
+    expect_says(refusal([&] { parse_shard(text); }), {"--shard", "must be i/N"});
 }
 
 }  // namespace

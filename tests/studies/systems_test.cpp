@@ -34,7 +34,7 @@ std::string predicted_text(const PredictionInputs& inputs, int gpus) {
       .front();
 }
 
-PredictionPoint predicted(const PredictionInputs& inputs, int gpus) {
+PredictionPoint predicted_point(const PredictionInputs& inputs, int gpus) {
   return parse_json(predicted_text(inputs, gpus)).get<PredictionPoint>();
 }
 
@@ -80,7 +80,7 @@ TEST_P(EverySystem, FinishesAboveItsBoundAndMovesTheBytesOfItsDefinition) {
     for (const int gpus : {1, 4, 16}) {
       SCOPED_TRACE(model + " on " + std::to_string(gpus) + " GPUs");
       const PredictionInputs inputs = inputs_of(GetParam(), gpus, model);
-      const PredictionPoint point = predicted(inputs, gpus);
+      const PredictionPoint point = predicted_point(inputs, gpus);
       EXPECT_GE(point.iteration_s, point.bound_s * (1 - 1e-9)) << point.bound_reason;
       EXPECT_GT(point.bound_s, 0);
       EXPECT_EQ(point.images_per_iteration, kBatchPerGpu * gpus);
@@ -155,16 +155,16 @@ TEST_P(EverySystem, WaitsForItsTrainingData) {
                           .system = GetParam(),
                           .batch = 4 * kBatchPerGpu,
                           .data = "image-files:decode=100ms,decode_threads=1"};
-  const PredictionPoint point = predicted(load_inputs(question, Scenario::kNominal), 4);
+  const PredictionPoint point = predicted_point(load_inputs(question, Scenario::kNominal), 4);
   EXPECT_NEAR(point.iteration_s, kBatchPerGpu * 0.1, 0.02 * kBatchPerGpu * 0.1);
   EXPECT_GT(point.io_s, 0.5 * point.iteration_s);
 }
 
 TEST_P(EverySystem, AStragglerNeverHelps) {
   PredictionInputs inputs = inputs_of(GetParam(), 4, "cifar10-quick");
-  const double even_s = predicted(inputs, 4).iteration_s;
+  const double even_s = predicted_point(inputs, 4).iteration_s;
   inputs.noise.stragglers[3] = 2;
-  EXPECT_GE(predicted(inputs, 4).iteration_s, even_s * (1 - 1e-6));
+  EXPECT_GE(predicted_point(inputs, 4).iteration_s, even_s * (1 - 1e-6));
 }
 
 PredictionInputs with_straggler(const std::string& system, int rank, double factor,
@@ -181,21 +181,21 @@ PredictionInputs with_straggler(const std::string& system, int rank, double fact
 
 // Threads of a server that wake each other must not hold what the other one needs.
 TEST(Stragglers, LeaveAnAsynchronousServerRunning) {
-  EXPECT_GT(predicted(with_straggler("inspur-caffe", 3, 1.5), 8).images_per_s, 0);
+  EXPECT_GT(predicted_point(with_straggler("inspur-caffe", 3, 1.5), 8).images_per_s, 0);
 }
 
 // In the end all go at the pace of the slowest, however far ahead they may be.
 TEST(Stragglers, HoldStaleSynchronousWorkersWhenTheStalenessIsUsedUp) {
   const PredictionInputs inputs = with_straggler("poseidon-ssp", 3, 10, {{"staleness", "20"}});
   const double alone_s = inputs.compute.forward_s(64) + inputs.compute.backward_s(64);
-  EXPECT_GT(predicted(inputs, 8).iteration_s, 9.5 * alone_s);
+  EXPECT_GT(predicted_point(inputs, 8).iteration_s, 9.5 * alone_s);
 }
 
 TEST(Stragglers, RaiseTheBound) {
   const PredictionInputs even = with_straggler("s-caffe-obr-hr", 3, 1);
   const PredictionInputs slow = with_straggler("s-caffe-obr-hr", 3, 5);
-  const double bound_s = predicted(even, 4).bound_s;
-  EXPECT_NEAR(predicted(slow, 4).bound_s, 5 * bound_s, 1e-9 * bound_s);
+  const double bound_s = predicted_point(even, 4).bound_s;
+  EXPECT_NEAR(predicted_point(slow, 4).bound_s, 5 * bound_s, 1e-9 * bound_s);
 }
 
 INSTANTIATE_TEST_SUITE_P(System, EverySystem, ::testing::ValuesIn(catalogue("algorithms/systems")),

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kStar = "star:hosts=2,bandwidth=1GB/s,latency=5us";
 constexpr std::int64_t kBytes = 4'000'000;
 
-std::string written(const std::string& file, const std::string& text) {
+std::string file_with(const std::string& file, const std::string& text) {
   std::ofstream(file) << text;
   return file;
 }
@@ -67,7 +67,7 @@ std::string gpu_timeline(int rank = 0, double a_us = 100, double all_reduced_us 
 
 TEST(TraceReplay, KernelsWaitForCollectivesAsTheyDid) {
   const ScratchFolder folder("gpu");
-  const std::string file = written(folder.file("t.json"), gpu_timeline());
+  const std::string file = file_with(folder.file("t.json"), gpu_timeline());
   // To A's launch and its beginning, A, the all-reduce, B, the host.
   const double expected_s = 10e-6 + 10e-6 + 100e-6 + all_reduce_s() + 100e-6 + 10e-6;
   EXPECT_NEAR(replayed_s({file}), expected_s, 1e-9);
@@ -104,8 +104,8 @@ std::string execution_trace() {
 
 TEST(TraceReplay, AHostWaitsInTheGapBeforeItsOptimizer) {
   const ScratchFolder folder("host");
-  const std::string timeline = written(folder.file("t.json"), host_timeline());
-  const std::string execution = written(folder.file("e.json"), execution_trace());
+  const std::string timeline = file_with(folder.file("t.json"), host_timeline());
+  const std::string execution = file_with(folder.file("e.json"), execution_trace());
   const double all_reduce = all_reduce_s();
   ASSERT_GT(all_reduce, 200e-6);
   const double expected_s = 305e-6 + all_reduce + 200e-6;
@@ -114,8 +114,8 @@ TEST(TraceReplay, AHostWaitsInTheGapBeforeItsOptimizer) {
 
 TEST(TraceReplay, OtherBucketsStartWhenTheirGradientsAreReady) {
   const ScratchFolder folder("bucket");
-  const std::string timeline = written(folder.file("t.json"), host_timeline());
-  const std::string execution = written(folder.file("e.json"), execution_trace());
+  const std::string timeline = file_with(folder.file("t.json"), host_timeline());
+  const std::string execution = file_with(folder.file("e.json"), execution_trace());
   // One gradient a bucket: 1 MB from 110 us on, 3 MB from 290 us on.
   const double split_s = replayed_s({timeline, execution}, {.ranks = 2, .bucket_bytes = 250'000});
   // One after the other on the thread that had the one.
@@ -126,8 +126,8 @@ TEST(TraceReplay, OtherBucketsStartWhenTheirGradientsAreReady) {
 TEST(TraceReplay, AStragglersExcessIsTakenAway) {
   const ScratchFolder folder("straggler");
   const std::vector<std::string> files = {
-      written(folder.file("a.json"), gpu_timeline(0, 100, 420)),
-      written(folder.file("b.json"), gpu_timeline(1, 300, 420))};
+      file_with(folder.file("a.json"), gpu_timeline(0, 100, 420)),
+      file_with(folder.file("b.json"), gpu_timeline(1, 300, 420))};
   EXPECT_NEAR(replayed_s(files), 10e-6 + 10e-6 + 300e-6 + all_reduce_s() + 110e-6, 1e-9);
   // Rank 1 computes for 400 us and the other one for 200: each of its kernels takes half as long.
   EXPECT_NEAR(replayed_s(files, {.without_stragglers = true}),

@@ -7,15 +7,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 using ::testing::SizeIs;
 
-ScheduleTuneSettings settings_of(const std::string& schedule, std::int64_t gpus) {
+ScheduleTuneSettings tune_settings(const std::string& schedule, std::int64_t gpus) {
   return {.question = {.platform = "kesch",
                        .stack = "mvapich2-gdr",
                        .model = "alexnet",
@@ -25,30 +26,30 @@ ScheduleTuneSettings settings_of(const std::string& schedule, std::int64_t gpus)
           .draws = Draws::kNominal};
 }
 
-double predicted_s(Question question, const std::map<std::string, std::string>& options) {
+double predicted_with_s(Question question, const std::map<std::string, std::string>& options) {
   question.options = options;
   return run_prediction(question, {.draws = Draws::kNominal}).rows.front().point.iteration_s;
 }
 
 TEST(TuneSchedule, FindsTheBestOfAGridOfTwoSettings) {
-  ScheduleTuneSettings settings = settings_of("ddp", 4);
+  ScheduleTuneSettings settings = tune_settings("ddp", 4);
   settings.only = {"bucket_bytes", "gradient_as_bucket_view"};
   const TunedSchedule row = tune_schedule(settings).rows.at(0);
   double best_s = INFINITY;
   for (const char* bucket :
        {"1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "25MiB", "32MiB", "64MiB", "128MiB", "256MiB"})
     for (const char* view : {"true", "false"})
-      best_s = std::min(best_s,
-                        predicted_s(settings.question,
-                                    {{"bucket_bytes", bucket}, {"gradient_as_bucket_view", view}}));
+      best_s = std::min(
+          best_s, predicted_with_s(settings.question,
+                                   {{"bucket_bytes", bucket}, {"gradient_as_bucket_view", view}}));
   EXPECT_DOUBLE_EQ(row.after.time_s, best_s);
-  EXPECT_DOUBLE_EQ(row.before.time_s, predicted_s(settings.question, {}));
+  EXPECT_DOUBLE_EQ(row.before.time_s, predicted_with_s(settings.question, {}));
   EXPECT_EQ(row.begun.at("bucket_bytes"), "25 MiB");
 }
 
 TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
   for (const char* schedule : {"horovod", "mxnet-concum", "sc-obr"}) {
-    const ScheduleTuning tuning = tune_schedule(settings_of(schedule, 4));
+    const ScheduleTuning tuning = tune_schedule(tune_settings(schedule, 4));
     ASSERT_THAT(tuning.rows, SizeIs(1));
     const TunedSchedule& row = tuning.rows.front();
     EXPECT_GE(row.speedup(), 1);
@@ -65,7 +66,7 @@ TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
 
 // A schedule's plan is what the simulator runs: sc-obr waits for its reduces.
 TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
-  ScheduleTuneSettings settings = settings_of("sc-obr", 8);
+  ScheduleTuneSettings settings = tune_settings("sc-obr", 8);
   settings.only = {"reduce-plan"};
   const TunedSchedule row = tune_schedule(settings).rows.at(0);
   EXPECT_EQ(row.begun.at("reduce-plan"), "the stack's rules");
@@ -76,7 +77,7 @@ TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
 }
 
 TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
-  ScheduleTuneSettings settings = settings_of("parameter-server", 160);
+  ScheduleTuneSettings settings = tune_settings("parameter-server", 160);
   settings.question.options = {{"own_hosts", "true"}};
   settings.question.batch = 320;
   settings.question.gpus = {144};  // of 160: one node is left
@@ -89,22 +90,17 @@ TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
   EXPECT_FALSE(failed->is_chosen);
 }
 
-std::string refusal(const ScheduleTuneSettings& settings) {
-  try {
-    tune_schedule(settings);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string tune_refusal(const ScheduleTuneSettings& settings) {
+  return refusal([&] { tune_schedule(settings); });
 }
 
 TEST(TuneSchedule, RefusesWhatIsNoSetting) {
-  ScheduleTuneSettings settings = settings_of("ddp", 2);
+  ScheduleTuneSettings settings = tune_settings("ddp", 2);
   settings.only = {"bucket_byte"};
-  EXPECT_THAT(refusal(settings), HasSubstr("did you mean \"bucket_bytes\""));
+  EXPECT_THAT(tune_refusal(settings), HasSubstr("did you mean \"bucket_bytes\""));
   settings.only = {"bucket_bytes"};
   settings.question.batch = 100000;
-  EXPECT_THAT(refusal(settings), HasSubstr("does not fit"));
+  EXPECT_THAT(tune_refusal(settings), HasSubstr("does not fit"));
 }
 
 }  // namespace

@@ -321,8 +321,8 @@ TEST(Validate, ErrorsOfNumbersRangesAndImprovements) {
   EXPECT_NEAR(error_percent(claim_of("exact", {20}, "% less time"), 0), -100, 1e-12);
 }
 
-ValidationRow row_of(Role role, std::optional<double> error,
-                     std::optional<double> trivial_error = std::nullopt) {
+ValidationRow validation_row(Role role, std::optional<double> error,
+                             std::optional<double> trivial_error = std::nullopt) {
   ValidationRow row;
   row.claim.role = role;
   row.claim.measured = {100};
@@ -334,15 +334,15 @@ ValidationRow row_of(Role role, std::optional<double> error,
 
 TEST(Validate, SummaryCountsPredictionsOnly) {
   std::vector<ValidationRow> rows{
-      row_of(Role::kPrediction, 10, 20), row_of(Role::kPrediction, -40, 80),
-      row_of(Role::kPrediction, 15, 30), row_of(Role::kPrediction, -20, 40),
-      row_of(Role::kAdjusted, 5, 50),    row_of(Role::kDuplicate, 70),
-      row_of(Role::kCalibration, 90),    row_of(Role::kArithmetic, 80)};
-  rows.push_back(row_of(Role::kPrediction, std::nullopt));
+      validation_row(Role::kPrediction, 10, 20), validation_row(Role::kPrediction, -40, 80),
+      validation_row(Role::kPrediction, 15, 30), validation_row(Role::kPrediction, -20, 40),
+      validation_row(Role::kAdjusted, 5, 50),    validation_row(Role::kDuplicate, 70),
+      validation_row(Role::kCalibration, 90),    validation_row(Role::kArithmetic, 80)};
+  rows.push_back(validation_row(Role::kPrediction, std::nullopt));
   rows.back().failure = "no such system";
-  rows.push_back(row_of(Role::kPrediction, std::nullopt));
+  rows.push_back(validation_row(Role::kPrediction, std::nullopt));
   rows.back().right = false;
-  rows.push_back(row_of(Role::kAdjusted, std::nullopt));
+  rows.push_back(validation_row(Role::kAdjusted, std::nullopt));
   rows.back().right = true;
   std::vector<const ValidationRow*> pointers;
   for (const ValidationRow& row : rows) pointers.push_back(&row);
@@ -364,14 +364,15 @@ TEST(Validate, SummaryCountsPredictionsOnly) {
 }
 
 TEST(Validate, CoverageCountsWhatRangesHold) {
-  std::vector<ValidationRow> rows{row_of(Role::kPrediction, 10), row_of(Role::kAdjusted, 20),
-                                  row_of(Role::kPrediction, -50), row_of(Role::kCalibration, 0)};
+  std::vector<ValidationRow> rows{
+      validation_row(Role::kPrediction, 10), validation_row(Role::kAdjusted, 20),
+      validation_row(Role::kPrediction, -50), validation_row(Role::kCalibration, 0)};
   for (ValidationRow& row : rows) {
     row.low = 0.9 * *row.predicted;
     row.high = 1.1 * *row.predicted;
   }
   rows[1].low = 0.8 * *rows[1].predicted;
-  rows.push_back(row_of(Role::kPrediction, 10));  // without a range
+  rows.push_back(validation_row(Role::kPrediction, 10));  // without a range
   std::vector<const ValidationRow*> pointers;
   for (const ValidationRow& row : rows) pointers.push_back(&row);
   const Coverage coverage = summarise("mine", pointers).coverage;

@@ -5,6 +5,7 @@
 may include what X may, and tests' own helpers. <...> is for everything that is not ours.
 """
 
+import pathlib
 import re
 
 import project
@@ -31,6 +32,17 @@ NOT_IN = [
 GENERATED = {"caffe.pb.h": "models"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]*)"|<([^>\n]*)>)', re.MULTILINE)
+
+
+def reached(root, path, seen):
+    """`path` and the project's headers that it includes, directly or not."""
+    if path in seen or not (root / path).is_file():
+        return
+    seen.add(path)
+    code = project.code_only(project.text_of(root / path) or "")
+    for match in INCLUDE.finditer(code):
+        if match.group(1):
+            reached(root, pathlib.Path(match.group(1)), seen)
 
 
 def is_inside(path, folder):

@@ -1,30 +1,102 @@
 #!/usr/bin/env python3
-"""Types: a name means one type. Two headers that define different ones of the same name break the
-one-definition rule, which no compiler and no linker reports."""
+"""A name means one thing.
+
+Types: two headers that define different ones of the same name break the one-definition rule, which no
+compiler and no linker reports.
+
+Tests: those of a folder are compiled several as one (tests/CMakeLists.txt), and which ones changes
+with every file that comes or goes. So what a file hides in its unnamed namespace has a name that no
+other file of the folder hides, and that no header declares which one of them includes. GoogleTest's
+names begin with ::, as forescale::testing may be there too.
+"""
 
 import re
 
+import check_includes
 import project
 
 # At namespace scope, with its body; what is declared only may be declared often.
 TYPE = re.compile(r"^(?:struct|class|enum(?:\s+class)?)\s+(\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
+# The same may be said again.
+ALIAS = re.compile(r"^using (\w+) = [^;]+;", re.MULTILINE)
+OF_TESTING = re.compile(r"(?<![\w:])testing::(\w+)")
+OVERLOADED = {"PrintTo"}  # by the type that GoogleTest shows with it
+
+
+def check_types(report, root, headers):
+    first = {}
+    for path in headers:
+        code = project.code_only(project.text_of(root / path) or "")
+        for found in TYPE.finditer(code):
+            line = project.line_of(code, found.start())
+            other = first.setdefault(found.group(1), (path, line))
+            if other[0] != path:
+                report.add(path, line, f"{found.group(1)} is a type of {other[0]}:{other[1]} too")
+
+
+def complaints_about_folder(root, tests):
+    """{(file, line, message)} of test files that may be compiled as one."""
+    complaints = set()
+
+    def note(names, key, path, line):
+        other, other_line = names.setdefault(key, (path, line))
+        name = key[-1]
+        if other != path and name not in OVERLOADED:
+            complaints.add((path, line, f"{name} is a name of {other}:{other_line} too, and the tests "
+                                        "of a folder are compiled several as one: rename it, or "
+                                        "share it in a header"))
+
+    reached = set()
+    for path in tests:
+        check_includes.reached(root, path, reached)
+    names, helpers = {}, {}
+    for path in sorted(reached - set(tests)):
+        text = project.text_of(root / path) or ""
+        space = NAMESPACE.search(text)
+        for name, line in project.declared(text):
+            names.setdefault((name,), (path, line))
+            if path.parts[0] == "tests" and space:
+                note(helpers, (space.group(1), name), path, line)
+    aliases = set()
+    for path in tests:
+        text = project.text_of(root / path) or ""
+        said = {found.group(1): found.group(0) for found in ALIAS.finditer(text)}
+        for name, line in project.hidden(text):
+            if said.get(name) not in aliases:
+                note(names, (name,), path, line)
+        aliases.update(said.values())
+    return complaints
+
+
+def check_rooted(report, root, tests):
+    """`tests`: all files of C++ in tests/."""
+    texts = {path: project.code_only(project.text_of(root / path) or "") for path in tests}
+    ours = {name for path, code in texts.items() if path.name.endswith(project.CXX_HEADERS)
+            for name, _ in project.declared(code)}
+    for path, code in texts.items():
+        for found in OF_TESTING.finditer(code):
+            if found.group(1) not in ours:
+                report.add(path, project.line_of(code, found.start()),
+                           f"{found.group(0)} is GoogleTest's: ::{found.group(0)}")
 
 
 def main():
     root = project.parse_arguments(__doc__).root
     report = project.Report("names")
-    first = {}
-    headers = [path for path in project.files(root, project.CXX)
-               if path.name.endswith(project.CXX_HEADERS)]
-    for path in headers:
-        text = project.text_of(root / path) or ""
-        code = project.code_only(text)
-        for found in TYPE.finditer(code):
-            line = code.count("\n", 0, found.start()) + 1
-            other = first.setdefault(found.group(1), (path, line))
-            if other[0] != path:
-                report.add(path, line, f"{found.group(1)} is a type of {other[0]}:{other[1]} too")
-    report.finish(len(headers))
+    files = project.files(root, project.CXX)
+    check_types(report, root, [path for path in files if path.name.endswith(project.CXX_HEADERS)])
+    tests = [path for path in files if path.parts[0] == "tests"]
+    complaints = set()
+    for folder in project.FOLDERS:
+        # tests/calibrate/bench/ are programs.
+        complaints |= complaints_about_folder(root, [
+            path for path in tests if path.parts[1] == folder and path.suffix == ".cpp"
+            and "bench" not in path.parts])
+    for complaint in complaints:
+        report.add(*complaint)
+    check_rooted(report, root, tests)
+    report.finish(len(files))
 
 
 if __name__ == "__main__":

@@ -36,12 +36,6 @@ import project
 VERSION = "16"  # 14 and 15 cannot read the coroutines and ranges of GCC 12's library
 GROUP_MAX = 120
 
-UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
-# What is declared at namespace scope, where nothing is indented: the last word before its parameters,
-# value or body.
-DECLARED = re.compile(r"^(?!namespace\b|template\b|using [\w:]+;|static_assert\b|.*\boperator\b)"
-                      r"(?:\[\[\w+\]\] )?[A-Za-z_][^\n;={(\[]*?(?<!::)\b(\w+)\s*(?:final\s*)?(?::[^:][^{\n]*)?[;={(\[]",
-                      re.MULTILINE)
 WORD = re.compile(r"(?:\bforescale::|(?<![\w.:>]))(\w+)")
 # A name for something elsewhere, which several files may use for the same.
 BORROWED = re.compile(r"^(?:using [\w:]+::|namespace )(\w+)(?: = [\w:]+)?;", re.MULTILINE)
@@ -57,17 +51,6 @@ def checker():
             if re.search(rf"version {VERSION}\.", version):
                 return program
     sys.exit(f"clang-tidy {VERSION} not found; ./test installs it")
-
-
-def reached(root, path, seen):
-    """`path` and the project's headers that it includes, directly or not."""
-    if path in seen or not (root / path).is_file():
-        return
-    seen.add(path)
-    code = project.code_only(project.text_of(root / path) or "")
-    for match in check_includes.INCLUDE.finditer(code):
-        if match.group(1):
-            reached(root, pathlib.Path(match.group(1)), seen)
 
 
 def flags_of(entry):
@@ -94,13 +77,12 @@ class Source:
 
 
 def hidden(text, pattern):
-    return {name for block in UNNAMED.findall(text)
-            for name in pattern.findall(project.code_only(block))}
+    return {name for name, _ in project.hidden(text, pattern)}
 
 
 @functools.cache
 def declared(path):
-    return frozenset(DECLARED.findall(project.code_only(project.text_of(path) or "")))
+    return frozenset(name for name, _ in project.declared(project.text_of(path) or ""))
 
 
 def read_source(root, build, path, flags):
@@ -108,12 +90,12 @@ def read_source(root, build, path, flags):
     told = " ".join(flags).replace(str(build), "BUILD").replace(str(root), "ROOT")
     digest = hashlib.sha256(f"{VERSION}\n{told}\n".encode())
     seen = set()
-    reached(root, path, seen)
+    check_includes.reached(root, path, seen)
     for name in [pathlib.Path(".clang-tidy"), *sorted(seen)]:
         digest.update(str(name).encode() + b"\0" + (root / name).read_bytes() + b"\0")
     text = project.text_of(root / path) or ""
-    used = set(WORD.findall(project.code_only(UNNAMED.sub("", text))))
-    return Source(path, flags, frozenset(hidden(text, DECLARED) & used),
+    used = set(WORD.findall(project.code_only(project.UNNAMED.sub("", text))))
+    return Source(path, flags, frozenset(hidden(text, project.DECLARED) & used),
                   frozenset(hidden(text, BORROWED) & used),
                   frozenset().union(*(declared(root / name) for name in seen if name != path)),
                   digest.hexdigest())
@@ -144,14 +126,14 @@ def joined(root, group):
 
         def name_namespace(block):
             code = project.code_only(block.group(1))
-            names = sorted(source.shown & set(DECLARED.findall(code)))
+            names = sorted(source.shown & set(project.DECLARED.findall(code)))
             again = [found.group(0) for found in BORROWED.finditer(code)
                      if found.group(1) in source.borrowed]
             return (f"namespace part_{part} {{{block.group(1)}}}"
                     + "".join(f" using part_{part}::{name};" for name in names) + "".join(again)
                     + "".join(f" using enum part_{part}::{name};" for name in OPEN_ENUM.findall(code)))
 
-        of_file = (UNNAMED.sub(name_namespace, text) if len(group) > 1 else text).split("\n")
+        of_file = (project.UNNAMED.sub(name_namespace, text) if len(group) > 1 else text).split("\n")
         lines += of_file
         origins += [(source.path, number) for number in range(1, len(of_file) + 1)]
     return "\n".join(lines), origins

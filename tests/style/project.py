@@ -85,6 +85,29 @@ def line_of(text, position):
     return text.count("\n", 0, position) + 1
 
 
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+# What is declared at namespace scope, where nothing is indented: the last word before its parameters,
+# value or body.
+DECLARED = re.compile(r"^(?!namespace\b|template\b|using [\w:]+;|static_assert\b|.*\boperator\b)"
+                      r"(?:\[\[\w+\]\] )?[A-Za-z_][^\n;={(\[]*?(?<!::)\b(\w+)\s*(?:final\s*)?(?::[^:][^{\n]*)?[;={(\[]",
+                      re.MULTILINE)
+
+
+def declared(text):
+    """(name, line) of what a C++ file declares at namespace scope."""
+    code = code_only(text)
+    return [(found.group(1), line_of(code, found.start())) for found in DECLARED.finditer(code)]
+
+
+def hidden(text, pattern=DECLARED):
+    """(name, line) of what `pattern` finds in the unnamed namespaces of a C++ file."""
+    for block in UNNAMED.finditer(text):
+        code = code_only(block.group(1))
+        for found in pattern.finditer(code):
+            yield (found.group(1),
+                   line_of(text, block.start(1)) + line_of(code, found.start()) - 1)
+
+
 class Report:
     """Collects violations; finish() prints them and ends the program."""
 

@@ -38,7 +38,15 @@ CLEAN = {
     "cli/command_line.cpp": "#include <CLI/CLI.hpp>\n",
     "tests/helper.hpp": "#pragma once\n\nclass Other;\nstruct Helper {};\n",
     "tests/sim/world_test.cpp": '#include <gtest/gtest.h>\n#include <simgrid/s4u.hpp>\n\n'
-                                '#include "base/units.hpp"\n#include "tests/helper.hpp"\n',
+                                '#include "base/units.hpp"\n#include "tests/helper.hpp"\n\n'
+                                "namespace {\n\nusing Words = std::vector<int>;\n"
+                                "void PrintTo(Words);\nint twice(int value) {\n"
+                                "  int once = value;\n  return 2 * once;\n}\n\n}  // namespace\n",
+    # What two files of a folder may both have, and two folders.
+    "tests/sim/moon_test.cpp": "namespace {\n\nusing Words = std::vector<int>;\nvoid PrintTo(int);\n"
+                               "int once() { return 1; }\n\n}  // namespace\n"
+                               "testing::Helper help(::testing::Test);\n",
+    "tests/models/twice_test.cpp": "namespace {\n\nint twice() { return 2; }\n\n}  // namespace\n",
     "tests/data/osu.log": "1\t2\n",
     "README.md": "[page](docs/page.md#part) [folder](models/) [web](https://example.org/work/x)\n"
                  "`[code](none.md)`\n\n```\n[code](none.md)\n```\n[here](#part) ![x][y]\n\n"
@@ -51,6 +59,11 @@ CLEAN = {
 # (checker, file, its content, the line to be named)
 VIOLATIONS = [
     ("names", "tests/sim/twice.hpp", "#pragma once\nenum class Helper {\n};\n", 2),
+    ("names", "tests/sim/x_test.cpp", "namespace {\n\nint x() { return 1; }\nlong twice(long value);\n\n"
+                                      "}  // namespace\n", 4),
+    ("names", "tests/sim/y_test.cpp", "namespace {\n\nusing Words = std::set<int>;\n\n}  // namespace\n", 3),
+    ("names", "tests/sim/z_test.cpp", "namespace {\n\nconst int unit = 1;\n\n}  // namespace\n", 3),
+    ("names", "tests/sim/not_test.cpp", "\nusing testing::Not;\n", 2),
     ("includes", "models/up.cpp", '\n#include "sim/engine/world.hpp"\n', 2),
     ("includes", "algorithms/up.cpp", '#include "traces/t.hpp"\n', 1),
     ("includes", "tests/models/up_test.cpp", '#include "algorithms/a.hpp"\n', 1),
@@ -141,6 +154,17 @@ class StyleCheckers(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, said)
                 self.assertIn(f"{name}:{line}: ", said)
                 self.assertIn(", 1 violations", said)
+
+    def test_names_of_two_tests_are_named_with_both_places(self):
+        header = "#pragma once\n\nnamespace forescale::testing {\n\ninline int share() { return 1; }\n\n}\n"
+        plant(self.root, {
+            "tests/sim/one.hpp": header, "tests/sim/two.hpp": header,
+            "tests/sim/one_test.cpp": '#include "tests/sim/one.hpp"\n', "tests/sim/two_test.cpp":
+            '#include "tests/sim/two.hpp"\n\nnamespace {\n\nint once() { return 1; }\n\n}  // namespace\n'})
+        said = run_checker("names", self.root).stdout
+        self.assertIn("tests/sim/two.hpp:5: share is a name of tests/sim/one.hpp:5 too", said)
+        self.assertIn("tests/sim/two_test.cpp:5: once is a name of tests/sim/moon_test.cpp:5 too", said)
+        self.assertIn(", 2 violations", said)
 
     def test_tidy_rechecks_what_changed_only(self):
         self.assertIn("1 checked now, 0 unchanged", run_checker("tidy", self.root).stdout)

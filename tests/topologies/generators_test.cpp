@@ -2,13 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/topologies/route_checks.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::refusal;
 
 class EveryPair : public ::testing::TestWithParam<const char*> {};
 
@@ -41,60 +42,57 @@ INSTANTIATE_TEST_SUITE_P(
         "pcie:gpu=k80,switches=2,cards=2,gpus=2,gpu_link=k80-card",
         "pcie:gpu=v100,sockets=4,cards=1,cpu=xeon-e5-2680v4,link=pcie3-x8"));
 
-std::string message_of(const std::string& text) {
-  try {
-    load_platform(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError";
+std::string platform_refusal(const std::string& text) {
+  return refusal([&] { load_platform(text); });
 }
 
 TEST(GeneratorText, BadValuesNameTheKey) {
-  EXPECT_EQ(message_of("star:hosts=0,bandwidth=1GB/s,latency=1us"),
+  EXPECT_EQ(platform_refusal("star:hosts=0,bandwidth=1GB/s,latency=1us"),
             "--platform star:/hosts = 0: must be >= 1");
-  EXPECT_THAT(message_of("star:hosts=-4,bandwidth=1GB/s,latency=1us"), HasSubstr("/hosts = -4"));
-  EXPECT_THAT(message_of("star:hosts=2.5,bandwidth=1GB/s,latency=1us"),
+  EXPECT_THAT(platform_refusal("star:hosts=-4,bandwidth=1GB/s,latency=1us"),
+              HasSubstr("/hosts = -4"));
+  EXPECT_THAT(platform_refusal("star:hosts=2.5,bandwidth=1GB/s,latency=1us"),
               HasSubstr("/hosts = \"2.5\": must be a whole number"));
-  EXPECT_EQ(message_of("star:hosts=2,bandwidth=0,latency=1us"),
+  EXPECT_EQ(platform_refusal("star:hosts=2,bandwidth=0,latency=1us"),
             "--platform star:/bandwidth = 0: must be > 0");
-  EXPECT_THAT(message_of("star:hosts=2,bandwidth=0GB/s,latency=1us"),
+  EXPECT_THAT(platform_refusal("star:hosts=2,bandwidth=0GB/s,latency=1us"),
               HasSubstr("/bandwidth = \"0GB/s\": must be > 0"));
-  EXPECT_THAT(message_of("star:hosts=2,bandwidth=1GB/s,latency=-1us"),
+  EXPECT_THAT(platform_refusal("star:hosts=2,bandwidth=1GB/s,latency=-1us"),
               HasSubstr("/latency = \"-1us\": must be >= 0"));
-  EXPECT_THAT(message_of("star:hosts=2,bandwidth=1GB,latency=1us"), HasSubstr("/bandwidth"));
-  EXPECT_THAT(message_of("star:hosts=2,bandwidth=1GB/s"),
+  EXPECT_THAT(platform_refusal("star:hosts=2,bandwidth=1GB,latency=1us"), HasSubstr("/bandwidth"));
+  EXPECT_THAT(platform_refusal("star:hosts=2,bandwidth=1GB/s"),
               HasSubstr("/latency: is required and missing"));
-  EXPECT_THAT(message_of("star"), HasSubstr("/hosts: is required and missing"));
-  EXPECT_THAT(message_of("star:hosts=99999999999999999999,link=edr"), HasSubstr("/hosts"));
+  EXPECT_THAT(platform_refusal("star"), HasSubstr("/hosts: is required and missing"));
+  EXPECT_THAT(platform_refusal("star:hosts=99999999999999999999,link=edr"), HasSubstr("/hosts"));
 }
 
 TEST(GeneratorText, UnknownNamesSuggestTheNearest) {
-  EXPECT_THAT(message_of("star:host=2,bandwidth=1GB/s,latency=1us"),
+  EXPECT_THAT(platform_refusal("star:host=2,bandwidth=1GB/s,latency=1us"),
               HasSubstr("/host: key is unknown; did you mean \"hosts\"?"));
-  EXPECT_THAT(message_of("stat:hosts=2"), HasSubstr("did you mean \"star\"?"));
-  EXPECT_THAT(message_of("star:hosts=2,link=edt"), HasSubstr("did you mean \"edr\"?"));
-  EXPECT_THAT(message_of("pcie:gpu=k81"), HasSubstr("did you mean \"k80\"?"));
-  EXPECT_THAT(message_of("kesh"), HasSubstr("did you mean \"kesch\"?"));
-  EXPECT_THAT(message_of("no/such.json"), HasSubstr("no such file"));
+  EXPECT_THAT(platform_refusal("stat:hosts=2"), HasSubstr("did you mean \"star\"?"));
+  EXPECT_THAT(platform_refusal("star:hosts=2,link=edt"), HasSubstr("did you mean \"edr\"?"));
+  EXPECT_THAT(platform_refusal("pcie:gpu=k81"), HasSubstr("did you mean \"k80\"?"));
+  EXPECT_THAT(platform_refusal("kesh"), HasSubstr("did you mean \"kesch\"?"));
+  EXPECT_THAT(platform_refusal("no/such.json"), HasSubstr("no such file"));
 }
 
 TEST(GeneratorText, ContradictionsAreRefused) {
-  EXPECT_THAT(message_of("star:hosts=2,hosts=3,link=edr"), HasSubstr("/hosts: is given twice"));
-  EXPECT_THAT(message_of("star:hosts"), HasSubstr("must be key=value"));
-  EXPECT_THAT(message_of("star:hosts=2,link=edr,bandwidth=1GB/s"),
+  EXPECT_THAT(platform_refusal("star:hosts=2,hosts=3,link=edr"),
+              HasSubstr("/hosts: is given twice"));
+  EXPECT_THAT(platform_refusal("star:hosts"), HasSubstr("must be key=value"));
+  EXPECT_THAT(platform_refusal("star:hosts=2,link=edr,bandwidth=1GB/s"),
               HasSubstr("must not be given beside \"bandwidth\""));
-  EXPECT_THAT(message_of("fat-tree:radix=7,link=edr"), HasSubstr("/radix = 7: must be even"));
-  EXPECT_THAT(message_of("fat-tree:down=4x4,up=2x2,link=edr"), HasSubstr("/up"));
-  EXPECT_THAT(message_of("fat-tree:radix=4,hosts=9,link=edr"),
+  EXPECT_THAT(platform_refusal("fat-tree:radix=7,link=edr"), HasSubstr("/radix = 7: must be even"));
+  EXPECT_THAT(platform_refusal("fat-tree:down=4x4,up=2x2,link=edr"), HasSubstr("/up"));
+  EXPECT_THAT(platform_refusal("fat-tree:radix=4,hosts=9,link=edr"),
               HasSubstr("/hosts = 9: must be <= 8"));
-  EXPECT_THAT(message_of("torus:dims=4x0,link=edr"), HasSubstr("/dims/1 = 0: must be >= 1"));
-  EXPECT_THAT(message_of("torus:dims=4096x4096,link=edr"), HasSubstr("/dims"));
-  EXPECT_THAT(message_of("dragonfly:groups=9,routers=2,hosts=1,globals=1,link=edr"),
+  EXPECT_THAT(platform_refusal("torus:dims=4x0,link=edr"), HasSubstr("/dims/1 = 0: must be >= 1"));
+  EXPECT_THAT(platform_refusal("torus:dims=4096x4096,link=edr"), HasSubstr("/dims"));
+  EXPECT_THAT(platform_refusal("dragonfly:groups=9,routers=2,hosts=1,globals=1,link=edr"),
               HasSubstr("must reach every other group"));
-  EXPECT_THAT(message_of("dragonfly:groups=2,routers=6,rows=4,hosts=1,globals=1,link=edr"),
+  EXPECT_THAT(platform_refusal("dragonfly:groups=2,routers=6,rows=4,hosts=1,globals=1,link=edr"),
               HasSubstr("/rows = 4: must divide the routers of a group, 6"));
-  EXPECT_THAT(message_of("pcie:gpu=k80,sockets=1,socket_link=qpi"),
+  EXPECT_THAT(platform_refusal("pcie:gpu=k80,sockets=1,socket_link=qpi"),
               HasSubstr("the tree has no such level"));
 }
 

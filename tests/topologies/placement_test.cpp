@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/topologies/route_checks.hpp"
 
 namespace forescale {
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::refusal;
 
 std::vector<int> node_order(const Platform& platform) {
   std::vector<int> nodes;
@@ -23,14 +25,9 @@ std::vector<int> node_order(const Platform& platform) {
   return nodes;
 }
 
-std::string message_of(const std::string& text) {
+std::string placement_refusal(const std::string& text) {
   Platform platform = load_platform("ri2");
-  try {
-    place_ranks(platform, text, "--placement");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError";
+  return refusal([&] { place_ranks(platform, text, "--placement"); });
 }
 
 TEST(Placement, RandomMovesWholeNodes) {
@@ -77,12 +74,12 @@ TEST(Placement, FewerSlotsANode) {
 }
 
 TEST(Placement, MistakesAreNamed) {
-  EXPECT_THAT(message_of("randon:seed=1"), HasSubstr("did you mean \"random\"?"));
-  EXPECT_THAT(message_of("random"), HasSubstr("--placement random:seed: is required"));
-  EXPECT_THAT(message_of("random:seed=-1"),
+  EXPECT_THAT(placement_refusal("randon:seed=1"), HasSubstr("did you mean \"random\"?"));
+  EXPECT_THAT(placement_refusal("random"), HasSubstr("--placement random:seed: is required"));
+  EXPECT_THAT(placement_refusal("random:seed=-1"),
               HasSubstr("--placement random:seed = -1: must be >= 0"));
-  EXPECT_THAT(message_of("linear:per_node=3"), HasSubstr("must be <= 2"));
-  EXPECT_THAT(message_of("linear:seed=1"), HasSubstr("seed"));
+  EXPECT_THAT(placement_refusal("linear:per_node=3"), HasSubstr("must be <= 2"));
+  EXPECT_THAT(placement_refusal("linear:seed=1"), HasSubstr("seed"));
 }
 
 TEST(Servers, OnTheirOwnNodes) {

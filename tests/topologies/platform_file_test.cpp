@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/platform_schema.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using testing::refusal;
 
 // Two sockets, two GPUs and a NIC on each, so that NICs are shared out by socket.
 json two_nics() {
@@ -33,20 +35,15 @@ json two_nics() {
 
 Platform load(const json& file) { return read_platform(file.dump(), "dgx.json"); }
 
-std::string message_of(const json& file) {
-  try {
-    load(file);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError";
+std::string file_refusal(const json& file) {
+  return refusal([&] { load(file); });
 }
 
 // The message after putting `value` at the JSON pointer `place` of a good file.
 std::string message_with(const char* place, const json& value) {
   json file = two_nics();
   file[json::json_pointer(place)] = value;
-  return message_of(file);
+  return file_refusal(file);
 }
 
 TEST(PlatformFile, AGpuModelReplacesTheDataSheetsNumbers) {
@@ -84,7 +81,7 @@ TEST(PlatformFile, AGpuModelReplacesTheDataSheetsNumbers) {
                   {"gpu_model", file},
                   {"devices", {{{"name", "h"}, {"kind", "host"}}}},
                   {"links", json::array()}};
-  EXPECT_THAT(message_of(bare), HasSubstr("the node has no GPU"));
+  EXPECT_THAT(file_refusal(bare), HasSubstr("the node has no GPU"));
 }
 
 TEST(PlatformFile, NearestNicIsOnTheSameSocket) {
@@ -235,8 +232,8 @@ TEST(BadPlatformFile, SuggestsTheNearestName) {
   json file = two_nics();
   file["node"].erase("layout");
   file["node"]["layuot"] = "host";
-  EXPECT_THAT(message_of(file), HasSubstr("/node/layuot = \"host\": key is unknown; did you mean "
-                                          "\"layout\"?"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("/node/layuot = \"host\": key is unknown; did you mean "
+                                            "\"layout\"?"));
   EXPECT_THAT(message_with("/fabric/layout", "fattree"), HasSubstr("did you mean \"fat-tree\"?"));
 }
 
@@ -253,27 +250,27 @@ TEST(BadPlatformFile, CutOff) {
 TEST(BadPlatformFile, Unconnected) {
   json file = explicit_file();
   file["fabric"]["links"].erase(2);
-  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric/links: must connect all nodes: there "
-                                          "is no way from node0/n to node1/n"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("dgx.json:/fabric/links: must connect all nodes: there "
+                                            "is no way from node0/n to node1/n"));
   file = explicit_file();
   file["node"]["links"].erase(5);
-  EXPECT_THAT(message_of(file), HasSubstr("must connect all its devices"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("must connect all its devices"));
   // Only GPUs join g2 to the rest: no way, as they are never passed through.
   file = explicit_file();
   file["node"]["links"].erase(2);
-  EXPECT_THAT(message_of(file), HasSubstr("there is no way from c to g2"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("there is no way from c to g2"));
 }
 
 TEST(BadPlatformFile, Structure) {
   json file = two_nics();
   file.erase("fabric");
-  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric: is required and missing"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("dgx.json:/fabric: is required and missing"));
   file = two_nics();
   file["node"].erase("nics");
-  EXPECT_THAT(message_of(file), HasSubstr("dgx.json:/fabric: needs a NIC in the node"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("dgx.json:/fabric: needs a NIC in the node"));
   file = two_nics();
   file["node"]["count"] = 5;  // 10 NICs
-  EXPECT_THAT(message_of(file), HasSubstr("must have room for 10 ports"));
+  EXPECT_THAT(file_refusal(file), HasSubstr("must have room for 10 ports"));
 }
 
 // What only the schema sees, and that it agrees with the reader on good files.

@@ -7,7 +7,7 @@ namespace forescale {
 namespace {
 
 using Kind = Action::Kind;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(ActionList, GivesBackWhatWasPutIn) {
   ActionList list;

@@ -6,11 +6,11 @@
 namespace forescale {
 namespace {
 
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::Pair;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
-constexpr double kExact = 1e-12;
+constexpr double kExactCause_s = 1e-12;
 
 // Rank 0 computes to 1 s and calls; rank 1 computes to 3 s, after 0.5 s of its host, and calls; the
 // all-reduce takes 1 s, then rank 0 computes for 2 s.
@@ -30,10 +30,11 @@ TEST(CriticalPath, LeadsThroughTheRankThatTheOthersWaitedFor) {
   const TwoRanks two;
   const CriticalPath path = critical_path(two.log, two.last, 0);
   EXPECT_EQ(path.end_s, 6);
-  EXPECT_THAT(path.by_cause_s, ElementsAre(Pair("all-reduce", DoubleNear(1, kExact)),
-                                           Pair("compute", DoubleNear(2.5, kExact)),
-                                           Pair("host", DoubleNear(0.5, kExact)),
-                                           Pair("straggler: rank 1", DoubleNear(2, kExact))));
+  EXPECT_THAT(path.by_cause_s,
+              ElementsAre(Pair("all-reduce", DoubleNear(1, kExactCause_s)),
+                          Pair("compute", DoubleNear(2.5, kExactCause_s)),
+                          Pair("host", DoubleNear(0.5, kExactCause_s)),
+                          Pair("straggler: rank 1", DoubleNear(2, kExactCause_s))));
   ASSERT_EQ(path.parts.size(), 5U);
   double time_s = 0;
   for (const PathPart& part : path.parts) {
@@ -49,8 +50,8 @@ TEST(CriticalPath, LeadsThroughTheRankThatTheOthersWaitedFor) {
 TEST(CriticalPath, BeginsWithTheIteration) {
   const TwoRanks two;
   EXPECT_THAT(critical_path(two.log, two.last, 3.5).by_cause_s,
-              ElementsAre(Pair("all-reduce", DoubleNear(0.5, kExact)),
-                          Pair("compute", DoubleNear(2, kExact))));
+              ElementsAre(Pair("all-reduce", DoubleNear(0.5, kExactCause_s)),
+                          Pair("compute", DoubleNear(2, kExactCause_s))));
 }
 
 TEST(CriticalPath, EndsWhereTheLogHasForgotten) {
@@ -59,8 +60,8 @@ TEST(CriticalPath, EndsWhereTheLogHasForgotten) {
   EXPECT_FALSE(two.log.knows(2));
   EXPECT_TRUE(two.log.knows(3));
   const CriticalPath path = critical_path(two.log, two.last, 3.5);
-  EXPECT_THAT(path.by_cause_s, ElementsAre(Pair("all-reduce", DoubleNear(0.5, kExact)),
-                                           Pair("compute", DoubleNear(2, kExact))));
+  EXPECT_THAT(path.by_cause_s, ElementsAre(Pair("all-reduce", DoubleNear(0.5, kExactCause_s)),
+                                           Pair("compute", DoubleNear(2, kExactCause_s))));
   EXPECT_TRUE(critical_path(two.log, CauseLog::kStart, 0).parts.empty());
 }
 

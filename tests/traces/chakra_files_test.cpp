@@ -11,7 +11,7 @@
 namespace forescale::chakra_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Chakra, WrongGraphsAreRefused) {
   EXPECT_THAT(error_of_trace(trace(

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/registry.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/traces/programs.hpp"
 #include "traces/formats/chakra/chakra.pb.h"
 #include "traces/formats/trace_format.hpp"
 
@@ -108,21 +109,15 @@ inline std::vector<std::string> write_all(const std::vector<std::string>& texts)
   return files;
 }
 
-inline std::string text_of(const Program& program) {
-  std::ostringstream out;
-  write_program(program, out);
-  return out.str();
-}
-
 // Imports, and holds the program against what is read back of its file.
 inline ImportedTrace import_files(const std::vector<std::string>& files,
                                   ImportOptions options = {}) {
   const TraceFormat& format = trace_format_of(files.front());
   EXPECT_EQ(format.name, "chakra");
   ImportedTrace imported = format.import(files, options);
-  const std::string text = text_of(imported.program);
+  const std::string text = testing::program_text(imported.program);
   std::istringstream in(text);
-  EXPECT_EQ(text_of(read_program(in, "program")), text);
+  EXPECT_EQ(testing::program_text(read_program(in, "program")), text);
   return imported;
 }
 

@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/traces/chakra_making.hpp"
+#include "tests/traces/programs.hpp"
 
 namespace forescale::chakra_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Chakra, NodesRunAfterAllThatTheyNeed) {
   //   1 (10) -> 2 (20) -> 4 (5) -> 5 (1)
@@ -104,7 +105,7 @@ TEST(Chakra, CollectivesOfAGroupKeepTheOrderOfTheirNumbers) {
   std::vector<std::int64_t> bytes;
   for (const CollectiveStep& step : collectives_of(imported.program.ranks.at(3)))
     bytes.push_back(step.bytes);
-  EXPECT_THAT(bytes, testing::ElementsAre(3, 5, 9));
+  EXPECT_THAT(bytes, ::testing::ElementsAre(3, 5, 9));
   EXPECT_THAT(joined(imported.notes), HasSubstr("one rank stands for all 4"));
   EXPECT_EQ(imported.found.collectives.at("all-reduce").count, 3u);
 }
@@ -139,7 +140,7 @@ TEST(Chakra, ProcessGroupsOfTheTrace) {
   ASSERT_EQ(steps.size(), 2u);
   const CollectiveStep& grouped = steps[0].group ? steps[0] : steps[1];
   ASSERT_NE(grouped.group, nullptr);
-  EXPECT_THAT(*grouped.group, testing::ElementsAre(2, 0));
+  EXPECT_THAT(*grouped.group, ::testing::ElementsAre(2, 0));
   EXPECT_EQ(grouped.bytes, 2 * 6);
   EXPECT_NE(steps[0].communicator, steps[1].communicator);
 
@@ -157,7 +158,7 @@ TEST(Chakra, ProcessGroupsThatNoFileDefinesAreThoseThatUseThem) {
   const std::string odd = trace({collective(1, kAllReduce, 8, {}, "b")});
   const ImportedTrace imported = import({even, odd, even, odd});
   EXPECT_THAT(*collectives_of(imported.program.ranks.at(3)).at(0).group,
-              testing::ElementsAre(1, 3));
+              ::testing::ElementsAre(1, 3));
   EXPECT_THAT(joined(imported.notes), HasSubstr("process group \"a\""));
 }
 
@@ -208,7 +209,8 @@ TEST(Chakra, RemoteMemoryIsCopied) {
   const ImportedTrace imported =
       import({trace({{.id = 1, .type = kLoad, .numbers = {{"tensor_size", 1024}}}})});
   EXPECT_THAT(joined(imported.notes), HasSubstr("1 loads from and stores to remote memory"));
-  EXPECT_THAT(text_of(imported.program), HasSubstr("\"bytes\":1024,\"do\":\"host-copy\""));
+  EXPECT_THAT(testing::program_text(imported.program),
+              HasSubstr("\"bytes\":1024,\"do\":\"host-copy\""));
 }
 
 }  // namespace

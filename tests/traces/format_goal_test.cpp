@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tests/traces/goal_files.hpp"
+#include "tests/traces/programs.hpp"
 
 namespace forescale::testing {
 namespace {
@@ -15,8 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Kind = Action::Kind;
-
-const MessageStep& message(const Action& action) { return std::get<MessageStep>(action.what); }
 
 // "thread kind id for" of every action of a rank, but for the three that end it.
 std::vector<std::string> told(const ImportedTrace& trace, size_t rank) {
@@ -56,8 +55,8 @@ TEST(FormatGoal, ReadsTasksAndTotals) {
   const ActionList& actions = trace.program.ranks[0].threads[0].actions;
   EXPECT_DOUBLE_EQ(std::get<Kernel>(actions[0].what).duration_s, 1500e-9);
   EXPECT_EQ(std::get<Kernel>(actions[0].what).stream, 2);
-  EXPECT_EQ(std::tuple(message(actions[2]).peer, message(actions[2]).tag, message(actions[2]).bytes,
-                       message(actions[2]).on_host),
+  EXPECT_EQ(std::tuple(message_of(actions[2]).peer, message_of(actions[2]).tag,
+                       message_of(actions[2]).bytes, message_of(actions[2]).on_host),
             std::tuple(1, 7, 10, true));
   EXPECT_EQ(trace.found.kernels, 1u);
   EXPECT_DOUBLE_EQ(trace.found.compute_s, 1500e-9);
@@ -119,7 +118,7 @@ TEST(FormatGoal, LargeTagsStayApart) {
     std::map<std::int64_t, int> list;
     for (const Action& action : trace.program.ranks[rank].threads[0].actions)
       if (std::holds_alternative<MessageStep>(action.what))
-        list[message(action).bytes] = message(action).tag;
+        list[message_of(action).bytes] = message_of(action).tag;
     return list;
   };
   EXPECT_EQ(tags(0), tags(1));
@@ -128,19 +127,14 @@ TEST(FormatGoal, LargeTagsStayApart) {
 }
 
 TEST(FormatGoal, ProgramsAreReadBack) {
-  const auto written = [](const Program& program) {
-    std::ostringstream out;
-    write_program(program, out);
-    return out.str();
-  };
-  const std::string text = written(
+  const std::string text = program_text(
       import_goal("num_ranks 2\n"
                   "rank 0 {\nr1: recv 1b from 1 tag 1\nr2: recv 2b from 1 tag 2\na: calc 1\n"
                   "a requires r1\nb: calc 2 cpu 3\nb requires r2\n}\n"
                   "rank 1 {\nsend 1b to 0 tag 1\nsend 2b to 0 tag 2\ncalc 5\n}\n")
           .program);
   std::istringstream in(text);
-  EXPECT_EQ(written(read_program(in, "p.jsonl")), text);
+  EXPECT_EQ(program_text(read_program(in, "p.jsonl")), text);
 }
 
 TEST(FormatGoal, IsTold) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/traces/horovod_files.hpp"
+#include "tests/traces/programs.hpp"
 
 namespace forescale::testing::horovod {
 namespace {
@@ -33,15 +34,9 @@ std::vector<std::string> deeds(const Program& program, size_t rank, size_t threa
   return list;
 }
 
-std::string text_of(const Program& program) {
-  std::ostringstream text;
-  write_program(program, text);
-  return text.str();
-}
-
 void expect_round_trip(const Program& program) {
-  std::istringstream text(text_of(program));
-  EXPECT_EQ(text_of(read_program(text, "again")), text_of(program));
+  std::istringstream text(program_text(program));
+  EXPECT_EQ(program_text(read_program(text, "again")), program_text(program));
 }
 
 TEST(Horovod, RanksComputeUntilTheirTicksAndWaitAtTheEndOfAnIteration) {
@@ -234,11 +229,11 @@ TEST(Horovod, OperationsWithoutTicksBeginWhenAllAreReady) {
 TEST(Horovod, ATimelineMayLackItsEnd) {
   const std::string open = two_ranks();
   const std::string closed = open.substr(0, open.size() - 2) + "]";
-  const std::string whole = text_of(import(closed).program);
-  EXPECT_EQ(text_of(import(open).program), whole);
-  EXPECT_EQ(text_of(import(closed.substr(0, closed.size() - 1)).program), whole);
+  const std::string whole = program_text(import(closed).program);
+  EXPECT_EQ(program_text(import(open).program), whole);
+  EXPECT_EQ(program_text(import(closed.substr(0, closed.size() - 1)).program), whole);
   const ImportedTrace cut = import(open + begin(1, "NEGOTIATE_ALLREDUCE", 400) + tick(1, 0, 400));
-  EXPECT_EQ(text_of(cut.program), whole);
+  EXPECT_EQ(program_text(cut.program), whole);
   EXPECT_THAT(cut.notes,
               Contains(HasSubstr("1 negotiations or operations that the file does not")));
   EXPECT_THAT(refusal(closed + "{}"), HasSubstr("must be the end"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/sqlite.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
 
@@ -60,16 +61,16 @@ class NsightReport {
 TEST(Nsight, ProcessesAreRanksAndSizesComeFromBehind) {
   const NsightReport one(1);
   EXPECT_EQ(trace_format_of(one.file()).name, "nsight");
-  EXPECT_THAT(refusal_of([&] { import_trace({one.file()}, {.ranks = 2}); }),
+  EXPECT_THAT(refusal([&] { import_trace({one.file()}, {.ranks = 2}); }),
               HasSubstr("1 of all-reduce: without a size"));
-  EXPECT_THAT(refusal_of([&] { import_trace({one.file()}, {}); }), HasSubstr("--ranks"));
+  EXPECT_THAT(refusal([&] { import_trace({one.file()}, {}); }), HasSubstr("--ranks"));
   const ImportedTrace imported = import_trace({one.file(), one.execution_trace()}, {.ranks = 2});
   EXPECT_EQ(imported.program.ranks.size(), 2U);
   EXPECT_EQ(imported.found.kernels, 2U);
   EXPECT_EQ(imported.found.collectives.at("all-reduce").bytes, 1000);
   EXPECT_DOUBLE_EQ(imported.found.compute_s, 2e-6);
   const NsightReport two(2);
-  EXPECT_THAT(refusal_of([&] { import_trace({two.file()}, {}); }),
+  EXPECT_THAT(refusal([&] { import_trace({two.file()}, {}); }),
               HasSubstr("2 of all-reduce: without a size"));
 }
 
@@ -79,21 +80,21 @@ TEST(Nsight, RefusesWhatIsNoReport) {
     Sqlite other(folder.path("other.sqlite"), Sqlite::Access::kWrite);
     other.execute("CREATE TABLE t (a INT)");
   }
-  EXPECT_THAT(refusal_of([&] { import_trace({folder.path("other.sqlite")}, {}); }),
+  EXPECT_THAT(refusal([&] { import_trace({folder.path("other.sqlite")}, {}); }),
               HasSubstr("no CUPTI_ACTIVITY_KIND_KERNEL"));
   const std::string cut = folder.write("cut.sqlite", "SQLite format 3");
-  EXPECT_THAT(refusal_of([&] { import_trace({cut}, {}); }), HasSubstr("SQLite: "));
+  EXPECT_THAT(refusal([&] { import_trace({cut}, {}); }), HasSubstr("SQLite: "));
   const NsightReport empty(0);
-  EXPECT_THAT(refusal_of([&] { import_trace({empty.file()}, {.ranks = 2}); }),
+  EXPECT_THAT(refusal([&] { import_trace({empty.file()}, {.ranks = 2}); }),
               HasSubstr("must have a kernel at least"));
   const NsightReport reversed(1);
   {
     Sqlite report(reversed.file(), Sqlite::Access::kWrite);
     report.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE streamId = 9");
   }
-  EXPECT_THAT(refusal_of([&] { import_trace({reversed.file()}, {.ranks = 2}); }),
+  EXPECT_THAT(refusal([&] { import_trace({reversed.file()}, {.ranks = 2}); }),
               HasSubstr("does not end before it begins"));
-  EXPECT_THAT(refusal_of([&] { import_trace({reversed.file()}, {.cycle_s = 1}); }),
+  EXPECT_THAT(refusal([&] { import_trace({reversed.file()}, {.cycle_s = 1}); }),
               HasSubstr("--cycle"));
 }
 

@@ -14,18 +14,19 @@
 namespace forescale {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-const std::vector<RankPlace> kPlaces{{0, "node0", "rank 0 (gpu0)"}, {1, "node1", "rank 1 (gpu1)"}};
+const std::vector<RankPlace> kPajePlaces{{0, "node0", "rank 0 (gpu0)"},
+                                         {1, "node1", "rank 1 (gpu1)"}};
 
 std::string paje(const Timeline& timeline, const LinkUse::Curves& links = {}) {
   std::ostringstream text;
-  write_paje(timeline, kPlaces, text, links);
+  write_paje(timeline, kPajePlaces, text, links);
   return text.str();
 }
 
-Timeline sample() {
+Timeline sample_timeline() {
   Timeline timeline;
   const int label = timeline.label("a \"quoted\"\nname");
   timeline.add({.rank = 0, .track = Track::kCompute, .label = label, .begin_s = 0, .end_s = 2});
@@ -53,7 +54,7 @@ Timeline sample() {
 const LinkUse::Curves kLinks{1, 3, {{"node0 -> switch", 0.5, {0.25, 0.75}}}};
 
 TEST(Paje, EventsAreInOrderOfTime) {
-  std::istringstream lines(paje(sample(), kLinks));
+  std::istringstream lines(paje(sample_timeline(), kLinks));
   double last_s = 0;
   for (std::string line; std::getline(lines, line);) {
     int code = 0;
@@ -71,7 +72,7 @@ TEST(Paje, AReaderOfViewersTakesIt) {
   if (std::system("command -v pj_dump > /dev/null") != 0) GTEST_SKIP() << "no pj_dump (pajeng)";
   const ScratchFolder folder("paje");
   const std::string file = folder.file("t.paje");
-  std::ofstream(file) << paje(sample(), kLinks);
+  std::ofstream(file) << paje(sample_timeline(), kLinks);
   std::string dump;
   FILE* pipe = popen(fmt::format("pj_dump {} 2>&1; echo rc $?", file).c_str(), "r");
   for (std::array<char, 512> part{}; std::fgets(part.data(), part.size(), pipe) != nullptr;)

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.hpp"
 #include "base/registry.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
@@ -33,12 +33,7 @@ inline std::string rank_of(const std::string& statements) {
 }
 
 inline std::string goal_refusal(const std::string& text, const ImportOptions& options = {}) {
-  try {
-    import_goal(text, options);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal([&] { import_goal(text, options); });
 }
 
 }  // namespace forescale::testing

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
 
@@ -72,7 +73,7 @@ inline ImportedTrace import(const std::string& text, const ImportOptions& option
   return import_trace({folder.write("timeline.json", text)}, options);
 }
 inline std::string refusal(const std::string& text) {
-  return refusal_of([&] { import(text); });
+  return testing::refusal([&] { import(text); });
 }
 
 // Two ranks, two iterations of tensors a (100 floats) and b (50), reduced one by one; rank 1 is

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 TEST(HorovodRefusals, SaysWhatIsDamagedAndWhere) {
   const std::string good = two_ranks();
-  EXPECT_EQ(refusal(good), "");
+  EXPECT_EQ(refusal(good), "accepted");
   EXPECT_THAT(refusal(good + "{\"ph\": \"B\", \"na"),
               HasSubstr(fmt::format("byte {}", good.size())));
   EXPECT_THAT(refusal(good + "{\"ph\": \"B\", \"na"), HasSubstr("ends within this event"));
@@ -54,7 +54,7 @@ TEST(HorovodRefusals, SaysWhatIsMissing) {
   EXPECT_THAT(refusal(timeline(named(1, "a") + operation(1, 0, 10, "1"))),
               HasSubstr("HOROVOD_CACHE_CAPACITY=0"));
   EXPECT_THAT(refusal(timeline("")), HasSubstr("holds no operation"));
-  EXPECT_THAT(refusal_of([] {
+  EXPECT_THAT(testing::refusal([] {
                 const TraceFolder folder;
                 const std::string file = folder.write("a.json", two_ranks());
                 import_trace({file, file}, {});

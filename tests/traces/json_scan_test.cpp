@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 
 namespace forescale::testing {
@@ -29,7 +30,7 @@ Values scan(const std::string& file) {
 std::string scan_refusal(const std::string& text) {
   const TraceFolder folder;
   const std::string file = folder.write("t.json", text);
-  return refusal_of([&] { scan(file); });
+  return refusal([&] { scan(file); });
 }
 
 TEST(JsonScan, GivesElementsAndTheOtherMembers) {
@@ -78,12 +79,12 @@ TEST(TraceInput, SaysWhereACompressedFileIsDamaged) {
   std::stringstream packed;
   packed << in.rdbuf();
   const std::string half = folder.write("half.gz", packed.str().substr(0, packed.str().size() / 2));
-  EXPECT_THAT(refusal_of([&] { scan(half); }), HasSubstr("it ends within compressed data after"));
+  EXPECT_THAT(refusal([&] { scan(half); }), HasSubstr("it ends within compressed data after"));
   std::string damaged = packed.str();
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 0x55);
-  EXPECT_THAT(refusal_of([&] { scan(folder.write("bad.gz", damaged)); }), HasSubstr("is damaged"));
-  EXPECT_THAT(refusal_of([&] { scan(folder.path("none")); }), HasSubstr("cannot be opened"));
-  EXPECT_THAT(refusal_of([&] { scan(folder.path("")); }), HasSubstr("is a folder"));
+  EXPECT_THAT(refusal([&] { scan(folder.write("bad.gz", damaged)); }), HasSubstr("is damaged"));
+  EXPECT_THAT(refusal([&] { scan(folder.path("none")); }), HasSubstr("cannot be opened"));
+  EXPECT_THAT(refusal([&] { scan(folder.path("")); }), HasSubstr("is a folder"));
 }
 
 }  // namespace

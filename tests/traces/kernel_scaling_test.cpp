@@ -11,7 +11,7 @@
 namespace forescale {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(RooflineSide, IsReadOffTheName) {
   const std::vector<std::pair<const char*, RooflineSide>> known{

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/json_text.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
 #include "traces/formats/trace_input.hpp"
@@ -97,10 +98,10 @@ TEST(KinetoSamples, SizesThatATimelineLacksComeFromTheExecutionTrace) {
   const auto import = [&](const std::vector<std::string>& files, int ranks) {
     return format.import(files, {.ranks = ranks});
   };
-  EXPECT_THAT(refusal_of([&] { import({timeline}, 0); }), HasSubstr("--ranks"));
-  EXPECT_THAT(refusal_of([&] { import({timeline}, 2); }),
+  EXPECT_THAT(refusal([&] { import({timeline}, 0); }), HasSubstr("--ranks"));
+  EXPECT_THAT(refusal([&] { import({timeline}, 2); }),
               HasSubstr("9 of all-reduce, 6 of broadcast: without a size"));
-  EXPECT_THAT(refusal_of([&] { import({execution}, 2); }), HasSubstr("behind the timeline"));
+  EXPECT_THAT(refusal([&] { import({execution}, 2); }), HasSubstr("behind the timeline"));
   const ImportedTrace imported = import({timeline, execution}, 2);
   double counted_bytes = 0;
   const json nodes = whole(execution)["nodes"];

@@ -6,11 +6,11 @@
 namespace forescale {
 namespace {
 
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::SizeIs;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
-constexpr double kExact = 1e-12;
+constexpr double kExactShare = 1e-12;
 
 TEST(LinkUse, SpreadsAFlowOverItsTime) {
   LinkUse use;
@@ -23,11 +23,12 @@ TEST(LinkUse, SpreadsAFlowOverItsTime) {
   const LinkUse::Curves curves = use.curves(0, 4, 4);
   ASSERT_THAT(curves.links, SizeIs(2));
   EXPECT_EQ(curves.links[0].link, "slow");  // 150 of 400 bytes; fast: 1000 of 4000
-  EXPECT_NEAR(curves.links[0].mean, 0.375, kExact);
-  EXPECT_THAT(curves.links[0].shares, ElementsAre(DoubleNear(0.25, kExact), DoubleNear(1, kExact),
-                                                  DoubleNear(0.25, kExact), DoubleNear(0, kExact)));
+  EXPECT_NEAR(curves.links[0].mean, 0.375, kExactShare);
+  EXPECT_THAT(curves.links[0].shares,
+              ElementsAre(DoubleNear(0.25, kExactShare), DoubleNear(1, kExactShare),
+                          DoubleNear(0.25, kExactShare), DoubleNear(0, kExactShare)));
   EXPECT_EQ(curves.links[1].link, "fast");
-  EXPECT_NEAR(curves.links[1].mean, 0.25, kExact);
+  EXPECT_NEAR(curves.links[1].mean, 0.25, kExactShare);
 }
 
 TEST(LinkUse, CountsOnlyWhatLiesWithinTheTimeAskedFor) {
@@ -37,9 +38,9 @@ TEST(LinkUse, CountsOnlyWhatLiesWithinTheTimeAskedFor) {
   use.add_flow(link, 0, 2, 100);
   const LinkUse::Curves curves = use.curves(5, 6, 2);
   ASSERT_THAT(curves.links, SizeIs(1));
-  EXPECT_NEAR(curves.links[0].mean, 1, kExact);
+  EXPECT_NEAR(curves.links[0].mean, 1, kExactShare);
   use.keep_from(5);
-  EXPECT_NEAR(use.curves(0, 10, 1).links[0].mean, 1, kExact);
+  EXPECT_NEAR(use.curves(0, 10, 1).links[0].mean, 1, kExactShare);
   EXPECT_TRUE(use.curves(11, 12, 2).links.empty());
   EXPECT_TRUE(use.curves(5, 5, 2).links.empty());
 }

@@ -5,7 +5,7 @@
 namespace forescale {
 namespace {
 
-constexpr double kExact = 1e-15;
+constexpr double kExactRun_s = 1e-15;
 
 MeasuredTask task(std::int64_t begin_ns, std::int64_t end_ns, int stream, int collective = -1) {
   return {.span = {begin_ns, end_ns}, .stream = stream, .call = 0, .collective = collective};
@@ -23,15 +23,15 @@ MeasuredRank gpu_rank(int number, std::int64_t clock_ns) {
 
 TEST(MeasuredRun, TellsHiddenFromExposedCommunication) {
   const MeasuredRun run = measured_run({gpu_rank(0, 1000)}, {0}, 1);
-  EXPECT_NEAR(run.communication_s, 150e-9, kExact);
-  EXPECT_NEAR(run.hidden_s, 100e-9, kExact);
-  EXPECT_NEAR(run.step_s, 250e-9, kExact);
+  EXPECT_NEAR(run.communication_s, 150e-9, kExactRun_s);
+  EXPECT_NEAR(run.hidden_s, 100e-9, kExactRun_s);
+  EXPECT_NEAR(run.step_s, 250e-9, kExactRun_s);
 }
 
 TEST(MeasuredRun, PutsRanksOnOneClock) {
   const MeasuredRun run = measured_run({gpu_rank(0, 1000), gpu_rank(3, 5000)}, {0, 4000}, 4);
-  EXPECT_NEAR(run.begin_s, 1000e-9, kExact);
-  EXPECT_NEAR(run.end_s, 1250e-9, kExact);
+  EXPECT_NEAR(run.begin_s, 1000e-9, kExactRun_s);
+  EXPECT_NEAR(run.end_s, 1250e-9, kExactRun_s);
   ASSERT_EQ(run.timeline.spans().size(), 6U);
   for (size_t i = 0; i < 3; ++i) {
     const Span& first = run.timeline.spans()[i];
@@ -39,10 +39,10 @@ TEST(MeasuredRun, PutsRanksOnOneClock) {
     EXPECT_EQ(first.rank, 0);
     EXPECT_EQ(second.rank, 3);
     EXPECT_EQ(first.track, second.track);
-    EXPECT_NEAR(first.begin_s, second.begin_s, kExact);
-    EXPECT_NEAR(first.end_s, second.end_s, kExact);
+    EXPECT_NEAR(first.begin_s, second.begin_s, kExactRun_s);
+    EXPECT_NEAR(first.end_s, second.end_s, kExactRun_s);
   }
-  EXPECT_NEAR(run.communication_s, 150e-9, kExact);
+  EXPECT_NEAR(run.communication_s, 150e-9, kExactRun_s);
 }
 
 TEST(MeasuredRun, AStepLastsFromTheEndOfTheOneBefore) {
@@ -50,8 +50,8 @@ TEST(MeasuredRun, AStepLastsFromTheEndOfTheOneBefore) {
   rank.steps = {{0, 90}, {100, 240}, {240, 250}};  // ends 150 and 10 apart
   rank.steps.push_back({250, 400});                // and 150
   const MeasuredRun run = measured_run({rank}, {0}, 1);
-  EXPECT_NEAR(run.step_s, 150e-9, kExact);
-  EXPECT_NEAR(run.communication_s, 150e-9 / 4, kExact);
+  EXPECT_NEAR(run.step_s, 150e-9, kExactRun_s);
+  EXPECT_NEAR(run.communication_s, 150e-9 / 4, kExactRun_s);
   EXPECT_TRUE(run.timeline.spans().empty());  // nothing ran in the last step
 }
 
@@ -78,15 +78,15 @@ TEST(MeasuredRun, ACollectiveTakesWhatItsLastRankSees) {
     return MeasuredCall{};
   };
   const MeasuredCall reduced = find(CollectiveOp::kAllReduce);
-  EXPECT_NEAR(reduced.time_s, 150e-9, kExact);
+  EXPECT_NEAR(reduced.time_s, 150e-9, kExactRun_s);
   EXPECT_EQ(reduced.ranks, 8);
   EXPECT_EQ(reduced.traced_ranks, 2);
   const MeasuredCall broadcast = find(CollectiveOp::kBroadcast);
-  EXPECT_NEAR(broadcast.time_s, 21e-9, kExact);
+  EXPECT_NEAR(broadcast.time_s, 21e-9, kExactRun_s);
   EXPECT_EQ(broadcast.ranks, 2);
   EXPECT_EQ(broadcast.bytes, 64);
-  EXPECT_NEAR(find(CollectiveOp::kReduce).time_s, 10e-9, kExact);  // groups of their own
-  EXPECT_NEAR(find(CollectiveOp::kReduce, 1).time_s, 20e-9, kExact);
+  EXPECT_NEAR(find(CollectiveOp::kReduce).time_s, 10e-9, kExactRun_s);  // groups of their own
+  EXPECT_NEAR(find(CollectiveOp::kReduce, 1).time_s, 20e-9, kExactRun_s);
   EXPECT_EQ(find(CollectiveOp::kReduce).traced_ranks, 1);
 }
 
@@ -99,9 +99,9 @@ TEST(MeasuredRun, AHostComputesUnlessItWaits) {
   rank.tasks = {task(90, 300, 0, 0)};
   rank.collectives = {{.op = CollectiveOp::kAllReduce, .bytes = 4}};
   const MeasuredRun run = measured_run({rank}, {0}, 1);
-  EXPECT_NEAR(run.communication_s, 210e-9, kExact);
-  EXPECT_NEAR(run.hidden_s, 10e-9, kExact);
-  EXPECT_NEAR(run.step_s, 350e-9, kExact);
+  EXPECT_NEAR(run.communication_s, 210e-9, kExactRun_s);
+  EXPECT_NEAR(run.hidden_s, 10e-9, kExactRun_s);
+  EXPECT_NEAR(run.step_s, 350e-9, kExactRun_s);
 }
 
 }  // namespace

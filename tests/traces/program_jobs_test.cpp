@@ -6,15 +6,16 @@
 #include <sstream>
 
 #include "algorithms/job_json.hpp"
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
 #include "traces/program/program.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::refusal;
 
 const Schedule kSchedule{.name = "s",
                          .summary = "",
@@ -28,7 +29,7 @@ const Schedule kSchedule{.name = "s",
                                       .choices = {},
                                       .source = ""}}};
 
-TrainingJob sample() {
+TrainingJob sample_job() {
   TrainingJob job;
   job.stages.push_back({.name = "fc",
                         .forward_s = 0.1 + 0.2,
@@ -50,21 +51,16 @@ TrainingJob sample() {
   return job;
 }
 
-TrainingJob read(const json& text) {
+TrainingJob read_job(const json& text) {
   return job_from_json(JsonInput::from_text(text.dump(), "j"), kSchedule);
 }
 
-std::string refusal(const json& text) {
-  try {
-    read(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string job_refusal(const json& text) {
+  return refusal([&] { read_job(text); });
 }
 
 TEST(ProgramJobs, ReadsWhatItWritesToTheLastBit) {
-  const TrainingJob job = read(job_to_json(sample()));
+  const TrainingJob job = read_job(job_to_json(sample_job()));
   ASSERT_EQ(job.stages.size(), 1U);
   EXPECT_EQ(job.stages[0].forward_s, 0.1 + 0.2);
   EXPECT_THAT(job.stages[0].tensor_bytes, ElementsAre(8, 4));
@@ -73,14 +69,14 @@ TEST(ProgramJobs, ReadsWhatItWritesToTheLastBit) {
   EXPECT_EQ(job.host.add_s_per_byte, 1e-10 / 3);
   EXPECT_FALSE(job.host.stages_through_host);
   EXPECT_EQ(job.gpu_launch_s, 1e-5);
-  EXPECT_EQ(job_to_json(job), job_to_json(sample()));
+  EXPECT_EQ(job_to_json(job), job_to_json(sample_job()));
 }
 
 TEST(ProgramJobs, NamesWhatIsWrong) {
   const auto with = [](const char* pointer, const json& value) {
-    json job = job_to_json(sample());
+    json job = job_to_json(sample_job());
     job[json::json_pointer(pointer)] = value;
-    return refusal(job);
+    return job_refusal(job);
   };
   EXPECT_THAT(with("/options/tick", 2), HasSubstr("tick"));
   EXPECT_THAT(with("/options/tock", 0), HasSubstr("tock"));
@@ -89,27 +85,22 @@ TEST(ProgramJobs, NamesWhatIsWrong) {
   EXPECT_THAT(with("/stages", json::array()), HasSubstr("must not be empty"));
   EXPECT_THAT(with("/host/threads", 0), HasSubstr("threads"));
   EXPECT_THAT(with("/batches", 1), HasSubstr("batches"));
-  json cut = job_to_json(sample());
+  json cut = job_to_json(sample_job());
   cut.erase("host");
-  EXPECT_THAT(refusal(cut), HasSubstr("host"));
+  EXPECT_THAT(job_refusal(cut), HasSubstr("host"));
 }
 
 // A program of jobs: one schedule for all ranks, no actions, as many iterations as the header says.
 TEST(ProgramJobs, AProgramOfJobsHangsTogether) {
-  const auto read_lines = [](const std::string& lines) -> std::string {
+  const auto read_lines = [](const std::string& lines) {
     std::istringstream in(
         R"({"format": "forescale-program-1", "title": "t", "ranks": 2, "workers": 2,)"
         R"( "iterations": 7, "images": [8, 8], "schedule": "phases"})"
         "\n" +
         lines);
-    try {
-      read_program(in, "p.jsonl");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return refusal([&] { read_program(in, "p.jsonl"); });
   };
-  json job = job_to_json(sample());
+  json job = job_to_json(sample_job());
   job["options"] = json::object();
   const auto rank = [](int number, const json& of_job) {
     return json{{"rank", number}, {"job", of_job}}.dump() + "\n";

@@ -6,12 +6,15 @@
 
 #include <sstream>
 
-#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
+#include "tests/traces/programs.hpp"
 
 namespace forescale {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::program_text;
+using testing::refusal;
 using ::testing::SizeIs;
 
 constexpr const char* kHeader =
@@ -26,28 +29,17 @@ Program read(const std::string& text) {
   return read_program(in, "p.jsonl");
 }
 
-std::string written(const Program& program) {
-  std::ostringstream out;
-  write_program(program, out);
-  return out.str();
+std::string program_refusal(const std::string& text) {
+  return refusal([&] { read(text); });
 }
 
-std::string refusal(const std::string& text) {
-  try {
-    read(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-std::string two_ranks(const std::string& lines) {
+std::string program_of_two(const std::string& lines) {
   return std::string(kHeader) + "{\"rank\": 0}\n" + lines + kIterations +
          "{\"rank\": 1, \"same_as\": 0}\n";
 }
 
 TEST(Program, ReadsWhatItWrites) {
-  const std::string text = two_ranks(
+  const std::string text = program_of_two(
       R"({"do": "kernel", "id": 0, "stream": 1, "duration_s": 0.1, "phase": "forward", "label": "conv1"}
 {"do": "collective", "id": 1, "op": "reduce", "bytes": 400, "root": 1, "communicator": 2, "phase": "aggregation", "label": "w", "group": [1, 0], "on_host": true, "value": 7, "control": true}
 {"do": "send", "id": 2, "peer": 1, "bytes": 8, "tag": 3, "phase": "aggregation", "label": "m"}
@@ -65,7 +57,7 @@ TEST(Program, ReadsWhatItWrites) {
 {"thread": 1, "do": "set", "for": [10]}
 )");
   const Program program = read(text);
-  EXPECT_EQ(written(read(written(program))), written(program));
+  EXPECT_EQ(program_text(read(program_text(program))), program_text(program));
   ASSERT_THAT(program.ranks, SizeIs(2));
   ASSERT_THAT(program.ranks[1].threads, SizeIs(2));
   const auto& actions = program.ranks[1].threads[0].actions;
@@ -79,68 +71,70 @@ TEST(Program, ReadsWhatItWrites) {
 }
 
 TEST(Program, ValuesHaveFourBytesUnlessItSaysOtherwise) {
-  Program program = read(two_ranks(""));
+  Program program = read(program_of_two(""));
   EXPECT_EQ(program.value_bytes, 4);
-  EXPECT_EQ(written(program).find("value_bytes"), std::string::npos);
+  EXPECT_EQ(program_text(program).find("value_bytes"), std::string::npos);
   program.value_bytes = 2;
-  EXPECT_EQ(read(written(program)).value_bytes, 2);
+  EXPECT_EQ(read(program_text(program)).value_bytes, 2);
 }
 
 TEST(Program, TimesSurviveToTheLastBit) {
   const double time_s = 0.1 + 0.2;
-  Program program = read(two_ranks(""));
+  Program program = read(program_of_two(""));
   ActionList& actions = program.ranks[0].threads[0].actions;
   actions.push_back({.kind = Action::Kind::kTimer, .id = 0, .what = TimerStart{time_s}});
-  const Program again = read(written(program));
+  const Program again = read(program_text(program));
   EXPECT_EQ(std::get<TimerStart>(again.ranks[0].threads[0].actions.back().what).delay_s, time_s);
 }
 
 TEST(Program, ARankLikeAnotherHasNoActionsOfItsOwn) {
-  EXPECT_THAT(refusal(two_ranks("") + "{\"do\": \"end-iteration\"}\n"),
+  EXPECT_THAT(program_refusal(program_of_two("") + "{\"do\": \"end-iteration\"}\n"),
               HasSubstr("must come after a line"));
 }
 
 TEST(Program, RanksThatAreAlikeAreWrittenOnce) {
-  EXPECT_THAT(written(read(two_ranks(""))), HasSubstr("{\"rank\":1,\"same_as\":0}"));
+  EXPECT_THAT(program_text(read(program_of_two(""))), HasSubstr("{\"rank\":1,\"same_as\":0}"));
 }
 
 TEST(Program, SaysTheLineOfWhatIsWrong) {
-  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal("{\"format\": \"other\"}\n"), HasSubstr("p.jsonl line 1"));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"kernel\", \"id\"\n")), HasSubstr("p.jsonl line 3"));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"kernle\", \"id\": 0}\n")),
+  EXPECT_THAT(program_refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(program_refusal("{\"format\": \"other\"}\n"), HasSubstr("p.jsonl line 1"));
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"kernel\", \"id\"\n")),
+              HasSubstr("p.jsonl line 3"));
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"kernle\", \"id\": 0}\n")),
               HasSubstr("did you mean \"kernel\""));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"timer\", \"id\": 0, \"delay_s\": -1}\n")),
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"timer\", \"id\": 0, \"delay_s\": -1}\n")),
               HasSubstr("must be >= 0"));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"timer\", \"id\": 0, \"delay\": 1}\n")),
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"timer\", \"id\": 0, \"delay\": 1}\n")),
               HasSubstr("delay"));
   EXPECT_THAT(
-      refusal(two_ranks(
+      program_refusal(program_of_two(
           R"({"do": "send", "id": 0, "peer": 2, "bytes": 1, "phase": "update", "label": ""})"
           "\n")),
       HasSubstr("/peer = 2"));
-  EXPECT_THAT(refusal(two_ranks("\xff\xfe\n")), HasSubstr("line 3"));
+  EXPECT_THAT(program_refusal(program_of_two("\xff\xfe\n")), HasSubstr("line 3"));
 }
 
 TEST(Program, SaysWhatDoesNotHangTogether) {
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"wait\", \"for\": [5]}\n")),
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"wait\", \"for\": [5]}\n")),
               HasSubstr("waits for request 5, which it does not make"));
-  EXPECT_THAT(
-      refusal(two_ranks("{\"do\": \"signal\", \"id\": 1}\n{\"do\": \"signal\", \"id\": 1}\n")),
-      HasSubstr("makes request 1 for the second time"));
-  EXPECT_THAT(refusal(two_ranks("{\"thread\": 1, \"do\": \"signal\", \"id\": 1}\n")),
+  EXPECT_THAT(program_refusal(program_of_two(
+                  "{\"do\": \"signal\", \"id\": 1}\n{\"do\": \"signal\", \"id\": 1}\n")),
+              HasSubstr("makes request 1 for the second time"));
+  EXPECT_THAT(program_refusal(program_of_two("{\"thread\": 1, \"do\": \"signal\", \"id\": 1}\n")),
               HasSubstr("does not start thread 1"));
-  EXPECT_THAT(refusal(two_ranks("{\"thread\": 1, \"do\": \"spawn\", \"id\": 1, \"starts\": 1}\n")),
+  EXPECT_THAT(program_refusal(
+                  program_of_two("{\"thread\": 1, \"do\": \"spawn\", \"id\": 1, \"starts\": 1}\n")),
               HasSubstr("does not start thread 1"));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"spawn\", \"id\": 1, \"starts\": 4}\n")),
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"spawn\", \"id\": 1, \"starts\": 4}\n")),
               HasSubstr("starts thread 4, which does nothing"));
-  EXPECT_THAT(refusal(std::string(kHeader) + "{\"rank\": 0}\n" + kIterations),
+  EXPECT_THAT(program_refusal(std::string(kHeader) + "{\"rank\": 0}\n" + kIterations),
               HasSubstr("rank 1 is missing"));
-  EXPECT_THAT(refusal(std::string(kHeader) + "{\"rank\": 0, \"same_as\": 1}\n"),
+  EXPECT_THAT(program_refusal(std::string(kHeader) + "{\"rank\": 0, \"same_as\": 1}\n"),
               HasSubstr("written above"));
-  EXPECT_THAT(refusal(std::string(kHeader) + "{\"do\": \"end-iteration\"}\n"),
+  EXPECT_THAT(program_refusal(std::string(kHeader) + "{\"do\": \"end-iteration\"}\n"),
               HasSubstr("must come after a line"));
-  EXPECT_THAT(refusal(two_ranks("{\"do\": \"end-iteration\"}\n")),
+  EXPECT_THAT(program_refusal(program_of_two("{\"do\": \"end-iteration\"}\n")),
               HasSubstr("must end 2 iterations"));
 }
 

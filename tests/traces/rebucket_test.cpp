@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 
 namespace forescale::testing {
@@ -66,14 +67,14 @@ TEST(Rebucket, LaunchesEachBucketWhenItsLastGradientIsReady) {
 TEST(Rebucket, RefusesWhatItCannotKnow) {
   MeasuredRank without_sizes = one_step();
   without_sizes.gradients[1].bytes = -1;
-  EXPECT_THAT(refusal_of([&] { rebucket(without_sizes, kMiB); }), HasSubstr("sizes of gradients"));
+  EXPECT_THAT(refusal([&] { rebucket(without_sizes, kMiB); }), HasSubstr("sizes of gradients"));
   MeasuredRank without_gradients = one_step();
   without_gradients.gradients.clear();
-  EXPECT_THAT(refusal_of([&] { rebucket(without_gradients, kMiB); }),
+  EXPECT_THAT(refusal([&] { rebucket(without_gradients, kMiB); }),
               HasSubstr("when gradients were ready"));
   MeasuredRank with_more = one_step();
   with_more.collectives[0].bytes += 4;
-  EXPECT_THAT(refusal_of([&] { rebucket(with_more, kMiB); }),
+  EXPECT_THAT(refusal([&] { rebucket(with_more, kMiB); }),
               HasSubstr("carry the gradients and nothing else"));
 }
 

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.hpp"
 #include "base/registry.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
 #include "traces/formats/trace_format.hpp"
 
 namespace forescale::testing {
@@ -25,17 +25,13 @@ inline std::string in_file(const std::string& name, const std::string& text) {
 
 inline const TraceFormat& smpi() { return Registry<TraceFormat>::find("smpi", "test"); }
 
-inline ImportedTrace import(const std::string& text, const ImportOptions& options = kGigaflop) {
+inline ImportedTrace import_smpi(const std::string& text,
+                                 const ImportOptions& options = kGigaflop) {
   return smpi().import({in_file("trace.txt", text)}, options);
 }
 
-inline std::string refusal(const std::string& text, const ImportOptions& options = kGigaflop) {
-  try {
-    import(text, options);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+inline std::string smpi_refusal(const std::string& text, const ImportOptions& options = kGigaflop) {
+  return refusal([&] { import_smpi(text, options); });
 }
 
 // `lines` are what the ranks do between init and finalize.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/base/refusal.hpp"
 #include "tests/traces/smpi_files.hpp"
 
 namespace forescale::testing {
@@ -46,18 +47,14 @@ TEST(FormatSmpiRefusals, RefusesWhatIsWrong) {
       {ranks(3, all(3, "alltoallv 1 1 1 1 1 1 1")), "at least 8 numbers with 3 ranks, not 7"},
       {ranks(3, all(3, "alltoall 1e15 1")), "in all, which are too many"},
   };
-  for (const auto& [text, reason] : wrong) EXPECT_THAT(refusal(text), HasSubstr(reason)) << text;
+  for (const auto& [text, reason] : wrong)
+    EXPECT_THAT(smpi_refusal(text), HasSubstr(reason)) << text;
 }
 
 TEST(FormatSmpiRefusals, RefusesFilesThatDoNotFit) {
   const std::string one = in_file("one.txt", ranks(1, ""));
-  const auto refused = [](const std::vector<std::string>& files) -> std::string {
-    try {
-      smpi().import(files, {});
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto refused = [](const std::vector<std::string>& files) {
+    return refusal([&] { smpi().import(files, {}); });
   };
   EXPECT_THAT(refused({one, one}), HasSubstr("is a rank that"));
   EXPECT_THAT(refused({in_file("gone.txt", "no such file\n")}), HasSubstr("must be a rank"));

@@ -6,7 +6,7 @@
 namespace forescale {
 namespace {
 
-Span span(int rank, Track track, double begin_s, double end_s) {
+Span unlabelled_span(int rank, Track track, double begin_s, double end_s) {
   return {.rank = rank, .track = track, .label = 0, .begin_s = begin_s, .end_s = end_s};
 }
 
@@ -30,12 +30,12 @@ TEST(Breakdown, OfNothingIsWaiting) {
 // 0 1 2 3 4 5 6 7 8: send 1-4, receive 3-6, copy 5-7, reduction 2-3.
 TEST(Breakdown, CountsTimeOnceByPrecedence) {
   Timeline timeline;
-  timeline.add(span(0, Track::kSend, 1, 4));
-  timeline.add(span(0, Track::kReceive, 3, 6));
-  timeline.add(span(0, Track::kCopy, 5, 7));
-  timeline.add(span(0, Track::kReduction, 2, 3));
-  timeline.add(span(1, Track::kReduction, 0, 8));   // another rank
-  timeline.add(span(0, Track::kMainThread, 0, 8));  // waits count as waiting
+  timeline.add(unlabelled_span(0, Track::kSend, 1, 4));
+  timeline.add(unlabelled_span(0, Track::kReceive, 3, 6));
+  timeline.add(unlabelled_span(0, Track::kCopy, 5, 7));
+  timeline.add(unlabelled_span(0, Track::kReduction, 2, 3));
+  timeline.add(unlabelled_span(1, Track::kReduction, 0, 8));   // another rank
+  timeline.add(unlabelled_span(0, Track::kMainThread, 0, 8));  // waits count as waiting
   expect_parts(
       timeline, 8,
       {{"reducing", 1}, {"copying", 2}, {"moving", (2 - 1) + (5 - 3)}, {"waiting", 1 + 1}});
@@ -43,7 +43,7 @@ TEST(Breakdown, CountsTimeOnceByPrecedence) {
 
 TEST(Breakdown, SpansThatTouchAreNotCountedTwice) {
   Timeline timeline;
-  for (int i = 0; i < 4; ++i) timeline.add(span(0, Track::kSend, i, i + 1));
+  for (int i = 0; i < 4; ++i) timeline.add(unlabelled_span(0, Track::kSend, i, i + 1));
   expect_parts(timeline, 4, {{"reducing", 0}, {"copying", 0}, {"moving", 4}, {"waiting", 0}});
 }
 

@@ -6,10 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 
-#include "base/error.hpp"
 #include "base/scratch_folder.hpp"
 
 namespace forescale::testing {
@@ -31,15 +29,5 @@ class TraceFolder {
  private:
   ScratchFolder folder_{"trace"};
 };
-
-// What an InputError says; empty when there is none.
-inline std::string refusal_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace forescale::testing
