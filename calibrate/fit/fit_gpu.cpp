@@ -77,6 +77,7 @@ std::int64_t batch_of(const GpuKernel& kernel) {
     return convolution->batch;
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
     return kernel.pass == KernelPass::kBackwardWeights ? gemm->k : gemm->n;
+  if (const auto* attention = std::get_if<AttentionShape>(&kernel.shape)) return attention->batch;
   return std::get<LayerShape>(kernel.shape).batch;
 }
 

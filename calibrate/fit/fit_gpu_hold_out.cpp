@@ -46,6 +46,7 @@ std::string split_key(GpuKernel kernel, bool by_layer) {
   if (!by_layer) return to_text(kernel);
   if (auto* gemm = std::get_if<GemmShape>(&kernel.shape)) gemm->n = 1;
   if (auto* convolution = std::get_if<ConvolutionShape>(&kernel.shape)) convolution->batch = 1;
+  if (auto* attention = std::get_if<AttentionShape>(&kernel.shape)) attention->batch = 1;
   return to_text(kernel);
 }
 

@@ -38,6 +38,14 @@ constexpr std::array<SizeKey, 12> kConvolutionKeys{{
     {"groups", &ConvolutionShape::groups, false, 1},
 }};
 
+constexpr std::array<std::pair<const char*, std::int64_t AttentionShape::*>, 5> kAttentionKeys{{
+    {"batch", &AttentionShape::batch},
+    {"sequence", &AttentionShape::sequence},
+    {"heads", &AttentionShape::heads},
+    {"kv_heads", &AttentionShape::kv_heads},
+    {"head_size", &AttentionShape::head_size},
+}};
+
 constexpr std::array<std::pair<const char*, double LayerShape::*>, 4> kLayerKeys{{
     {"input_bytes", &LayerShape::input_bytes},
     {"output_bytes", &LayerShape::output_bytes},
@@ -80,6 +88,18 @@ ConvolutionShape read_convolution(const JsonInput& in) {
   return shape;
 }
 
+AttentionShape read_attention(const JsonInput& in) {
+  in.allow_only({"operation", "batch", "sequence", "heads", "kv_heads", "head_size", "causal",
+                 "pass", "precision", "time_s", "low_s", "high_s", "samples", "network", "layer",
+                 "algorithm"});
+  AttentionShape shape;
+  for (const auto& [key, member] : kAttentionKeys) shape.*member = in.at(key).integer(1, kSizeMax);
+  shape.is_causal = in.at("causal").boolean();
+  if (shape.heads % shape.kv_heads != 0)
+    in.at("kv_heads").fail(fmt::format("must divide the {} heads", shape.heads));
+  return shape;
+}
+
 LayerShape read_layer(const JsonInput& in) {
   in.allow_only({"operation", "type", "batch", "input_bytes", "output_bytes", "parameter_bytes",
                  "flops", "pass", "precision", "time_s", "low_s", "high_s", "samples", "network",
@@ -94,11 +114,11 @@ LayerShape read_layer(const JsonInput& in) {
 }
 
 // One of an enumeration's values by its name.
-template <class Value>
-Value read_named(const JsonInput& in, std::initializer_list<Value> values) {
+template <class Values>
+auto read_named(const JsonInput& in, const Values& values) {
   const std::string text = in.string();
   std::string names;
-  for (const Value value : values) {
+  for (const auto value : values) {
     if (text == name_of(value)) return value;
     names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name_of(value));
   }
@@ -122,6 +142,12 @@ json shape_json(const ConvolutionShape& shape) {
   return object;
 }
 
+json shape_json(const AttentionShape& shape) {
+  json object{{"causal", shape.is_causal}};
+  for (const auto& [key, member] : kAttentionKeys) object[key] = shape.*member;
+  return object;
+}
+
 json shape_json(const LayerShape& layer) {
   json object{{"type", layer.type}, {"batch", layer.batch}};
   for (const auto& [key, member] : kLayerKeys)
@@ -133,18 +159,20 @@ json shape_json(const LayerShape& layer) {
 
 MeasuredKernel read_measured_kernel(const JsonInput& in) {
   MeasuredKernel measured;
-  const std::string operation = in.at("operation").one_of({"gemm", "convolution", "layer"});
+  const std::string operation =
+      in.at("operation").one_of({"gemm", "convolution", "attention", "layer"});
   if (operation == "gemm")
     measured.kernel.shape = read_gemm(in);
   else if (operation == "convolution")
     measured.kernel.shape = read_convolution(in);
+  else if (operation == "attention")
+    measured.kernel.shape = read_attention(in);
   else
     measured.kernel.shape = read_layer(in);
   measured.kernel.pass =
-      read_named(in.at("pass"), {KernelPass::kForward, KernelPass::kBackwardData,
-                                 KernelPass::kBackwardWeights, KernelPass::kBackward});
-  measured.kernel.precision = read_named(
-      in.at("precision"), {Precision::kFp32, Precision::kTf32, Precision::kFp16, Precision::kBf16});
+      read_named(in.at("pass"), std::array{KernelPass::kForward, KernelPass::kBackwardData,
+                                           KernelPass::kBackwardWeights, KernelPass::kBackward});
+  measured.kernel.precision = read_named(in.at("precision"), kPrecisions);
   measured.time_s = read_measured_time(in.at("time_s"));
   const TimeEnds ends = read_time_ends(in, "low_s", "high_s", measured.time_s);
   measured.low_s = ends.low_s;

@@ -1,22 +1,33 @@
 #!/usr/bin/env python3
 """Rebuilds the measurements in this folder from public tables.
 
-    rebuild.py TABLES [--check]     TABLES: folder with deepbench_gemm.csv.gz, deepbench_conv.csv.gz
-                                    and convnet_caffe_layers.csv.gz (tests/calibrate/data/published_gpus)
+    rebuild.py TABLES [--check]     TABLES: folder with deepbench_gemm.csv.gz, deepbench_conv.csv.gz,
+                                    convnet_caffe_layers.csv.gz, aiconfigurator_gemm.csv.gz and
+                                    aiconfigurator_attention.csv.gz
+                                    (tests/calibrate/data/published_gpus)
 
 DeepBench (baidu-research/DeepBench, Apache-2.0): results/train/DeepBench_*.xlsx, one table a GPU,
 times of cuBLAS and cuDNN in ms. Convnet-benchmarks (soumith/convnet-benchmarks, MIT, commit
 b458aab): times by layer that `caffe time` printed on a Titan X (Maxwell), Caffe with cuDNN R4 and
 GreenTea's OpenCL Caffe; shapes from caffe/imagenet_winners/*.prototxt there (batch 128, VGG-A 64).
+Aiconfigurator (ai-dynamo/aiconfigurator, Apache-2.0): times that TensorRT-LLM's and SGLang's kernels
+took, from tables of tens of thousands of rows a GPU. Of the shapes' SHA-256 the last bit decides
+whether a shape is "fitted" or "judged", on all GPUs alike; of each half stand 240 shapes a GPU and
+precision in the tables here, in the order of another SHA-256. The judged ones go to JUDGED and
+nowhere else. GEMM: activations m x k by weights n x k, row-major, which is TN with m and n exchanged.
+Attention is causal; several rows of a shape differ in what the table does not say (the cache's
+precision; a sliding window, which is faster): the two slowest are averaged geometrically.
 With --check nothing is written: exit 1 when a file differs.
 """
 import csv
 import gzip
 import json
+import math
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+JUDGED = HERE.parents[1] / "tests/calibrate/data/judged_gpus"
 GPUS = {
     "titan-x": ("NV_TitanX", "TITAN X (Maxwell)"),
     "m40": ("NV_M40", "Tesla M40"),
@@ -237,6 +248,52 @@ def convnet(tables):
             "series": [], "kernels": kernels}
 
 
+AICONFIGURATOR = {"a100": ("a100_sxm", "NVIDIA A100-SXM4-80GB"),
+                  "h100": ("h100_sxm", "NVIDIA H100 80GB HBM3"), "b200": ("b200_sxm", "NVIDIA B200"),
+                  "gb200": ("gb200", "NVIDIA GB200")}
+AICONFIGURATOR_PRECISIONS = {"bfloat16": "bf16", "fp8": "fp8"}
+
+
+def aiconfigurator_gemm(row):
+    return {"operation": "gemm", "m": int(row["n"]), "n": int(row["m"]), "k": int(row["k"]),
+            "transposes": "TN"}
+
+
+def aiconfigurator_attention(row):
+    return {"operation": "attention", "batch": int(row["batch"]), "sequence": int(row["seq_len"]),
+            "heads": int(row["heads"]), "kv_heads": int(row["kv_heads"]),
+            "head_size": int(row["head_dim"]), "causal": True}
+
+
+def aiconfigurator(tables):
+    """(whether judged, name, document)"""
+    found = {}
+    for table, shape_of in (("gemm", aiconfigurator_gemm), ("attention", aiconfigurator_attention)):
+        for row in rows(tables / f"aiconfigurator_{table}.csv.gz"):
+            kernel = shape_of(row) | {"pass": "forward",
+                                      "precision": AICONFIGURATOR_PRECISIONS[row["dtype"]]}
+            paths, kernels = found.setdefault((row["split"], row["system"]), (set(), {}))
+            paths.add(row["path"])
+            kernels.setdefault(json.dumps(kernel), []).append(seconds(row["latency_ms"]))
+    for is_judged, split in enumerate(("fitted", "judged")):
+        for name, (system, gpu) in AICONFIGURATOR.items():
+            paths, kernels = found[split, system]
+            timed = []
+            for kernel, times in kernels.items():
+                slowest = sorted(times)[-2:]
+                mean = math.prod(slowest) ** (1 / len(slowest))
+                timed.append(json.loads(kernel) | {"time_s": float(f"{mean:.6g}")})
+            yield bool(is_judged), name, {
+                "format": "forescale-measurement-1", "machine": gpu,
+                "library": "TensorRT-LLM" if system != "a100_sxm" else "TensorRT-LLM, SGLang",
+                "provenance": {"source": "ai-dynamo/aiconfigurator "
+                                         f"{', '.join(sorted(paths))}, Apache-2.0",
+                               "gpu": {"name": gpu}},
+                "notes": ["attention: rows of a shape differ in what the table does not say, and the "
+                          "two slowest are averaged geometrically"],
+                "series": [], "kernels": timed}
+
+
 def text(document):
     kernels = ",\n".join(" " + json.dumps(kernel) for kernel in document["kernels"])
     rest = json.dumps({key: value for key, value in document.items() if key != "kernels"},
@@ -249,8 +306,11 @@ def main():
         sys.exit(__doc__)
     tables, is_check = pathlib.Path(sys.argv[1]), "--check" in sys.argv[2:]
     differ = []
-    for name, document in [*deepbench(tables), *convnet(tables)]:
-        file = HERE / f"{name}.json"
+    documents = [(HERE / f"{name}.json", document)
+                 for name, document in (*deepbench(tables), *convnet(tables))]
+    documents += [((JUDGED if is_judged else HERE) / f"{name}.json", document)
+                  for is_judged, name, document in aiconfigurator(tables)]
+    for file, document in documents:
         new = text(document)
         if is_check:
             if not file.exists() or file.read_text(encoding="utf-8") != new:

@@ -5,6 +5,9 @@
 namespace forescale {
 namespace {
 
+// FLOP of the backward pass over those of the forward pass.
+constexpr double kAttentionBackward = 2.5;
+
 double real(std::int64_t value) { return static_cast<double>(value); }
 
 double weight_count(const ConvolutionShape& c) {
@@ -59,17 +62,21 @@ const char* name_of(Precision precision) {
       return "fp16";
     case Precision::kBf16:
       return "bf16";
+    case Precision::kFp8:
+      return "fp8";
   }
   return "";
 }
 
 std::int64_t bytes_a_value(Precision precision) {
+  if (precision == Precision::kFp8) return 1;
   return precision == Precision::kFp16 || precision == Precision::kBf16 ? 2 : 4;
 }
 
 const char* operation_of(const GpuKernel& kernel) {
   if (std::holds_alternative<GemmShape>(kernel.shape)) return "gemm";
   if (std::holds_alternative<ConvolutionShape>(kernel.shape)) return "convolution";
+  if (std::holds_alternative<AttentionShape>(kernel.shape)) return "attention";
   return "layer";
 }
 
@@ -79,6 +86,10 @@ double flops_of(const GpuKernel& kernel) {
     return gradients * 2 * real(gemm->m) * real(gemm->n) * real(gemm->k);
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return gradients * 2 * output_count(*c) * weight_count(*c) / real(c->filters);
+  if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
+    return (kernel.pass == KernelPass::kBackward ? kAttentionBackward : 1) *
+           (a->is_causal ? 2 : 4) * real(a->batch) * real(a->heads) * real(a->sequence) *
+           real(a->sequence) * real(a->head_size);
   return std::get<LayerShape>(kernel.shape).flops;
 }
 
@@ -87,9 +98,12 @@ double bytes_of(const GpuKernel& kernel) {
                        (kernel.pass == KernelPass::kBackward ? 2 : 1);
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
     return width * (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n) +
-                    real(gemm->m) * real(gemm->n));
+                    (kernel.precision == Precision::kFp8 ? 2 : 1) * real(gemm->m) * real(gemm->n));
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return width * (input_count(*c) + weight_count(*c) + output_count(*c));
+  if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
+    return width * 2 * real(a->batch) * real(a->sequence) * real(a->head_size) *
+           (real(a->heads) + real(a->kv_heads));
   const auto& layer = std::get<LayerShape>(kernel.shape);
   return layer.input_bytes + layer.output_bytes + layer.parameter_bytes;
 }
@@ -103,6 +117,9 @@ std::string to_text(const GpuKernel& kernel) {
         "convolution {}x{}x{}x{}, {} filters {}x{}, pad {}x{}, stride {}x{}, groups {}", c->batch,
         c->channels, c->height, c->width, c->filters, c->filter_height, c->filter_width,
         c->pad_height, c->pad_width, c->stride_height, c->stride_width, c->groups);
+  if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
+    return fmt::format("attention {}x{}, {} heads of {}, {} of keys{}", a->batch, a->sequence,
+                       a->heads, a->head_size, a->kv_heads, a->is_causal ? ", causal" : "");
   const auto& layer = std::get<LayerShape>(kernel.shape);
   return fmt::format("layer {}, batch {}, {:g} + {:g} + {:g} bytes, {:g} FLOP", layer.type,
                      layer.batch, layer.input_bytes, layer.output_bytes, layer.parameter_bytes,

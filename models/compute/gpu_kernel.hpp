@@ -1,12 +1,15 @@
-// What one call into a GPU's library is asked to do: a matrix product, a convolution, or a layer
-// that a framework times as a whole. Shapes as the libraries state them.
+// What one call into a GPU's library is asked to do: a matrix product, a convolution, attention, or
+// a layer that a framework times as a whole. Shapes as the libraries state them.
 //
 // FLOP of a call: GEMM 2 m n k; convolution 2 * outputs * channels/groups * filter area, the same
-// in each pass. Bytes: every operand once, in the precision's width. Both gradients together
-// ("backward") are twice as much, and m, n, k those of the forward pass. Limits: direct
-// convolution; what Winograd or a Fourier transform saves is left to a fitted efficiency.
+// in each pass; attention 4 * batch * heads * sequence^2 * head size, half of it where causal.
+// Bytes: every operand once, in the precision's width. Both gradients together ("backward") are
+// twice as much, and m, n, k those of the forward pass; of attention 2.5 times the FLOP, as the
+// scores are computed again (Dao, FlashAttention-2, 2023, section 4.1). Limits: direct convolution;
+// what Winograd or a Fourier transform saves is left to a fitted efficiency.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -41,6 +44,17 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
+// Scaled dot-product attention of sequences of one length, fused: no scores in memory.
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t sequence = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;  // of keys and values; fewer than heads where queries are grouped
+  std::int64_t head_size = 1;
+  bool is_causal = true;
+  bool operator==(const AttentionShape&) const = default;
+};
+
 // For the whole batch; 0 where it is not known.
 struct LayerShape {
   std::string type;  // of models/workload: "pooling"
@@ -54,21 +68,23 @@ struct LayerShape {
 
 // kBackward: all gradients together.
 enum class KernelPass { kForward, kBackwardData, kBackwardWeights, kBackward };
-// Of operands; TF32 operands are stored as FP32.
-enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+// Of operands; TF32 operands are stored as FP32, FP8 has one scale a tensor and results of 2 bytes.
+enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8 };
+inline constexpr std::array kPrecisions{Precision::kFp32, Precision::kTf32, Precision::kFp16,
+                                        Precision::kBf16, Precision::kFp8};
 
 const char* name_of(KernelPass pass);      // "backward-data"
 const char* name_of(Precision precision);  // "fp32"
 std::int64_t bytes_a_value(Precision precision);
 
 struct GpuKernel {
-  std::variant<GemmShape, ConvolutionShape, LayerShape> shape;
+  std::variant<GemmShape, ConvolutionShape, AttentionShape, LayerShape> shape;
   KernelPass pass = KernelPass::kForward;
   Precision precision = Precision::kFp32;
   bool operator==(const GpuKernel&) const = default;
 };
 
-const char* operation_of(const GpuKernel& kernel);  // "gemm", "convolution", "layer"
+const char* operation_of(const GpuKernel& kernel);  // "gemm", "convolution", "attention", "layer"
 double flops_of(const GpuKernel& kernel);
 double bytes_of(const GpuKernel& kernel);
 // The shape alone, for people and as a key: "gemm 5124x700x2048 NN", "convolution 16x64x112x112

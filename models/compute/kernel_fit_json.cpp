@@ -15,8 +15,6 @@ using nlohmann::json;
 constexpr double kLargest = std::numeric_limits<double>::max();
 constexpr KernelPass kPasses[] = {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward};
-constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kTf32, Precision::kFp16,
-                                     Precision::kBf16};
 
 // Nine digits: more than a fit knows, and less than half of the file.
 double rounded(double value) { return std::stod(fmt::format("{:.9g}", value)); }
@@ -66,6 +64,7 @@ ShapeFactor read_shape(const JsonInput& in, size_t features) {
 size_t feature_count(const std::string& operation) {
   if (operation == "gemm") return shape_features({.shape = GemmShape{}}).size();
   if (operation == "convolution") return shape_features({.shape = ConvolutionShape{}}).size();
+  if (operation == "attention") return shape_features({.shape = AttentionShape{}}).size();
   return shape_features({.shape = LayerShape{}}).size();
 }
 
@@ -95,12 +94,15 @@ KernelPass read_pass(const JsonInput& in) {
 }
 
 Precision read_precision(const JsonInput& in) {
-  return parse_precision(in.one_of({"fp32", "tf32", "fp16", "bf16"}), in.file());
+  const std::string text = in.one_of({"fp32", "tf32", "fp16", "bf16", "fp8"});
+  for (const Precision precision : kPrecisions)
+    if (text == name_of(precision)) return precision;
+  in.fail("is no precision");
 }
 
 Precision parse_precision(const std::string& text, const std::string& option) {
   for (const Precision precision : kPrecisions)
-    if (text == name_of(precision)) return precision;
+    if (text == name_of(precision) && precision != Precision::kFp8) return precision;
   throw InputError({.source = option,
                     .path = "",
                     .value = text,
@@ -112,7 +114,7 @@ KernelFit read_kernel_fit(const JsonInput& in) {
                  "flops_per_s", "flops_per_s_ends", "bytes_per_s", "bytes_per_s_ends",
                  "median_error", "p90_error", "ratio", "shape"});
   KernelFit fit;
-  fit.kind.operation = in.at("operation").one_of({"gemm", "convolution", "layer"});
+  fit.kind.operation = in.at("operation").one_of({"gemm", "convolution", "attention", "layer"});
   if (fit.kind.operation == "layer") fit.kind.type = in.at("type").string();
   fit.kind.pass = read_pass(in.at("pass"));
   fit.kind.precision = read_precision(in.at("precision"));

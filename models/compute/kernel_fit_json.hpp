@@ -10,7 +10,8 @@ namespace forescale {
 
 KernelPass read_pass(const JsonInput& in);
 Precision read_precision(const JsonInput& in);
-// Precision by its name as an option gives it; InputError naming `option`.
+// What a network is trained in, by its name as an option gives it: fp32, tf32, fp16 or bf16.
+// InputError naming `option`.
 Precision parse_precision(const std::string& text, const std::string& option);
 
 KernelFit read_kernel_fit(const JsonInput& in);

@@ -34,6 +34,12 @@ std::vector<double> features_of(const ConvolutionShape& shape) {
           flag(is_3x3 && stride == 0)};
 }
 
+std::vector<double> features_of(const AttentionShape& shape) {
+  return {log_of(shape.batch),     log_of(shape.sequence),
+          log_of(shape.heads),     log_of(shape.heads) - log_of(shape.kv_heads),
+          log_of(shape.head_size), flag(shape.is_causal)};
+}
+
 std::vector<double> features_of(const LayerShape& layer) {
   return {log_of(layer.batch),
           std::log(1 + layer.input_bytes + layer.output_bytes + layer.parameter_bytes),

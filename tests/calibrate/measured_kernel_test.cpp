@@ -59,10 +59,23 @@ json layer() {
           {"pass", "forward"},    {"precision", "fp32"},   {"time_s", 1e-5}};
 }
 
+json attention() {
+  return {{"operation", "attention"},
+          {"batch", 2},
+          {"sequence", 512},
+          {"heads", 32},
+          {"kv_heads", 8},
+          {"head_size", 128},
+          {"causal", true},
+          {"time_s", 1e-4},
+          {"pass", "forward"},
+          {"precision", "bf16"}};
+}
+
 json kernels_document() {
   return {{"format", "forescale-measurement-1"},
           {"provenance", {{"gpu", {{"name", "Tesla V100"}, {"sm_count", 80}}}, {"date", "d"}}},
-          {"kernels", {measured_gemm(), convolution(), layer()}}};
+          {"kernels", {measured_gemm(), convolution(), layer(), attention()}}};
 }
 
 std::string kernel_refusal_with(const std::string& pointer, const json& value) {
@@ -79,13 +92,14 @@ std::string refusal_without(const std::string& pointer, const std::string& key) 
 
 TEST(MeasuredKernel, WhatIsWrittenIsReadBack) {
   const Measurement read = read_measurement_text(kernels_document().dump(), "m.json");
-  ASSERT_EQ(read.kernels.size(), 3U);
+  ASSERT_EQ(read.kernels.size(), 4U);
   EXPECT_TRUE(read.series.empty());
   EXPECT_EQ(read.gpu.at("name"), "Tesla V100");
   EXPECT_EQ(read.gpu.at("sm_count"), "80");
   EXPECT_EQ(to_json(read.kernels[0]), measured_gemm());
   EXPECT_EQ(to_json(read.kernels[1]), convolution());
   EXPECT_EQ(to_json(read.kernels[2]), layer());
+  EXPECT_EQ(to_json(read.kernels[3]), attention());
   const Measurement again = read_measurement_text(to_json(read).dump(), "m.json");
   EXPECT_EQ(to_json(again), to_json(read));
   EXPECT_EQ(again.gpu, read.gpu);
@@ -107,6 +121,25 @@ TEST(MeasuredKernel, FlopAndBytesAreThoseOfTheShape) {
   EXPECT_EQ(bytes_of(read.kernels[2].kernel), 5000);
 }
 
+TEST(MeasuredKernel, AttentionComputesHalfWhereCausalAndItsScoresAgainBackward) {
+  GpuKernel kernel = read_measurement_text(kernels_document().dump(), "m.json").kernels[3].kernel;
+  const double products = 2 * 2.0 * 2 * 32 * 512 * 512 * 128;  // scores, and their sum of values
+  EXPECT_EQ(flops_of(kernel), products / 2);
+  const double operands = 2.0 * 2 * 512 * 128 * (32 + 8 + 8 + 32);
+  EXPECT_EQ(bytes_of(kernel), operands);
+  kernel.pass = KernelPass::kBackward;
+  EXPECT_EQ(flops_of(kernel), 2.5 * products / 2);
+  EXPECT_EQ(bytes_of(kernel), 2 * operands);
+  std::get<AttentionShape>(kernel.shape).is_causal = false;
+  EXPECT_EQ(flops_of(kernel), 2.5 * products);
+}
+
+TEST(MeasuredKernel, ProductsOfFp8HaveResultsOfTwoBytes) {
+  GpuKernel product = read_measurement_text(kernels_document().dump(), "m.json").kernels[0].kernel;
+  product.precision = Precision::kFp8;
+  EXPECT_EQ(bytes_of(product), 1760 * 880 + 880 * 16 + 2.0 * 1760 * 16);
+}
+
 TEST(MeasuredKernel, RefusesByPlaceValueAndConstraint) {
   EXPECT_THAT(kernel_refusal_with("/kernels/0/operation", "sort"),
               HasSubstr("/kernels/0/operation"));
@@ -118,13 +151,15 @@ TEST(MeasuredKernel, RefusesByPlaceValueAndConstraint) {
   EXPECT_THAT(kernel_refusal_with("/kernels/0/time_s", 0), HasSubstr("/time_s = 0: must be > 0"));
   EXPECT_THAT(kernel_refusal_with("/kernels/0/low_s", 1e-3), HasSubstr("must be <= time_s"));
   EXPECT_THAT(kernel_refusal_with("/kernels/0/samples", 0), HasSubstr("must be >= 1"));
-  EXPECT_THAT(kernel_refusal_with("/kernels/0/precision", "fp8"),
-              HasSubstr("must be one of \"fp32\", \"tf32\", \"fp16\", \"bf16\""));
+  EXPECT_THAT(kernel_refusal_with("/kernels/0/precision", "fp4"),
+              HasSubstr("must be one of \"fp32\", \"tf32\", \"fp16\", \"bf16\", \"fp8\""));
   EXPECT_THAT(kernel_refusal_with("/kernels/1/pass", "back"), HasSubstr("\"backward-data\""));
   EXPECT_THAT(kernel_refusal_with("/kernels/1/groups", 3),
               HasSubstr("must divide the 64 channels and the 128 filters"));
   EXPECT_THAT(kernel_refusal_with("/kernels/1/filter_height", 59),
               HasSubstr("height with its padding"));
+  EXPECT_THAT(kernel_refusal_with("/kernels/3/kv_heads", 5), HasSubstr("must divide the 32 heads"));
+  EXPECT_THAT(refusal_without("/kernels/3", "causal"), HasSubstr("/causal: is required"));
   EXPECT_THAT(kernel_refusal_with("/kernels/2/type", ""), HasSubstr("must not be empty"));
   EXPECT_THAT(kernel_refusal_with("/kernels/2/input_bytes", -1), HasSubstr("must be >= 0"));
   EXPECT_THAT(kernel_refusal_with("/provenance/gpu/name", json::array()),

@@ -1,0 +1,56 @@
+// The shipped GPU models against shapes that no fit has seen (calibrate/published_gpus/rebuild.py
+// says which half is which).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/median.hpp"
+#include "calibrate/measure/measurement.hpp"
+#include "models/compute/fitted_gpu.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr double kLargeFlops = 1e9;
+
+// |predicted / measured - 1| by operation and whether the kernel has 1 GFLOP.
+std::map<std::pair<std::string, bool>, std::vector<double>> judged_errors(const std::string& gpu) {
+  const FittedGpu fitted = load_fitted_gpu(gpu, "--gpu-model", nullptr);
+  const Measurement judged =
+      read_measurement(FORESCALE_SOURCE_DIR "/tests/calibrate/data/judged_gpus/" + gpu + ".json");
+  std::map<std::pair<std::string, bool>, std::vector<double>> errors;
+  for (const MeasuredKernel& each : judged.kernels) {
+    const KernelFit* fit = fitted.find_kernels(kind_of(each.kernel));
+    EXPECT_NE(fit, nullptr) << to_text(each.kernel);
+    if (fit == nullptr) continue;
+    errors[{operation_of(each.kernel), flops_of(each.kernel) > kLargeFlops}].push_back(
+        std::abs(fit->estimate(each.kernel).time_s / each.time_s - 1));
+  }
+  return errors;
+}
+
+class JudgedKernels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(JudgedKernels, ArePredictedByTheShippedModel) {
+  auto errors = judged_errors(GetParam());
+  const std::vector<std::tuple<std::string, bool, double>> limits{
+      {"gemm", true, 0.08}, {"gemm", false, 0.15}, {"attention", true, 0.10}};
+  for (const auto& [operation, is_large, limit] : limits) {
+    const std::vector<double>& of = errors[{operation, is_large}];
+    ASSERT_GE(of.size(), 50u) << operation;
+    EXPECT_LE(median(of), limit) << operation << (is_large ? " from" : " below") << " 1 GFLOP, "
+                                 << of.size() << " shapes";
+    RecordProperty(operation + (is_large ? "_large" : "_small"), std::to_string(median(of)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, JudgedKernels, ::testing::Values("a100", "h100", "b200", "gb200"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace forescale
