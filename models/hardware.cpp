@@ -26,7 +26,8 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
   in.allow_only({"memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops_per_s",
                  "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s",
                  // matrix_peaks.hpp
-                 "tf32_flops_per_s", "half_flops_per_s"});
+                 "tf32_flops_per_s", "half_flops_per_s", "gpu_model"});
+  const auto fitted = in.find("gpu_model");
   return {.name = short_name(name),
           .memory = in.at("memory_bytes").bytes(1),
           .memory_bandwidth = in.at("memory_bandwidth_bytes_per_s").bandwidth(),
@@ -34,7 +35,8 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
           .kernel_launch = in.at("kernel_launch_s").seconds(),
           .synchronize = in.at("synchronize_s").seconds(),
           .host_copy = in.at("host_copy_bytes_per_s").bandwidth(),
-          .file = in.file()};
+          .file = in.file(),
+          .fitted = fitted ? fitted->string() : ""};
 }
 
 void forget(Provenance* provenance, const GpuModel& gpu, const std::string& key) {

@@ -17,6 +17,8 @@ struct GpuModel {
   Seconds synchronize;              // from a kernel's end until the host knows
   BytesPerSecond host_copy;         // pinned host <-> device copy, one direction
   std::string file = {};            // that it was read from
+  // Of models/hardware/gpu_models/: its kernels, or those of a GPU of the same kind; empty: none.
+  std::string fitted = {};
 };
 
 struct CpuModel {

@@ -4,6 +4,22 @@
 
 namespace forescale {
 
+FlopsPerSecond MatrixPeaks::of(Precision precision) const {
+  switch (precision) {
+    case Precision::kFp32:
+      return fp32;
+    case Precision::kTf32:
+      return tf32;
+    case Precision::kFp16:
+      return half;
+    case Precision::kBf16:
+      return tf32.value > 0 ? half : FlopsPerSecond{};
+    case Precision::kFp8:
+      break;
+  }
+  return {};
+}
+
 MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
                               Provenance* provenance) {
   const JsonInput in =

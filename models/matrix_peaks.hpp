@@ -1,6 +1,7 @@
 // What a GPU's matrix units reach by precision, from its file in models/hardware/gpus/.
 #pragma once
 
+#include "models/compute/gpu_kernel.hpp"
 #include "models/hardware.hpp"
 
 namespace forescale {
@@ -9,6 +10,9 @@ struct MatrixPeaks {
   FlopsPerSecond fp32;
   FlopsPerSecond tf32;  // 0: has none
   FlopsPerSecond half;  // FP16 or BF16, summed in FP32; 0: has none
+
+  // 0: has none. BF16 came with TF32 (NVIDIA A100 Tensor Core GPU Architecture, 2020).
+  FlopsPerSecond of(Precision precision) const;
 };
 
 MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,

@@ -26,7 +26,8 @@ struct Options {
   std::string input_shape;
   std::string gpu;
   std::string gpu_model;
-  std::string precision = "fp32";
+  std::string precision;
+  std::string memory_format;
   std::int64_t batch = 32;
   std::string out;
   bool sources = false;
@@ -123,6 +124,7 @@ void show(const Options& options) {
     answer = compute_on(network, {.gpu = options.gpu,
                                   .gpu_model = options.gpu_model,
                                   .precision = options.precision,
+                                  .memory_format = options.memory_format,
                                   .batch = options.batch});
     add_times(rows, *answer);
     columns.push_back({.key = "forward_s", .heading = "forward", .text = seconds_cell});
@@ -191,7 +193,7 @@ void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
       command, {.name = "show",
                 .summary = "The layers with shapes, parameters, FLOP; on a GPU with their times",
                 .examples = {"model show alexnet", "model show googlenet --gpu k80 --batch 32",
-                             "model show resnet-50 --gpu v100 --gpu-model v100 --precision fp16",
+                             "model show resnet-50 --gpu v100 --precision fp16",
                              "model show train_val.prototxt --input-shape 3x227x227 --csv"}});
   verb.add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
       .required()
@@ -199,13 +201,17 @@ void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
   CommandOption gpu =
       verb.add_option("--gpu", options->gpu, "Compute times on this GPU: a name or a JSON file");
   verb.add_option("--batch", options->batch, "Images on that GPU (default 32)").needs(gpu);
-  CommandOption model =
-      verb.add_option("--gpu-model", options->gpu_model,
-                      "Times from a GPU model: p100 or what `calibrate fit` wrote")
-          .needs(gpu);
-  verb.add_option("--precision", options->precision,
-                  "Of the GPU model's kernels: fp32 (default), tf32, fp16, bf16")
-      .needs(model);
+  verb.add_option("--gpu-model", options->gpu_model,
+                  "Times from a GPU model: what `calibrate fit` wrote, or the GPU's own by name")
+      .needs(gpu);
+  verb.add_option(
+          "--precision", options->precision,
+          "fp32, tf32, fp16, bf16 (default: tf32 where the GPU has it and no kernels measured "
+          "in fp32, else fp32)")
+      .needs(gpu);
+  verb.add_option("--memory-format", options->memory_format,
+                  "nchw, or nhwc (channels last; default in fp16 and bf16)")
+      .needs(gpu);
   verb.add_flag("--sources", options->sources, "Every number of the times with its source")
       .needs(gpu);
   verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/catalogue/catalogue.hpp"
+#include "models/compute/compute_choice.hpp"
 #include "models/compute/kernel_fit_json.hpp"
 #include "models/workload/training_memory.hpp"
 
@@ -20,20 +21,28 @@ ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question
                       .constraint = "must be >= 1"});
   ComputeAnswer answer{.batch = question.batch};
   answer.gpu = load_gpu(question.gpu, "--gpu", &answer.provenance);
-  if (question.gpu_model.empty()) {
+  ComputeChoice choice{.gpu_model = question.gpu_model, .option = "--gpu-model"};
+  if (!question.precision.empty())
+    choice.precision = parse_precision(question.precision, "--precision");
+  if (!question.memory_format.empty())
+    choice.memory_format = parse_memory_format(question.memory_format, "--memory-format");
+  const Precision precision = precision_on(answer.gpu, choice);
+  const std::string model = gpu_model_for(answer.gpu, choice);
+  if (model.empty()) {
     answer.table = compute_table(answer.gpu, network, &answer.provenance);
   } else {
-    const FittedGpu fitted = load_fitted_gpu(question.gpu_model, "--gpu-model", &answer.provenance);
+    const FittedGpu fitted = model_on(answer.gpu, model, "--gpu-model", &answer.provenance);
     answer.gpu = with_measured(answer.gpu, fitted, &answer.provenance);
-    FittedCompute compute =
-        fitted_compute(fitted, answer.gpu, network,
-                       parse_precision(question.precision, "--precision"), &answer.provenance);
+    FittedCompute compute = fitted_compute(
+        fitted, answer.gpu, network,
+        {.precision = precision, .memory_format = memory_format_of(choice, precision)},
+        &answer.provenance);
     answer.table = std::move(compute.table);
     answer.forward = std::move(compute.forward);
     answer.backward = std::move(compute.backward);
   }
-  answer.memory = training_memory(network, question.batch, &answer.provenance, std::nullopt,
-                                  parse_precision(question.precision, "--precision"));
+  answer.memory =
+      training_memory(network, question.batch, &answer.provenance, std::nullopt, precision);
   return answer;
 }
 

@@ -12,9 +12,11 @@
 namespace forescale {
 
 struct ComputeQuestion {
-  std::string gpu;             // a name or a JSON file
-  std::string gpu_model = {};  // a name or a JSON file of `calibrate fit`; empty: the tables
-  std::string precision = "fp32";
+  std::string gpu;  // a name or a JSON file
+  std::string gpu_model =
+      {};  // a name or a JSON file of `calibrate fit`; empty: what predict takes
+  std::string precision = {};  // empty: what frameworks take
+  std::string memory_format = {};
   std::int64_t batch = 0;  // images on that GPU
 };
 

@@ -8,6 +8,7 @@
 
 #include "models/compute/layer_kernel.hpp"
 #include "models/compute/line_fit.hpp"
+#include "models/matrix_peaks.hpp"
 
 namespace forescale {
 namespace {
@@ -24,34 +25,80 @@ PassTime sum(const PassTime& a, const PassTime& b) {
           .source = std::max(a.source, b.source)};
 }
 
+// A convolution as the product of its filters and the inputs that each output sees; the passes'
+// operands change places. Nothing for both gradients together, and for groups.
+std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
+  const auto* shape = std::get_if<ConvolutionShape>(&kernel.shape);
+  if (shape == nullptr || shape->groups != 1) return std::nullopt;
+  const std::int64_t outputs = shape->batch * shape->output_height() * shape->output_width();
+  const std::int64_t seen = shape->channels * shape->filter_height * shape->filter_width;
+  GpuKernel product{.shape = {}, .pass = KernelPass::kForward, .precision = kernel.precision};
+  switch (kernel.pass) {
+    case KernelPass::kForward:
+      product.shape = GemmShape{.m = shape->filters, .n = outputs, .k = seen};
+      return product;
+    case KernelPass::kBackwardData:
+      product.shape = GemmShape{.m = seen, .n = outputs, .k = shape->filters};
+      return product;
+    case KernelPass::kBackwardWeights:
+      product.shape = GemmShape{.m = shape->filters, .n = seen, .k = outputs};
+      return product;
+    case KernelPass::kBackward:
+      break;
+  }
+  return std::nullopt;
+}
+
+MatrixPeaks peaks_of(const GpuModel& gpu) {
+  if (gpu.file.empty()) return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}};
+  return load_matrix_peaks(gpu.file, "--gpu", nullptr);
+}
+
+// What was measured for a kernel, or stands in for it.
+struct FoundFit {
+  KernelFit fit;
+  GpuKernel kernel;
+  double factor = 1;
+  bool is_scaled = false;
+};
+
 class Passes {
  public:
-  Passes(const FittedGpu& fitted, const Network& network, Precision precision)
-      : fitted_(fitted), network_(network), precision_(precision) {
+  Passes(const FittedGpu& fitted, const GpuModel& gpu, const Network& network,
+         FrameworkKernels kernels, Provenance* provenance)
+      : fitted_(fitted),
+        network_(network),
+        precision_(kernels.precision),
+        cost_(read_framework_cost(kernels.memory_format, provenance)),
+        peaks_(peaks_of(gpu)),
+        provenance_(provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
       for (const std::int64_t batch : kBatches)
         kernels_[pass].push_back(
-            layer_kernels(network, {.batch = batch, .pass = pass, .precision = precision}));
+            layer_kernels(network, {.batch = batch, .pass = pass, .precision = precision_}));
   }
 
   PassTime forward(size_t layer, const BatchLine& data_sheet) const {
-    return first_of(layer, {{KernelPass::kForward}}, data_sheet);
+    return first_of(layer, {{KernelPass::kForward}}, data_sheet, 1);
   }
 
   PassTime backward(size_t layer, const BatchLine& data_sheet) const {
     const Layer& of = network_.layers[layer];
-    if (of.forward_flops <= 0) return first_of(layer, {{KernelPass::kBackward}}, data_sheet);
+    if (of.forward_flops <= 0) return first_of(layer, {{KernelPass::kBackward}}, data_sheet, 2);
     std::vector<KernelPass> apart{KernelPass::kBackwardWeights};
     if (of.backward_flops > 1.5 * of.forward_flops) apart.push_back(KernelPass::kBackwardData);
-    return first_of(layer, {apart, {KernelPass::kBackward}}, data_sheet);
+    return first_of(layer, {apart, {KernelPass::kBackward}}, data_sheet, apart.size());
   }
 
  private:
-  // The first of the ways of which all passes are known; the better known one.
+  // The first of the ways of which all passes are known; the better known one. `kernel_count`: of
+  // the data sheet's.
   PassTime first_of(size_t layer, const std::vector<std::vector<KernelPass>>& ways,
-                    const BatchLine& data_sheet) const {
+                    const BatchLine& data_sheet, size_t kernel_count) const {
     PassTime best{.line = data_sheet, .source = LayerTimeSource::kDataSheet};
+    if (network_.layers[layer].forward_flops <= 0) best.line.t1_s *= cost_.other_layers;
+    best.line.t0_s += static_cast<double>(kernel_count) * cost_.kernel.value;
     for (const std::vector<KernelPass>& way : ways) {
       PassTime time;
       for (const KernelPass pass : way) time = sum(time, one(layer, pass));
@@ -69,18 +116,49 @@ class Passes {
     LayerTimeSource source = LayerTimeSource::kShapes;
     for (size_t i = 0; i < std::size(kBatches); ++i) {
       const std::optional<GpuKernel>& kernel = kernels_.at(pass)[i][layer];
-      const KernelFit* fit = kernel ? find_fit(*kernel) : nullptr;
-      if (fit == nullptr) return {.line = {}, .source = LayerTimeSource::kDataSheet};
-      const KernelEstimate estimate = fit->estimate(*kernel);
-      if (!estimate.is_near) source = LayerTimeSource::kRoofline;
-      points.push_back({.batch = static_cast<double>(kBatches[i]), .time_s = estimate.time_s});
+      const std::optional<FoundFit> found = kernel ? find_fit(*kernel) : std::nullopt;
+      if (!found) return {.line = {}, .source = LayerTimeSource::kDataSheet};
+      const KernelEstimate estimate = found->fit.estimate(found->kernel);
+      if (found->is_scaled)
+        source = LayerTimeSource::kScaled;
+      else if (!estimate.is_near)
+        source = std::max(source, LayerTimeSource::kRoofline);
+      points.push_back({.batch = static_cast<double>(kBatches[i]),
+                        .time_s = found->factor * estimate.time_s + cost_.kernel.value});
     }
     return {.line = fit_line(points), .source = source};
   }
 
-  // The gradients of a product are products like any other where they were not measured apart.
-  const KernelFit* find_fit(const GpuKernel& kernel) const {
+  std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
+    if (const auto same = in_any_precision(kernel)) return same;
+    const std::optional<GpuKernel> product = as_product(kernel);
+    if (!product) return std::nullopt;
+    std::optional<FoundFit> found = in_any_precision(*product);
+    if (!found) return std::nullopt;
+    found->factor = over_product(kernel.pass);
+    found->is_scaled = true;
+    return found;
+  }
+
+  std::optional<FoundFit> in_any_precision(const GpuKernel& kernel) const {
     KernelKind kind = kind_of(kernel);
+    if (const KernelFit* own = of_kind(kind))
+      return FoundFit{.fit = *own, .kernel = kernel, .factor = 1, .is_scaled = false};
+    const FlopsPerSecond wanted = peaks_.of(precision_);
+    if (wanted.value == 0 || kind.operation == "layer") return std::nullopt;
+    for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
+      kind.precision = other;
+      const KernelFit* measured = of_kind(kind);
+      if (measured == nullptr || peaks_.of(other).value == 0) continue;
+      FoundFit found{.fit = *measured, .kernel = kernel, .factor = 1, .is_scaled = true};
+      found.fit.scale_rates(wanted.value / peaks_.of(other).value / other_precision(), 1);
+      return found;
+    }
+    return std::nullopt;
+  }
+
+  // The gradients of a product are products like any other where they were not measured apart.
+  const KernelFit* of_kind(KernelKind kind) const {
     const KernelFit* own = fitted_.find_kernels(kind);
     if (own != nullptr || kind.operation != "gemm" || kind.pass == KernelPass::kBackward)
       return own;
@@ -88,16 +166,35 @@ class Passes {
     return fitted_.find_kernels(kind);
   }
 
+  double other_precision() const {
+    if (!other_precision_) other_precision_ = read_other_precision(provenance_);
+    return *other_precision_;
+  }
+
+  double over_product(KernelPass pass) const {
+    if (over_product_.empty()) over_product_ = read_convolution_over_product(provenance_);
+    return over_product_.at(pass);
+  }
+
   const FittedGpu& fitted_;
   const Network& network_;
   Precision precision_;
+  FrameworkCost cost_;
+  MatrixPeaks peaks_;
+  Provenance* provenance_;
+  // Read when a kernel asks for them.
+  mutable std::optional<double> other_precision_;
+  mutable std::map<KernelPass, double> over_product_;
   // By pass, batch and layer.
   std::map<KernelPass, std::vector<std::vector<std::optional<GpuKernel>>>> kernels_;
 };
 
-// The data sheet's roofline; activations of half precision are half the bytes.
-std::vector<LayerTime> sheet_times(const GpuModel& gpu, const Network& network, Precision precision,
+// The data sheet's roofline at the precision's peak, FP32's where it has none; activations of half
+// precision are half the bytes.
+std::vector<LayerTime> sheet_times(GpuModel gpu, const Network& network, Precision precision,
                                    const RooflineParameters& parameters) {
+  if (const FlopsPerSecond peak = peaks_of(gpu).of(precision); peak.value > 0)
+    gpu.peak_flops = peak;
   std::vector<LayerTime> times = roofline_times(gpu, network, parameters);
   const double width = static_cast<double>(bytes_a_value(precision)) / kBytesPerValue;
   for (size_t i = 0; i < times.size(); ++i) {
@@ -108,7 +205,7 @@ std::vector<LayerTime> sheet_times(const GpuModel& gpu, const Network& network, 
   return times;
 }
 
-// Products and convolutions that nobody has measured in a precision other than FP32.
+// Products and convolutions that nobody has measured in any precision, where it is not FP32.
 std::string unmeasured_text(const FittedCompute& compute, const Network& network,
                             Precision precision) {
   int passes = 0;
@@ -117,8 +214,8 @@ std::string unmeasured_text(const FittedCompute& compute, const Network& network
       if (network.layers[i].forward_flops > 0 && source == LayerTimeSource::kDataSheet) ++passes;
   if (passes == 0 || precision == Precision::kFp32) return "";
   return fmt::format(
-      "; {} of convolutions and products were not measured in {} and are taken at "
-      "the FP32 rate",
+      "; {} of convolutions and products were not measured and are taken at half of the {} peak, "
+      "or of the FP32 one where there is none",
       passes, name_of(precision));
 }
 
@@ -145,6 +242,8 @@ const char* to_text(LayerTimeSource source) {
       return "measured shapes";
     case LayerTimeSource::kRoofline:
       return "the roofline fitted on measured kernels";
+    case LayerTimeSource::kScaled:
+      return "measured kernels of another precision or kind, scaled";
     case LayerTimeSource::kDataSheet:
       return "the data sheet's roofline";
   }
@@ -152,10 +251,11 @@ const char* to_text(LayerTimeSource source) {
 }
 
 FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const Network& network,
-                             Precision precision, Provenance* provenance) {
+                             FrameworkKernels kernels, Provenance* provenance) {
+  const Precision precision = kernels.precision;
   const RooflineParameters parameters = read_roofline_parameters(provenance);
   const std::vector<LayerTime> sheet = sheet_times(gpu, network, precision, parameters);
-  const Passes passes(fitted, network, precision);
+  const Passes passes(fitted, gpu, network, kernels, provenance);
   FittedCompute compute;
   ComputeTable& table = compute.table;
   table.gpu = fitted.name;
@@ -179,8 +279,9 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
     compute.backward.push_back(backward.source);
   }
   table.description =
-      fmt::format("{} on {} ({}): passes {}{}", network.name, fitted.name, name_of(precision),
-                  count_text(compute), unmeasured_text(compute, network, precision));
+      fmt::format("{} on {} ({}, {}): passes {}{}", network.name, fitted.name, name_of(precision),
+                  name_of(kernels.memory_format), count_text(compute),
+                  unmeasured_text(compute, network, precision));
   const auto source = fitted.provenance.find("source");
   table.source = source == fitted.provenance.end() ? "GPU model " + fitted.name : source->second;
   const auto sheet_only = [](LayerTimeSource each) {

@@ -1,9 +1,14 @@
 // A network's compute table on a fitted GPU (fitted_gpu.hpp), layer by layer.
 //
 // A pass takes, in this order: its measured line t0 + batch * t1; the time of its kernels by shape,
-// a line through batches 8 to 128; where nothing of its kind was measured, the roofline of the data
-// sheet with the memory bandwidth that was measured. Gradients of a convolution are one kernel each
-// (or one measured "backward"); those of a fully connected layer are products.
+// a line through batches 8 to 128; where nothing of its kind was measured, what is nearest: the
+// same kernels in another precision, FLOP/s scaled by the data sheet's peaks; for a convolution the
+// product that it is (filters x outputs x inputs of a filter), times what convolutions take over
+// products (assumptions.json); else the roofline of the data sheet with the memory bandwidth that
+// was measured. Gradients of a convolution are one kernel each (or one measured "backward"); those
+// of a fully connected layer are products. A framework adds to each kernel, and its other layers
+// take longer than their bytes (assumptions.json, by memory format); nothing to layers that were
+// timed by name.
 #pragma once
 
 #include <string>
@@ -19,9 +24,16 @@ enum class LayerTimeSource {
   kMeasured,   // this layer
   kShapes,     // kernels of neighbouring shapes
   kRoofline,   // beyond the measured shapes: the roofline fitted on them
+  kScaled,     // kernels of another precision, or products for a convolution
   kDataSheet,  // nothing of its kind was measured
 };
 const char* to_text(LayerTimeSource source);
+
+// How a framework asks for kernels.
+struct FrameworkKernels {
+  Precision precision = Precision::kFp32;
+  MemoryFormat memory_format = MemoryFormat::kNchw;
+};
 
 struct FittedCompute {
   ComputeTable table;
@@ -31,6 +43,6 @@ struct FittedCompute {
 
 // `gpu` is what with_measured() gave. `provenance` notes the assumed numbers; may be null.
 FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const Network& network,
-                             Precision precision, Provenance* provenance);
+                             FrameworkKernels kernels, Provenance* provenance);
 
 }  // namespace forescale

@@ -68,6 +68,8 @@ const char* name_of(Precision precision) {
   return "";
 }
 
+const char* name_of(MemoryFormat format) { return format == MemoryFormat::kNchw ? "nchw" : "nhwc"; }
+
 std::int64_t bytes_a_value(Precision precision) {
   if (precision == Precision::kFp8) return 1;
   return precision == Precision::kFp16 || precision == Precision::kBf16 ? 2 : 4;

@@ -73,6 +73,10 @@ enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8 };
 inline constexpr std::array kPrecisions{Precision::kFp32, Precision::kTf32, Precision::kFp16,
                                         Precision::kBf16, Precision::kFp8};
 
+// How a framework keeps images in memory: channels first or last.
+enum class MemoryFormat { kNchw, kNhwc };
+
+const char* name_of(MemoryFormat format);  // "nchw"
 const char* name_of(KernelPass pass);      // "backward-data"
 const char* name_of(Precision precision);  // "fp32"
 std::int64_t bytes_a_value(Precision precision);

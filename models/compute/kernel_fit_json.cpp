@@ -109,6 +109,13 @@ Precision parse_precision(const std::string& text, const std::string& option) {
                     .constraint = "must be one of fp32, tf32, fp16, bf16"});
 }
 
+MemoryFormat parse_memory_format(const std::string& text, const std::string& option) {
+  for (const MemoryFormat format : {MemoryFormat::kNchw, MemoryFormat::kNhwc})
+    if (text == name_of(format)) return format;
+  throw InputError(
+      {.source = option, .path = "", .value = text, .constraint = "must be one of nchw, nhwc"});
+}
+
 KernelFit read_kernel_fit(const JsonInput& in) {
   in.allow_only({"operation", "type", "pass", "precision", "count", "launch_s", "launch_ends_s",
                  "flops_per_s", "flops_per_s_ends", "bytes_per_s", "bytes_per_s_ends",

@@ -96,6 +96,13 @@ double ShapeFactor::nearness(std::span<const double> features) const {
   return nearest;
 }
 
+void KernelFit::scale_rates(double flops, double bytes) {
+  for (KernelRoofline* each : {&roofline, &ends.low, &ends.high}) {
+    each->flops_per_s *= flops;
+    each->bytes_per_s *= bytes;
+  }
+}
+
 KernelEstimate KernelFit::estimate(const GpuKernel& kernel) const {
   const std::vector<double> features = shape_features(kernel);
   return {.time_s = ratio * roofline.time_s(kernel) * shape.factor(features),

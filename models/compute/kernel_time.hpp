@@ -89,6 +89,8 @@ struct KernelFit {
   double ratio_high = 1;
 
   KernelEstimate estimate(const GpuKernel& kernel) const;
+  // Of a GPU or precision with so many times the FLOP/s and bytes/s.
+  void scale_rates(double flops, double bytes);
 };
 
 }  // namespace forescale

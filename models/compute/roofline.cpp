@@ -38,16 +38,39 @@ LayerTime layer_time(const GpuModel& gpu, const Layer& layer, const RooflinePara
   return time;
 }
 
+JsonInput assumptions(Provenance* provenance) {
+  return JsonInput::from_file(
+      find_data_file("models/compute", "assumptions", "models/compute/assumptions"), provenance);
+}
+
 }  // namespace
 
+std::map<KernelPass, double> read_convolution_over_product(Provenance* provenance) {
+  const JsonInput in = assumptions(provenance).at("compute").at("convolution_over_product");
+  std::map<KernelPass, double> factors;
+  for (const KernelPass pass :
+       {KernelPass::kForward, KernelPass::kBackwardData, KernelPass::kBackwardWeights})
+    factors[pass] = in.at(name_of(pass)).factor(1e-3, 1e3);
+  return factors;
+}
+
+double read_other_precision(Provenance* provenance) {
+  return assumptions(provenance).at("compute").at("other_precision").factor(1e-3, 1e3);
+}
+
+FrameworkCost read_framework_cost(MemoryFormat format, Provenance* provenance) {
+  const JsonInput in = assumptions(provenance).at("compute").at("frameworks").at(name_of(format));
+  return {.other_layers = in.at("other_layers").factor(1e-3, 1e3),
+          .kernel = in.at("kernel_s").seconds()};
+}
+
 RooflineParameters read_roofline_parameters(Provenance* provenance) {
-  const std::string file =
-      find_data_file("models/compute", "assumptions", "models/compute/assumptions");
-  const JsonInput all = JsonInput::from_file(file, provenance);
+  const JsonInput all = assumptions(provenance);
   all.allow_only({"compute", "memory"});
   const JsonInput in = all.at("compute");
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
-                 "update_accesses", "kernel_s", "other_framework"});
+                 "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
+                 "frameworks", "other_precision"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "models/compute/gpu_kernel.hpp"
 #include "models/hardware.hpp"
 #include "models/workload/network.hpp"
 
@@ -38,6 +39,22 @@ struct RooflineParameters {
   double update_accesses = 0;                      // of each parameter in one update
   Seconds kernel;                                  // where the GPU has no fitted one
 };
+
+// What a framework adds to kernels timed alone.
+struct FrameworkCost {
+  double other_layers =
+      1;           // of passes that are no convolution and no product, over their bytes' time
+  Seconds kernel;  // a kernel
+};
+// From models/compute/assumptions.json.
+FrameworkCost read_framework_cost(MemoryFormat format, Provenance* provenance);
+
+// Time of kernels whose precision was not measured, over that by the peaks. From assumptions.json.
+double read_other_precision(Provenance* provenance);
+
+// What a convolution takes over the product that it is, by pass. From
+// models/compute/assumptions.json.
+std::map<KernelPass, double> read_convolution_over_product(Provenance* provenance);
 
 // From models/compute/assumptions.json.
 RooflineParameters read_roofline_parameters(Provenance* provenance);

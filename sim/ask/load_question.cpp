@@ -10,6 +10,7 @@
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/options_text.hpp"
+#include "models/compute/compute_choice.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/compute/kernel_fit_json.hpp"
 #include "sim/ask/inputs.hpp"
@@ -142,26 +143,30 @@ void scale_parameters(Network& network, double scale) {
   }
 }
 
+ComputeChoice compute_choice(const Platform& platform, const Question& question) {
+  return {.gpu_model = question.gpu_model.empty() ? platform.fitted_gpu : question.gpu_model,
+          .option = "--gpu-model",
+          .precision = question.precision,
+          .memory_format = question.memory_format};
+}
+
 // What the network's kernels take on the platform's GPU, with the numbers that `provenance` has
 // them take and notes. The GPU model's numbers come in place of the platform's, on every GPU; one
 // that is asked for goes before one that the platform names.
 ComputeTable compute_on(Platform& platform, const Question& question,
                         const PredictionInputs& inputs, Provenance& provenance) {
   GpuModel& gpu = platform.gpu_models.front();
-  const std::string& measured =
-      question.gpu_model.empty() ? platform.fitted_gpu : question.gpu_model;
-  if (measured.empty()) {
-    if (question.precision != Precision::kFp32)
-      refuse("--precision", name_of(question.precision),
-             "needs --gpu-model: the tables of GPUs are FP32");
-    return compute_table(gpu, inputs.network, &provenance, inputs.framework);
-  }
-  const bool is_asked = !question.gpu_model.empty();
+  const ComputeChoice choice = compute_choice(platform, question);
+  const std::string model = gpu_model_for(gpu, choice);
+  if (model.empty()) return compute_table(gpu, inputs.network, &provenance, inputs.framework);
+  const bool is_of_platform = question.gpu_model.empty() && !platform.fitted_gpu.empty();
   Provenance of_platform{.scenario = provenance.scenario, .numbers = {}};  // noted there
   const FittedGpu fitted =
-      load_fitted_gpu(measured, "--gpu-model", is_asked ? &provenance : &of_platform);
-  if (is_asked) gpu = with_measured(gpu, fitted, &platform.provenance);
-  return fitted_compute(fitted, gpu, inputs.network, question.precision, &provenance).table;
+      model_on(gpu, model, "--gpu-model", is_of_platform ? &of_platform : &provenance);
+  if (!question.gpu_model.empty()) gpu = with_measured(gpu, fitted, &platform.provenance);
+  const FrameworkKernels kernels{.precision = inputs.precision,
+                                 .memory_format = memory_format_of(choice, inputs.precision)};
+  return fitted_compute(fitted, gpu, inputs.network, kernels, &provenance).table;
 }
 
 // At an end the machine is as fast or slow as it may be, what is simulated computes as ever, and
@@ -201,7 +206,8 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   choose_schedule(question, inputs, scenario);
   choose_plans(question, inputs);
   if (!question.data.empty()) inputs.data = load_data_source(question.data, scenario);
-  inputs.precision = question.precision;
+  inputs.precision =
+      precision_on(inputs.platform.gpu_models.front(), compute_choice(inputs.platform, question));
   inputs.network = load_network(question.model, "--model", parse_shape(question.input_shape));
   choose_compute(question, scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);

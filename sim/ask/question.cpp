@@ -163,7 +163,15 @@ void parse_precision_field(Question& question, const std::string& text, const st
   question.precision = parse_precision(text, source);
 }
 Texts print_precision(const Question& question) {
-  return question.precision == Precision::kFp32 ? Texts{} : Texts{name_of(question.precision)};
+  return question.precision ? Texts{name_of(*question.precision)} : Texts{};
+}
+
+void parse_memory_format_field(Question& question, const std::string& text,
+                               const std::string& source) {
+  question.memory_format = parse_memory_format(text, source);
+}
+Texts print_memory_format(const Question& question) {
+  return question.memory_format ? Texts{name_of(*question.memory_format)} : Texts{};
 }
 
 void parse_input_shape(Question& question, const std::string& text, const std::string& /*source*/) {
@@ -243,16 +251,24 @@ std::vector<QuestionField> make_fields() {
        .print = print_framework},
       {.name = "gpu_model",
        .doc =
-           "GPU model in place of the platform's own: what `calibrate fit` wrote, or p100, v100, "
-           "m40 (default: the one that the platform's file names as gpu_model, if any)",
+           "GPU model in place of the platform's own: what `calibrate fit` wrote (default: the one "
+           "that the platform's or the GPU's file names; in FP32 published times of whole "
+           "networks go before the GPU's)",
        .parse = parse_text<&Question::gpu_model>,
        .print = print_text<&Question::gpu_model>},
       {.name = "precision",
        .doc = "Of the GPU model's kernels, and of weights, gradients and activations where they "
               "are kept "
-              "and sent, with FP32 master weights: fp32 (default), tf32, fp16, bf16",
+              "and sent, with FP32 master weights: fp32, tf32, fp16, bf16 (default: tf32 where the "
+              "GPU has it and no kernels measured in fp32, else fp32)",
        .parse = parse_precision_field,
        .print = print_precision},
+      {.name = "memory_format",
+       .doc =
+           "How a GPU model's kernels find images: nchw, or nhwc (channels last; default in fp16 "
+           "and bf16)",
+       .parse = parse_memory_format_field,
+       .print = print_memory_format},
       {.name = "data",
        .doc = "Where training images come from: image-files, lmdb, ... (default: synthetic, which "
               "costs nothing); options as in image-files:decode_threads=4",

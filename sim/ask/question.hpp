@@ -43,7 +43,8 @@ struct Question {
   std::int64_t epoch_images = 1281167;      // ILSVRC 2012's training set
   std::optional<Framework> framework = {};  // whose compute times count; none: the system's
   std::string gpu_model = {};               // a file of `calibrate fit`; empty: the platform's GPU
-  Precision precision = Precision::kFp32;
+  std::optional<Precision> precision = {};  // what frameworks take where nothing is said
+  std::optional<MemoryFormat> memory_format = {};
   std::string data = {};        // source of training images; empty: the system's, or synthetic
   std::string noise = {};       // parse_noise()
   std::string stragglers = {};  // "3:1.5"

@@ -47,6 +47,9 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   EXPECT_EQ(named["compute"], with["compute"]);
   expect_refused(predict + "--gpu-model m41", {"--gpu-model", "did you mean \"m40\""});
   expect_refused(predict + "--precision fp16", {"--precision = fp16", "needs --gpu-model"});
+  expect_refused(predict + "--gpu-model v100",
+                 {"--gpu-model = v100", "another GPU than k80, which has none"});
+  expect_refused(predict + "--memory-format hwcn", {"--memory-format = hwcn", "nchw, nhwc"});
   expect_refused(predict + "--gpu-model m40 --precision fp8", {"--precision = fp8"});
 }
 
@@ -89,7 +92,7 @@ TEST(CalibrateFitGpu, ImportsATableOfSeveralDevices) {
 TEST(ModelShow, MarksWhereALayersTimesComeFrom) {
   const std::string show = "model show vgg-16 --gpu v100 --gpu-model v100 ";
   expect_answer(show, {"forward from", "measured shapes", "the data sheet's roofline",
-                       "vgg-16 on v100 (fp32)"});
+                       "vgg-16 on v100 (fp32, nchw)"});
   const double single = expect_answer(show + "--json").json()["compute"]["forward_s"];
   const double half =
       expect_answer(show + "--precision fp16 --json").json()["compute"]["forward_s"];

@@ -197,7 +197,7 @@ TEST(FittedGpu, RefusesByPlaceValueAndConstraint) {
 TEST(FittedCompute, SaysWhereEachPassComesFrom) {
   const Network network = load_network("cifar10-quick", "--model");
   const GpuModel gpu = with_measured(load_gpu("k80", "--gpu", nullptr), full(), nullptr);
-  const FittedCompute compute = fitted_compute(full(), gpu, network, Precision::kFp32, nullptr);
+  const FittedCompute compute = fitted_compute(full(), gpu, network, {}, nullptr);
   ASSERT_EQ(compute.table.layers.size(), network.layers.size());
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
@@ -205,7 +205,9 @@ TEST(FittedCompute, SaysWhereEachPassComesFrom) {
       EXPECT_EQ(compute.forward[i], LayerTimeSource::kMeasured);
       EXPECT_EQ(compute.table.layers[i].forward_t0_s, 1e-5);
       EXPECT_EQ(compute.table.layers[i].forward_t1_s, 1e-6);
-      EXPECT_EQ(compute.backward[i], LayerTimeSource::kDataSheet);
+      EXPECT_EQ(compute.backward[i], LayerTimeSource::kScaled);  // from products
+    } else if (layer.type == "Convolution") {
+      EXPECT_EQ(compute.forward[i], LayerTimeSource::kScaled) << layer.name;
     } else if (layer.type == "InnerProduct") {
       EXPECT_EQ(compute.forward[i], LayerTimeSource::kRoofline);  // one shape, far away
       EXPECT_EQ(compute.backward[i], LayerTimeSource::kRoofline);
@@ -233,8 +235,8 @@ TEST(FittedCompute, TheFirstConvolutionHasNoGradientOfItsInput) {
     fitted.kernels.push_back(fit);
     flops_per_s /= 2;
   }
-  const FittedCompute compute = fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network,
-                                               Precision::kFp32, nullptr);
+  const FittedCompute compute =
+      fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network, {}, nullptr);
   const auto backward = [&](const std::string& name) {
     for (size_t i = 0; i < network.layers.size(); ++i)
       if (network.layers[i].name == name)
@@ -249,19 +251,63 @@ TEST(FittedCompute, HalfPrecisionMovesHalfTheBytes) {
   const Network network = load_network("vgg-16", "--model");
   const GpuModel gpu = load_gpu("p100", "--gpu", nullptr);
   const auto pool_s = [&](Precision precision) {
-    return fitted_compute(full(), gpu, network, precision, nullptr).table.layers[5].forward_t1_s;
+    return fitted_compute(full(), gpu, network, {.precision = precision}, nullptr)
+        .table.layers[5]
+        .forward_t1_s;
   };
   ASSERT_EQ(network.layers[5].type, "Pooling");
   EXPECT_NEAR(pool_s(Precision::kFp16), 0.5 * pool_s(Precision::kFp32), 1e-12);
   // What was measured is FP32: half precision of the rest is said to be a guess.
   const auto description = [&](Precision precision) {
-    return fitted_compute(full(), gpu, network, precision, nullptr).table.description;
+    return fitted_compute(full(), gpu, network, {.precision = precision}, nullptr)
+        .table.description;
   };
   EXPECT_THAT(description(Precision::kFp16),
-              HasSubstr("; 32 of convolutions and products were not measured in fp16 and are taken "
-                        "at the FP32 rate"));
-  EXPECT_THAT(description(Precision::kFp32), Not(HasSubstr("FP32 rate")));
+              HasSubstr("32 from measured kernels of another precision or kind, scaled"));
+  EXPECT_THAT(description(Precision::kFp32), Not(HasSubstr("peak")));
+  EXPECT_THAT(fitted_compute(FittedGpu{}, gpu, network, {.precision = Precision::kFp16}, nullptr)
+                  .table.description,
+              HasSubstr("; 32 of convolutions and products were not measured and are taken at half "
+                        "of the fp16 peak"));
   EXPECT_EQ(pool_s(Precision::kTf32), pool_s(Precision::kFp32));
+}
+
+// By DeepBench's medians (assumptions.json), and by the peaks of P100: 9.3 and 18.7 TFLOP/s.
+TEST(FittedCompute, AConvolutionIsAProductWhereNoneWasMeasured) {
+  const Network network = load_network("vgg-16", "--model");
+  FittedGpu fitted;
+  fitted.kernels.push_back(fit_of(product(1, 1, 1)));
+  fitted.kernels.front().roofline = {.launch_s = 1e-12, .flops_per_s = 1e12, .bytes_per_s = 1e30};
+  const GpuModel gpu = load_gpu("p100", "--gpu", nullptr);
+  const auto conv1_2 = [&](Precision precision) {
+    const FittedCompute compute =
+        fitted_compute(fitted, gpu, network, {.precision = precision}, nullptr);
+    for (size_t i = 0; i < network.layers.size(); ++i)
+      if (network.layers[i].name == "conv1_2") return compute.table.layers[i];
+    return LayerTime{};
+  };
+  double flops = 0;
+  for (const Layer& layer : network.layers)
+    if (layer.name == "conv1_2") flops = layer.forward_flops;
+  ASSERT_GT(flops, 0);
+  const LayerTime single = conv1_2(Precision::kFp32);
+  EXPECT_NEAR(single.forward_t1_s, 0.99 * flops / 1e12, 1e-6 * single.forward_t1_s);
+  EXPECT_NEAR(single.backward_t1_s, (1.13 + 1.12) * flops / 1e12, 1e-6 * single.backward_t1_s);
+  EXPECT_NEAR(single.forward_t0_s, 2.6e-5, 1e-9) << "what a framework adds to a kernel";
+  const LayerTime half = conv1_2(Precision::kFp16);
+  EXPECT_NEAR(half.forward_t1_s, single.forward_t1_s * 9.3 / 18.7, 1e-6 * half.forward_t1_s);
+}
+
+// 1.7 times as long, channels first (assumptions.json).
+TEST(FittedCompute, OtherLayersTakeLongerChannelsFirst) {
+  const Network network = load_network("vgg-16", "--model");
+  const GpuModel gpu = load_gpu("p100", "--gpu", nullptr);
+  const auto pool_s = [&](MemoryFormat format) {
+    return fitted_compute(full(), gpu, network, {.memory_format = format}, nullptr)
+        .table.layers[5]
+        .forward_t1_s;
+  };
+  EXPECT_NEAR(pool_s(MemoryFormat::kNchw), 1.7 * pool_s(MemoryFormat::kNhwc), 1e-12);
 }
 
 // A product's gradients are two products of the same FLOP.
@@ -271,8 +317,8 @@ TEST(FittedCompute, AFullyConnectedLayerIsThreeProducts) {
   fitted.name = "g";
   fitted.kernels.push_back(fit_of(product(1, 1, 1)));
   fitted.kernels.front().roofline = {.launch_s = 1e-9, .flops_per_s = 1e12, .bytes_per_s = 1e30};
-  const FittedCompute compute = fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network,
-                                               Precision::kFp32, nullptr);
+  const FittedCompute compute =
+      fitted_compute(fitted, load_gpu("p100", "--gpu", nullptr), network, {}, nullptr);
   for (size_t i = 0; i < network.layers.size(); ++i) {
     if (network.layers[i].name != "fc7") continue;
     const double flops = network.layers[i].forward_flops;

@@ -33,6 +33,7 @@ const std::map<std::string, std::string>& samples() {
       {"framework", "MXNet"},
       {"gpu_model", "v100"},
       {"precision", "fp16"},
+      {"memory_format", "nhwc"},
       {"data", "lmdb"},
       {"placement", "random:seed=3"},
       {"noise", "sigma=0.1"},

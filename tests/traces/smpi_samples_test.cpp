@@ -29,7 +29,7 @@ class Sample : public ::testing::TestWithParam<std::string> {
 };
 
 // Bytes of a call by another way: which word is the count, which one the datatype.
-double bytes_of(const std::vector<std::string>& words, size_t rank_count, double default_bytes) {
+double call_bytes(const std::vector<std::string>& words, size_t rank_count, double default_bytes) {
   const std::map<std::string, double> type_bytes{{"0", 8}, {"1", 4}, {"3", 2},
                                                  {"4", 8}, {"6", 1}, {"26", 16}};
   const auto type = [&](size_t at) {
@@ -83,7 +83,7 @@ TEST_P(Sample, HasWhatACountOfItsLinesHas) {
   for (const auto& call : calls)
     if (const auto name = names.find(call[1]); name != names.end()) {
       ++counted[name->second].count;
-      counted[name->second].bytes += bytes_of(call, rank_count, default_bytes);
+      counted[name->second].bytes += call_bytes(call, rank_count, default_bytes);
     }
 
   const ImportedTrace trace = smpi().import({file}, kGigaflop);
