@@ -130,7 +130,7 @@ class Passes {
   }
 
   std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
-    if (const auto same = in_any_precision(kernel)) return same;
+    if (auto same = in_any_precision(kernel)) return same;
     const std::optional<GpuKernel> product = as_product(kernel);
     if (!product) return std::nullopt;
     std::optional<FoundFit> found = in_any_precision(*product);
