@@ -12,22 +12,17 @@
 namespace forescale {
 namespace {
 
-[[noreturn]] void fail(const std::string& source, const std::string& value,
-                       const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = value, .constraint = constraint});
-}
-
 // The option of that name, which the collective must declare.
 const Option& option_of(const Collective& collective, const std::string& name,
                         const std::string& value, const std::string& source) {
   if (const Option* option = find_option(collective, name)) return *option;
   if (plan_options().count(name) != 0)
-    fail(source, value, "is not an option of " + collective.name);
+    refuse(source, value, "is not an option of " + collective.name);
   std::vector<std::string> names;
   for (const Option& option : collective.options) names.push_back(option.name);
-  fail(source, value,
-       names.empty() ? "is not an option of " + collective.name
-                     : "key is " + unknown_name(name, names));
+  refuse(source, value,
+         names.empty() ? "is not an option of " + collective.name
+                       : "key is " + unknown_name(name, names));
 }
 
 }  // namespace
@@ -36,8 +31,8 @@ PlanChoice parse_plan(const std::string& text, const std::string& source) {
   const OptionsText parts = OptionsText::parse(text, source);
   const size_t slash = parts.name().find('/');
   if (slash == std::string::npos)
-    fail(source, text,
-         "must be OPERATION/ALGORITHM, such as reduce/binomial (see `forescale algorithm list`)");
+    refuse(source, text,
+           "must be OPERATION/ALGORITHM, such as reduce/binomial (see `forescale algorithm list`)");
   PlanChoice plan;
   plan.collective = &find_collective(parse_collective_op(parts.name().substr(0, slash), source),
                                      parts.name().substr(slash + 1), source);
@@ -69,7 +64,7 @@ std::optional<PlanChoice> spelled_plan(CollectiveOp op, const SpelledPlan& spell
   if (spelled.algorithm.empty()) {
     for (const auto& [name, value] : spelled.options)
       if (!value.empty())
-        fail(option_flag(name), value, "needs --algorithm: without it the stack chooses");
+        refuse(option_flag(name), value, "needs --algorithm: without it the stack chooses");
     return std::nullopt;
   }
   PlanChoice plan{.collective = &find_collective(op, spelled.algorithm, "--algorithm")};
@@ -123,7 +118,7 @@ PlanChoice make_plan(CollectiveOp op, const std::string& algorithm, const Option
   PlanChoice plan{.collective = &find_collective(op, algorithm, source), .options = options};
   for (const auto& [name, value] : options.given())
     if (find_option(*plan.collective, name) == nullptr)
-      fail(source, name, "is not an option of " + plan.collective->name);
+      refuse(source, name, "is not an option of " + plan.collective->name);
   return plan;
 }
 

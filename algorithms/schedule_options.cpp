@@ -7,15 +7,6 @@
 #include "base/error.hpp"
 
 namespace forescale {
-namespace {
-
-[[noreturn]] void fail(const std::string& source, const std::string& text,
-                       const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = text, .constraint = constraint});
-}
-
-}  // namespace
-
 ScheduleOptions ScheduleOptions::parse(const std::vector<Option>& options,
                                        const std::map<std::string, std::string>& given,
                                        const std::string& where) {
@@ -30,9 +21,9 @@ ScheduleOptions ScheduleOptions::parse(const std::vector<Option>& options,
         if (!names.empty()) names += ", ";
         names += o.name;
       }
-      fail(where, name,
-           names.empty() ? "is no option: this schedule has none"
-                         : "is no option of this schedule (its options: " + names + ")");
+      refuse(where, name,
+             names.empty() ? "is no option: this schedule has none"
+                           : "is no option of this schedule (its options: " + names + ")");
     }
     const std::string source = fmt::format("{}:{}", where, name);
     parsed.values_[name] = parse_option(*option, text, source);

@@ -19,7 +19,7 @@ auto blaming(const JsonInput& in, Find find) {
 }
 
 // The constraint of a key: JsonInput::fail() would blame the value.
-CollectiveOp operation(const JsonInput& collectives, const std::string& name) {
+CollectiveOp read_operation(const JsonInput& collectives, const std::string& name) {
   try {
     return parse_collective_op(name, collectives.file());
   } catch (const InputError& error) {
@@ -67,8 +67,8 @@ System load_system(const std::string& name_or_path, const std::string& option) {
   system.stack = read_stack_name(in.at("stack"));
   if (const auto collectives = in.find("collectives"))
     for (const std::string& op : collectives->keys())
-      system.collectives[operation(*collectives, op)] =
-          read_plan(collectives->at(op), operation(*collectives, op));
+      system.collectives[read_operation(*collectives, op)] =
+          read_plan(collectives->at(op), read_operation(*collectives, op));
   if (const auto framework = in.find("framework"))
     system.framework =
         blaming(*framework, [&] { return read_framework(framework->string(), framework->file()); });

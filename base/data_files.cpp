@@ -43,6 +43,10 @@ std::string find_data_file(const std::string& folder, const std::string& name,
                     .constraint = unknown_name(name, catalogue(folder))});
 }
 
+std::string short_name(const std::string& name) {
+  return name.ends_with(".json") ? std::filesystem::path(name).stem().string() : name;
+}
+
 std::string data_path(const std::string& path) { return (data_root() / path).string(); }
 
 }  // namespace forescale

@@ -17,6 +17,9 @@ std::vector<std::string> catalogue(const std::string& folder);
 std::string find_data_file(const std::string& folder, const std::string& name,
                            const std::string& option);
 
+// "models/my.json" -> "my"; a catalogue name stays what it is.
+std::string short_name(const std::string& name);
+
 // Where the project's file `path` ("cli/report/page/style.css") lies; whether it does is not looked
 // at.
 std::string data_path(const std::string& path);

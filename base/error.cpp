@@ -37,6 +37,10 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 InputError::InputError(InputErrorParts parts)
     : std::runtime_error(describe(parts)), parts_(std::move(parts)) {}
 
+void refuse(const std::string& source, const std::string& value, const std::string& constraint) {
+  throw InputError({.source = source, .path = "", .value = value, .constraint = constraint});
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;

@@ -28,6 +28,10 @@ class InputError : public std::runtime_error {
   InputErrorParts parts_;
 };
 
+// Throws the InputError of a value, or of a whole file where `value` is empty.
+[[noreturn]] void refuse(const std::string& source, const std::string& value,
+                         const std::string& constraint);
+
 // A check of a result failed (an answer under its physical bound): main() exits 4.
 class CheckFailed : public std::runtime_error {
  public:

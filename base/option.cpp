@@ -13,22 +13,18 @@
 namespace forescale {
 namespace {
 
-[[noreturn]] void fail(const std::string& source, const std::string& text,
-                       const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = text, .constraint = constraint});
-}
-
 double parse_number(const std::string& text, const std::string& source) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !std::isfinite(value)) fail(source, text, "is not a number");
+  if (text.empty() || *end != '\0' || !std::isfinite(value))
+    refuse(source, text, "is not a number");
   return value;
 }
 
 double parse_flag(const std::string& text, const std::string& source) {
   if (text == "true" || text == "yes" || text == "on") return 1;
   if (text == "false" || text == "no" || text == "off") return 0;
-  fail(source, text, "must be true or false");
+  refuse(source, text, "must be true or false");
 }
 
 double parse_choice(const Option& option, const std::string& text, const std::string& source) {
@@ -37,7 +33,7 @@ double parse_choice(const Option& option, const std::string& text, const std::st
     if (option.choices[i] == text) return static_cast<double>(i);
     names += (i == 0 ? "" : ", ") + option.choices[i];
   }
-  fail(source, text, "must be one of: " + names);
+  refuse(source, text, "must be one of: " + names);
 }
 
 double parse_unit(const Option& option, const std::string& text, const std::string& source) {
@@ -78,8 +74,8 @@ std::string exact_bytes(std::int64_t bytes) {
 
 double parse_option(const Option& option, const std::string& text, const std::string& source) {
   const double value = parse_unit(option, text, source);
-  if (value < option.min) fail(source, text, "must be >= " + to_text(option, option.min));
-  if (value > option.max) fail(source, text, "must be <= " + to_text(option, option.max));
+  if (value < option.min) refuse(source, text, "must be >= " + to_text(option, option.min));
+  if (value > option.max) refuse(source, text, "must be <= " + to_text(option, option.max));
   return value;
 }
 
@@ -129,9 +125,9 @@ void check_value(const Option& option, const OptionValue& value, const std::stri
   const auto as_ratio = static_cast<double>(number);
   if (as_ratio == option.fallback) return;
   if (as_ratio < option.min)
-    fail(source, std::to_string(number), fmt::format("must be >= {:g}", option.min));
+    refuse(source, std::to_string(number), fmt::format("must be >= {:g}", option.min));
   if (as_ratio > option.max)
-    fail(source, std::to_string(number), fmt::format("must be <= {:g}", option.max));
+    refuse(source, std::to_string(number), fmt::format("must be <= {:g}", option.max));
 }
 
 std::string value_text(const Option& option, const OptionValue& value) {

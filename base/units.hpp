@@ -13,6 +13,11 @@
 
 namespace forescale {
 
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kMiB = 1024 * kKiB;
+constexpr double kNs_per_us = 1000;
+constexpr double kMicrosecond_s = 1e-6;
+
 template <class Tag>
 struct Quantity {
   double value = 0;  // SI base unit of Tag

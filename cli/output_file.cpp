@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& file, const std::string& option,
-                         const std::string& reason) {
+[[noreturn]] void refuse_to_write(const std::string& file, const std::string& option,
+                                  const std::string& reason) {
   throw InputError(
       {.source = option, .path = "", .value = file, .constraint = "cannot be written: " + reason});
 }
@@ -42,7 +42,7 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    if (!written(file, write)) refuse(file, option, std::strerror(errno));
+    if (!written(file, write)) refuse_to_write(file, option, std::strerror(errno));
     return;
   }
   const fs::path target =
@@ -55,7 +55,7 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   if (is_written && !error) return;
   const std::string reason = error ? error.message() : std::strerror(problem);
   fs::remove(draft, error);
-  refuse(file, option, reason);
+  refuse_to_write(file, option, reason);
 }
 
 void write_json(const std::string& file, const nlohmann::json& content, const std::string& option) {
@@ -65,11 +65,11 @@ void write_json(const std::string& file, const nlohmann::json& content, const st
 void check_writable(const std::string& file, const std::string& option) {
   if (file.empty()) return;
   std::error_code error;
-  if (fs::is_directory(file, error)) refuse(file, option, std::strerror(EISDIR));
+  if (fs::is_directory(file, error)) refuse_to_write(file, option, std::strerror(EISDIR));
   fs::path folder = fs::absolute(file).parent_path();
   const bool is_there = fs::exists(file, error);
   if (is_there && !fs::is_regular_file(file, error)) folder = file;  // a device, a pipe
-  if (access(folder.c_str(), W_OK) != 0) refuse(file, option, std::strerror(errno));
+  if (access(folder.c_str(), W_OK) != 0) refuse_to_write(file, option, std::strerror(errno));
 }
 
 }  // namespace forescale

@@ -33,7 +33,7 @@ void print(const UsageError& error) {
   fmt::print(stderr, " --help\n");
 }
 
-int run(int count, char** arguments) {
+int run_program(int count, char** arguments) {
   CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
   Subcommand app = parser.root();
@@ -58,7 +58,7 @@ int run(int count, char** arguments) {
 int forescale_main(int count, char** arguments) {
   int exit_code = 1;
   try {
-    return run(count, arguments);
+    return run_program(count, arguments);
   } catch (const InputError& error) {
     exit_code = kBadInput;
     fmt::print(stderr, "forescale: {}\n", error.what());

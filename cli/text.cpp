@@ -64,6 +64,14 @@ std::string Table::text() const {
   return text;
 }
 
+std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
+
+void show_progress(const std::string& line) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r{}\x1b[K", line);
+  std::fflush(stderr);
+}
+
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {

@@ -24,7 +24,12 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+std::string ms(double seconds);  // "12.34", under a heading that says ms
+
 std::string csv_line(const std::vector<std::string>& cells);
+
+// One line that the next one replaces; nothing where stderr is no terminal.
+void show_progress(const std::string& line);
 
 // Curves over a common, logarithmic x axis, drawn with one letter each; a diagonal of dots is
 // ideal.

@@ -14,11 +14,6 @@ JsonInput open(const std::string& folder, const std::string& name, const std::st
                               provenance);
 }
 
-// "models/my.json" -> "my"; a catalogue name stays what it is.
-std::string short_name(const std::string& name) {
-  return name.ends_with(".json") ? std::filesystem::path(name).stem().string() : name;
-}
-
 }  // namespace
 
 GpuModel load_gpu(const std::string& name, const std::string& option, Provenance* provenance) {

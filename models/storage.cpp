@@ -23,10 +23,6 @@ constexpr int kReadersMax = 1 << 20;
 constexpr double kOpensPerSecondMax = 1e9;
 constexpr double kDegradationMax = 8;
 
-std::string short_name(const std::string& name) {
-  return name.ends_with(".json") ? std::filesystem::path(name).stem().string() : name;
-}
-
 StorageSystem read_system(const JsonInput& in, const std::string& name) {
   in.allow_only({"description", "bandwidth_bytes_per_s", "client_bandwidth_bytes_per_s",
                  "opens_per_s", "open_latency_s", "network"});

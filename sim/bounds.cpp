@@ -25,22 +25,23 @@ struct Side {
 };
 
 // What an operation must move at least, in bytes, out of and into a group.
-struct Traffic {
+struct LeastTraffic {
   double out = 0;
   double in = 0;
 };
 
 // Of what is summed, a sum over all on one side is enough for the other.
-Traffic traffic(CollectiveOp op, const CollectiveCall& call, const Side& group) {
+LeastTraffic least_traffic(CollectiveOp op, const CollectiveCall& call, const Side& group) {
   const Operation& what = operation(op);
   const auto bytes = static_cast<double>(call.bytes);
   const double other_blocks = bytes - group.block_bytes;
-  Traffic needed{.out = other_blocks, .in = group.block_bytes};  // by those outside, inside
+  LeastTraffic needed{.out = other_blocks, .in = group.block_bytes};  // by those outside, inside
   if (what.after.part == Part::kWhole)
     needed = {.out = what.after.root_only && group.has_root ? 0 : bytes,
               .in = what.after.root_only && !group.has_root ? 0 : bytes};
   if (what.sums) return needed;
-  if (what.before.root_only) return group.has_root ? Traffic{needed.out, 0} : Traffic{0, needed.in};
+  if (what.before.root_only)
+    return group.has_root ? LeastTraffic{needed.out, 0} : LeastTraffic{0, needed.in};
   if (what.before.part == Part::kOwnBlock)
     return {.out = needed.out > 0 ? group.block_bytes : 0, .in = needed.in > 0 ? other_blocks : 0};
   return {group.ranks * other_blocks, (call.rank_count - group.ranks) * group.block_bytes};
@@ -200,8 +201,8 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   for (int rank = 0; rank < ranks; ++rank) {
     const Width& width = cuts.ranks_out[static_cast<size_t>(rank)];
     const double block = block_bytes(call, rank);
-    const Traffic t =
-        traffic(op, call, {.ranks = 1, .has_root = rank == call.root, .block_bytes = block});
+    const LeastTraffic t =
+        least_traffic(op, call, {.ranks = 1, .has_root = rank == call.root, .block_bytes = block});
     raise(bound, t.out, width, fmt::format("out of rank {}", slots[static_cast<size_t>(rank)]));
     raise(bound, t.in, width, fmt::format("into rank {}", slots[static_cast<size_t>(rank)]));
     sum += width;
@@ -217,10 +218,10 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
     ++nodes;
     all_nodes += cuts.node_out[node];
     if (inside == ranks) continue;
-    const Traffic t = traffic(op, call,
-                              {.ranks = static_cast<double>(inside),
-                               .has_root = static_cast<int>(node) == cuts.root_node,
-                               .block_bytes = blocks_of_node[node]});
+    const LeastTraffic t = least_traffic(op, call,
+                                         {.ranks = static_cast<double>(inside),
+                                          .has_root = static_cast<int>(node) == cuts.root_node,
+                                          .block_bytes = blocks_of_node[node]});
     raise(bound, t.out, cuts.node_out[node], fmt::format("out of node {}", node));
     raise(bound, t.in, cuts.node_out[node], fmt::format("into node {}", node));
   }

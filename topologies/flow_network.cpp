@@ -12,7 +12,7 @@ struct Edge {
   Flow residual = 0;
   Traits::edge_descriptor reverse;
 };
-using Graph =
+using FlowGraph =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge>;
 
 }  // namespace
@@ -30,7 +30,7 @@ void FlowNetwork::add_both_ways(int vertex_a, int vertex_b, Flow capacity) {
 }
 
 Flow FlowNetwork::max_flow() const {
-  Graph graph(static_cast<size_t>(vertex_count_));
+  FlowGraph graph(static_cast<size_t>(vertex_count_));
   // Push-relabel wants a reverse edge of capacity 0 for every edge, even where both ways exist.
   for (const auto& [ends, capacity] : capacities_) {
     const auto from = static_cast<size_t>(ends.first);

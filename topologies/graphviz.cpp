@@ -10,10 +10,10 @@
 namespace forescale {
 namespace {
 
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS,
-                                    boost::no_property, int>;  // an edge's link number
+using LayoutGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS,
+                                          boost::no_property, int>;  // an edge's link number
 
-const char* shape_of(DeviceKind kind) {
+const char* node_shape(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kGpu:
       return "box";
@@ -34,15 +34,15 @@ const char* shape_of(DeviceKind kind) {
 }  // namespace
 
 std::string graphviz(const Platform& platform) {
-  Graph graph(platform.devices.size());
+  LayoutGraph graph(platform.devices.size());
   for (size_t i = 0; i < platform.links.size(); ++i)
     boost::add_edge(static_cast<size_t>(platform.links[i].from),
                     static_cast<size_t>(platform.links[i].to), static_cast<int>(i), graph);
   const auto write_device = [&](std::ostream& out, size_t vertex) {
     const Device& device = platform.devices[vertex];
-    out << fmt::format(" [label=\"{}\", shape={}]", device.name, shape_of(device.kind));
+    out << fmt::format(" [label=\"{}\", shape={}]", device.name, node_shape(device.kind));
   };
-  const auto write_link = [&](std::ostream& out, const Graph::edge_descriptor& edge) {
+  const auto write_link = [&](std::ostream& out, const LayoutGraph::edge_descriptor& edge) {
     const Link& link = platform.links[static_cast<size_t>(graph[edge])];
     const LinkClass& link_class = platform.link_classes[static_cast<size_t>(link.link_class)];
     out << fmt::format(" [label=\"{}\\n{}\"]", link_class.name, to_text(link_class.bandwidth));

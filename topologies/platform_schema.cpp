@@ -1,7 +1,7 @@
 #include "topologies/platform_schema.hpp"
 
 // GCC 12 sees a false one in <regex>, which valijson uses, when it also sanitizes.
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
@@ -28,7 +28,7 @@ std::string pointer_of(const std::vector<std::string>& context) {
   return pointer;
 }
 
-std::string value_at(const nlohmann::json& root, const std::string& pointer) {
+std::string text_at(const nlohmann::json& root, const std::string& pointer) {
   const nlohmann::json::json_pointer place(pointer);
   if (!root.contains(place)) return "";
   const nlohmann::json& value = root.at(place);
@@ -60,7 +60,7 @@ void check_platform_schema(const JsonInput& platform_file) {
   const std::string pointer = pointer_of(deepest.context);
   throw InputError({.source = platform_file.file(),
                     .path = pointer.empty() ? "/" : pointer,
-                    .value = value_at(platform_file.raw(), pointer),
+                    .value = text_at(platform_file.raw(), pointer),
                     .constraint = "must obey platform.schema.json: " + deepest.description});
 }
 

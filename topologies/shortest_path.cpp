@@ -18,15 +18,15 @@ struct ArcNumber {
   int number = 0;
   double weight = 0;
 };
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                                    ArcNumber>;
+using RouteGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
+                                         boost::no_property, ArcNumber>;
 
 // Keeps the arcs that leave the source or a vertex that may be on the way.
 struct LeavesAllowed {
   const PathProblem* problem = nullptr;
   int source = 0;
-  const Graph* graph = nullptr;
-  bool operator()(const Graph::edge_descriptor& edge) const {
+  const RouteGraph* graph = nullptr;
+  bool operator()(const RouteGraph::edge_descriptor& edge) const {
     const auto tail = boost::source(edge, *graph);
     return static_cast<int>(tail) == source || problem->may_transit[tail] != 0;
   }
@@ -71,7 +71,7 @@ std::vector<Arc> arcs_of(const std::vector<Link>& links, const std::vector<LinkC
 }
 
 std::vector<int> arrivals_from(const PathProblem& problem, int source) {
-  Graph graph(static_cast<size_t>(problem.vertex_count));
+  RouteGraph graph(static_cast<size_t>(problem.vertex_count));
   for (size_t i = 0; i < problem.arcs.size(); ++i) {
     const Arc& arc = problem.arcs[i];
     boost::add_edge(
@@ -80,7 +80,7 @@ std::vector<int> arrivals_from(const PathProblem& problem, int source) {
         graph);
   }
   const LeavesAllowed allowed{.problem = &problem, .source = source, .graph = &graph};
-  const boost::filtered_graph<Graph, LeavesAllowed> filtered(graph, allowed);
+  const boost::filtered_graph<RouteGraph, LeavesAllowed> filtered(graph, allowed);
   std::vector<int> arrivals(static_cast<size_t>(problem.vertex_count), -1);
   boost::dijkstra_shortest_paths(
       filtered, static_cast<size_t>(source),

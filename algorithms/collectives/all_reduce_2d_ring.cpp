@@ -11,12 +11,12 @@ Blocks row_blocks(const CollectiveCall& call) {
   return Blocks({.offset = 0, .bytes = call.bytes}, chain_size(call), call.element_bytes);
 }
 
-std::string refuse(const CollectiveCall& call) {
+std::string why_no_rows(const CollectiveCall& call) {
   if (call.rank_count % chain_size(call) == 0) return "";
   return "needs a number of ranks that --chain-size divides";
 }
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_2d_ring(CollectiveCall call, int rank) {
   const int columns = chain_size(call);
   const int rows = call.rank_count / columns;
   const int column = rank % columns;
@@ -34,7 +34,7 @@ OpStream plan(CollectiveCall call, int rank) {
                      ring_allgather(row, column, blocks));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_2d_ring_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = row_blocks(call);
   const Blocks shared(blocks.at(0), call.rank_count / chain_size(call), call.element_bytes);
   if (!blocks.even() || !shared.even()) return std::nullopt;
@@ -42,15 +42,15 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
          ring_allgather_s(shared, cost) + ring_allgather_s(blocks, cost);
 }
 
-const bool kRegistered =
+const bool kAllReduce2dRingRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "2d-ring",
                          .summary = "rings along rows, columns and rows again",
                          .source = "Jouppi et al. 2020, Ying et al. 2018 (2D tori)",
                          .options = {kChainSize},
-                         .plan = plan,
-                         .closed_form = closed_form,
-                         .refuse = refuse});
+                         .plan = plan_all_reduce_2d_ring,
+                         .closed_form = all_reduce_2d_ring_s,
+                         .refuse = why_no_rows});
 
 }  // namespace
 }  // namespace forescale

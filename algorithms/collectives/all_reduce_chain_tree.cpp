@@ -9,23 +9,23 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_chain_tree(CollectiveCall call, int rank) {
   return grouped_tree_all_reduce(GroupKind::kChain, call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost&) {
+std::optional<double> all_reduce_chain_tree_s(const CollectiveCall& call, const StepCost&) {
   if (call.rank_count == 1 || call.bytes == 0) return 0;
   return std::nullopt;
 }
 
-const bool kRegistered = register_collective(
+const bool kAllReduceChainTreeRegistered = register_collective(
     {.op = CollectiveOp::kAllReduce,
      .algorithm = "chain-tree",
      .summary = "chains inside groups, two binary trees between them, pipelined",
      .source = "NCCL 2.4, src/graph/trees.cc and connect.cc",
      .options = {kChunkBytes, kGroupLength, kGroupSizes},
-     .plan = plan,
-     .closed_form = closed_form,
+     .plan = plan_all_reduce_chain_tree,
+     .closed_form = all_reduce_chain_tree_s,
      .refuse = refuse_groups,
      .groups_are_nodes = true});
 

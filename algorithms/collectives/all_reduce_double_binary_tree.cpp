@@ -159,7 +159,7 @@ OpStream plan_lanes(Lanes lanes, std::array<Chunks, 2> halves) {
   }
 }
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_double_binary_tree(CollectiveCall call, int rank) {
   if (call.rank_count == 1 || call.bytes == 0) return {};
   const auto half = [&call](int tree) {
     return Chunks(block_range(call.bytes, 2, tree, call.element_bytes),
@@ -168,19 +168,19 @@ OpStream plan(CollectiveCall call, int rank) {
   return plan_lanes(lanes_of(call.rank_count, rank), {half(0), half(1)});
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost&) {
+std::optional<double> all_reduce_double_binary_tree_s(const CollectiveCall& call, const StepCost&) {
   if (call.rank_count == 1 || call.bytes == 0) return 0;
   return std::nullopt;
 }
 
-const bool kRegistered =
+const bool kAllReduceDoubleBinaryTreeRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "double-binary-tree",
                          .summary = "two complementary trees, pipelined up and down",
                          .source = "Sanders, Speck & Traeff 2009; NCCL 2.4",
                          .options = {kChunkBytes},
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_reduce_double_binary_tree,
+                         .closed_form = all_reduce_double_binary_tree_s});
 
 }  // namespace
 }  // namespace forescale

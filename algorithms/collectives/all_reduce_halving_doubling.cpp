@@ -9,11 +9,7 @@
 namespace forescale {
 namespace {
 
-Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, group.core_count, call.element_bytes);
-}
-
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_halving_doubling(CollectiveCall call, int rank) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   const ByteRange whole = {.offset = 0, .bytes = call.bytes};
   const Blocks blocks = core_blocks(call, group);
@@ -24,7 +20,8 @@ OpStream plan(CollectiveCall call, int rank) {
   return before_fold_out(group, rank, whole, after_fold_in(group, rank, whole, std::move(core)));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_halving_doubling_s(const CollectiveCall& call,
+                                                    const StepCost& cost) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   const Blocks blocks = core_blocks(call, group);
   if (call.bytes == 0) return 0;
@@ -34,13 +31,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return fold_s + halving_reduce_scatter_s(blocks, cost) + doubling_allgather_s(blocks, cost);
 }
 
-const bool kRegistered =
+const bool kAllReduceHalvingDoublingRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "halving-doubling",
                          .summary = "recursive vector halving, then doubling",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.5 (Rabenseifner)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_reduce_halving_doubling,
+                         .closed_form = all_reduce_halving_doubling_s});
 
 }  // namespace
 }  // namespace forescale

@@ -23,7 +23,7 @@ Blocks leader_blocks(const CollectiveCall& call) {
   return Blocks({.offset = 0, .bytes = call.bytes}, layout_of(call).leaders, call.element_bytes);
 }
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_hierarchical(CollectiveCall call, int rank) {
   const Layout layout = layout_of(call);
   const int member = rank % layout.group_size;
   const int first = rank - member;
@@ -46,7 +46,7 @@ OpStream plan(CollectiveCall call, int rank) {
       tree_broadcast(TreeKind::kChain, inside, member, chunks));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_hierarchical_s(const CollectiveCall& call, const StepCost& cost) {
   const Layout layout = layout_of(call);
   const Blocks blocks = leader_blocks(call);
   const bool short_group = call.rank_count % layout.group_size != 0;
@@ -57,14 +57,14 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
          tree_broadcast_s(TreeKind::kChain, layout.group_size, chunks, cost);
 }
 
-const bool kRegistered = register_collective(
+const bool kAllReduceHierarchicalRegistered = register_collective(
     {.op = CollectiveOp::kAllReduce,
      .algorithm = "hierarchical",
      .summary = "chains inside groups, a ring among their leaders",
      .source = "Horovod (2018), hierarchical all-reduce; S-Caffe section 5 chains",
      .options = {kChunkBytes, kChainSize},
-     .plan = plan,
-     .closed_form = closed_form});
+     .plan = plan_all_reduce_hierarchical,
+     .closed_form = all_reduce_hierarchical_s});
 
 }  // namespace
 }  // namespace forescale

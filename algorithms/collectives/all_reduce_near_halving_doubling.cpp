@@ -28,11 +28,7 @@ OpStream allgather(FoldedGroup group, int core, Blocks blocks) {
   }
 }
 
-Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, group.core_count, call.element_bytes);
-}
-
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_near_halving_doubling(CollectiveCall call, int rank) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   const ByteRange whole = {.offset = 0, .bytes = call.bytes};
   const Blocks blocks = core_blocks(call, group);
@@ -43,7 +39,8 @@ OpStream plan(CollectiveCall call, int rank) {
   return before_fold_out(group, rank, whole, after_fold_in(group, rank, whole, std::move(core)));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_near_halving_doubling_s(const CollectiveCall& call,
+                                                         const StepCost& cost) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   const Blocks blocks = core_blocks(call, group);
   if (call.bytes == 0) return 0;
@@ -53,13 +50,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return fold_s + halving_reduce_scatter_s(blocks, cost) + doubling_allgather_s(blocks, cost);
 }
 
-const bool kRegistered = register_collective(
+const bool kAllReduceNearHalvingDoublingRegistered = register_collective(
     {.op = CollectiveOp::kAllReduce,
      .algorithm = "near-halving-doubling",
      .summary = "recursive vector halving from near to far, then doubling back",
      .source = "MPICH, src/mpi/coll/allreduce (reduce-scatter, then allgather): mask 1 first",
-     .plan = plan,
-     .closed_form = closed_form});
+     .plan = plan_all_reduce_near_halving_doubling,
+     .closed_form = all_reduce_near_halving_doubling_s});
 
 }  // namespace
 }  // namespace forescale

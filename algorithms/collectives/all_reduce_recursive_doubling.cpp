@@ -9,7 +9,7 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_recursive_doubling(CollectiveCall call, int rank) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   const ByteRange whole = {.offset = 0, .bytes = call.bytes};
   OpStream core;
@@ -17,7 +17,8 @@ OpStream plan(CollectiveCall call, int rank) {
   return before_fold_out(group, rank, whole, after_fold_in(group, rank, whole, std::move(core)));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_recursive_doubling_s(const CollectiveCall& call,
+                                                      const StepCost& cost) {
   const FoldedGroup group = folded(whole_group(call.rank_count, 0));
   if (call.bytes == 0) return 0;
   const double core_s = ceil_log2(group.core_count) * cost.step_s(call.bytes);
@@ -26,13 +27,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return core_s + cost.step_s(call.bytes) + cost.transfer_s(call.bytes);
 }
 
-const bool kRegistered =
+const bool kAllReduceRecursiveDoublingRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "recursive-doubling",
                          .summary = "whole vectors exchanged at doubling distances",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.5",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_reduce_recursive_doubling,
+                         .closed_form = all_reduce_recursive_doubling_s});
 
 }  // namespace
 }  // namespace forescale

@@ -7,22 +7,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_ring(CollectiveCall call, int rank) {
   return ring_all_reduce(whole_group(call.rank_count, 0), rank, blocks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_reduce_ring_s(const CollectiveCall& call, const StepCost& cost) {
   return ring_reduce_scatter_s(blocks_of_call(call), cost) +
          ring_allgather_s(blocks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kAllReduceRingRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "ring",
                          .summary = "reduce-scatter and allgather around a ring",
                          .source = "Patarasuk & Yuan 2009",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_reduce_ring,
+                         .closed_form = all_reduce_ring_s});
 
 }  // namespace
 }  // namespace forescale

@@ -10,23 +10,23 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_reduce_star_tree(CollectiveCall call, int rank) {
   return grouped_tree_all_reduce(GroupKind::kStar, call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost&) {
+std::optional<double> all_reduce_star_tree_s(const CollectiveCall& call, const StepCost&) {
   if (call.rank_count == 1 || call.bytes == 0) return 0;
   return std::nullopt;
 }
 
-const bool kRegistered =
+const bool kAllReduceStarTreeRegistered =
     register_collective({.op = CollectiveOp::kAllReduce,
                          .algorithm = "star-tree",
                          .summary = "stars inside groups, two binary trees between them, pipelined",
                          .source = "NCCL 2.18, NVLS and NVLSTree",
                          .options = {kChunkBytes, kGroupLength, kGroupSizes},
-                         .plan = plan,
-                         .closed_form = closed_form,
+                         .plan = plan_all_reduce_star_tree,
+                         .closed_form = all_reduce_star_tree_s,
                          .refuse = refuse_groups,
                          .groups_are_nodes = true});
 

@@ -6,7 +6,7 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_to_all_linear(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   const std::int64_t slot_bytes = blocks.at(rank).bytes;
   const auto slot = [=](int sender) -> ByteRange {
@@ -20,20 +20,20 @@ OpStream plan(CollectiveCall call, int rank) {
   }
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_to_all_linear_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
   return (2 * call.rank_count - 3) * cost.transfer_s(blocks.largest_bytes());
 }
 
-const bool kRegistered =
+const bool kAllToAllLinearRegistered =
     register_collective({.op = CollectiveOp::kAllToAll,
                          .algorithm = "linear",
                          .summary = "every rank serves the others in rank order",
                          .source = "Thakur, Rabenseifner & Gropp 2005 (linear, in rank order)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_to_all_linear,
+                         .closed_form = all_to_all_linear_s});
 
 }  // namespace
 }  // namespace forescale

@@ -5,7 +5,7 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_all_to_all_pairwise(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   const std::int64_t slot_bytes = blocks.at(rank).bytes;
   const auto slot = [=](int sender) -> ByteRange {
@@ -22,20 +22,20 @@ OpStream plan(CollectiveCall call, int rank) {
   }
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> all_to_all_pairwise_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
   return (call.rank_count - 1) * cost.transfer_s(blocks.largest_bytes());
 }
 
-const bool kRegistered =
+const bool kAllToAllPairwiseRegistered =
     register_collective({.op = CollectiveOp::kAllToAll,
                          .algorithm = "pairwise",
                          .summary = "round s: send to r+s, receive from r-s",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.6",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_all_to_all_pairwise,
+                         .closed_form = all_to_all_pairwise_s});
 
 }  // namespace
 }  // namespace forescale

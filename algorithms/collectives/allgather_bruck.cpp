@@ -8,7 +8,7 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_allgather_bruck(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   const int count = call.rank_count;
   int after = 0;
@@ -28,19 +28,19 @@ OpStream plan(CollectiveCall call, int rank) {
   }
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> allgather_bruck_s(const CollectiveCall& call, const StepCost& cost) {
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (call.rank_count > 2) return std::nullopt;
   return cost.transfer_s(blocks_of_call(call).largest_bytes());
 }
 
-const bool kRegistered =
+const bool kAllgatherBruckRegistered =
     register_collective({.op = CollectiveOp::kAllGather,
                          .algorithm = "bruck",
                          .summary = "doubling runs of blocks, any number of ranks",
                          .source = "Bruck et al. 1997",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_allgather_bruck,
+                         .closed_form = allgather_bruck_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,20 +6,20 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_allgather_ring(CollectiveCall call, int rank) {
   return ring_allgather(whole_group(call.rank_count, 0), rank, blocks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> allgather_ring_s(const CollectiveCall& call, const StepCost& cost) {
   return ring_allgather_s(blocks_of_call(call), cost);
 }
 
-const bool kRegistered = register_collective({.op = CollectiveOp::kAllGather,
-                                              .algorithm = "ring",
-                                              .summary = "blocks passed around a ring",
-                                              .source = "Patarasuk & Yuan 2009",
-                                              .plan = plan,
-                                              .closed_form = closed_form});
+const bool kAllgatherRingRegistered = register_collective({.op = CollectiveOp::kAllGather,
+                                                           .algorithm = "ring",
+                                                           .summary = "blocks passed around a ring",
+                                                           .source = "Patarasuk & Yuan 2009",
+                                                           .plan = plan_allgather_ring,
+                                                           .closed_form = allgather_ring_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,22 +6,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_broadcast_binomial(CollectiveCall call, int rank) {
   return tree_broadcast(TreeKind::kBinomial, whole_group(call.rank_count, call.root),
                         member_of(rank, call.root, call.rank_count), chunks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> broadcast_binomial_s(const CollectiveCall& call, const StepCost& cost) {
   return tree_broadcast_s(TreeKind::kBinomial, call.rank_count, chunks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kBroadcastBinomialRegistered =
     register_collective({.op = CollectiveOp::kBroadcast,
                          .algorithm = "binomial",
                          .summary = "binomial tree, whole vectors",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.2",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_broadcast_binomial,
+                         .closed_form = broadcast_binomial_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,22 +6,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_broadcast_flat(CollectiveCall call, int rank) {
   return tree_broadcast(TreeKind::kFlat, whole_group(call.rank_count, call.root),
                         member_of(rank, call.root, call.rank_count), chunks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> broadcast_flat_s(const CollectiveCall& call, const StepCost& cost) {
   return tree_broadcast_s(TreeKind::kFlat, call.rank_count, chunks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kBroadcastFlatRegistered =
     register_collective({.op = CollectiveOp::kBroadcast,
                          .algorithm = "flat",
                          .summary = "the root sends to every rank",
                          .source = "Thakur, Rabenseifner & Gropp 2005 (linear)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_broadcast_flat,
+                         .closed_form = broadcast_flat_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,21 +6,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_broadcast_hierarchical(CollectiveCall call, int rank) {
   return hierarchical_broadcast(levels_of_call(call), call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> broadcast_hierarchical_s(const CollectiveCall& call, const StepCost& cost) {
   return hierarchical_broadcast_s(levels_of_call(call), call, cost);
 }
 
-const bool kRegistered = register_collective({.op = CollectiveOp::kBroadcast,
-                                              .algorithm = "hierarchical",
-                                              .summary = "levels of chains and trees among leaders",
-                                              .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                                              .options = {kChunkBytes, kChainSize, kLevels},
-                                              .plan = plan,
-                                              .closed_form = closed_form});
+const bool kBroadcastHierarchicalRegistered =
+    register_collective({.op = CollectiveOp::kBroadcast,
+                         .algorithm = "hierarchical",
+                         .summary = "levels of chains and trees among leaders",
+                         .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
+                         .options = {kChunkBytes, kChainSize, kLevels},
+                         .plan = plan_broadcast_hierarchical,
+                         .closed_form = broadcast_hierarchical_s});
 
 }  // namespace
 }  // namespace forescale

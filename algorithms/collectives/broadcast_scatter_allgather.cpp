@@ -10,7 +10,7 @@ namespace forescale {
 namespace {
 
 // Block m belongs to member m, counted from the root: subtrees stay contiguous.
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_broadcast_scatter_allgather(CollectiveCall call, int rank) {
   const Group group = whole_group(call.rank_count, call.root);
   const int member = member_of(rank, call.root, call.rank_count);
   const Blocks blocks = blocks_of_call(call);
@@ -18,19 +18,20 @@ OpStream plan(CollectiveCall call, int rank) {
                      ring_allgather(group, member, blocks));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> broadcast_scatter_allgather_s(const CollectiveCall& call,
+                                                    const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   return binomial_scatter_s({.blocks = blocks, .rotation = 0}, cost) +
          ring_allgather_s(blocks, cost);
 }
 
-const bool kRegistered = register_collective(
+const bool kBroadcastScatterAllgatherRegistered = register_collective(
     {.op = CollectiveOp::kBroadcast,
      .algorithm = "scatter-allgather",
      .summary = "binomial scatter, then a ring allgather",
      .source = "van de Geijn 1994; Thakur, Rabenseifner & Gropp 2005 section 4.2",
-     .plan = plan,
-     .closed_form = closed_form});
+     .plan = plan_broadcast_scatter_allgather,
+     .closed_form = broadcast_scatter_allgather_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,27 +6,22 @@
 namespace forescale {
 namespace {
 
-RotatedBlocks owned_blocks(const CollectiveCall& call) {
-  return {.blocks = Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes),
-          .rotation = call.root};
-}
-
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_gather_binomial(CollectiveCall call, int rank) {
   return binomial_gather(whole_group(call.rank_count, call.root),
                          member_of(rank, call.root, call.rank_count), owned_blocks(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> gather_binomial_s(const CollectiveCall& call, const StepCost& cost) {
   return binomial_gather_s(owned_blocks(call), cost);
 }
 
-const bool kRegistered =
+const bool kGatherBinomialRegistered =
     register_collective({.op = CollectiveOp::kGather,
                          .algorithm = "binomial",
                          .summary = "binomial tree of blocks",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.2",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_gather_binomial,
+                         .closed_form = gather_binomial_s});
 
 }  // namespace
 }  // namespace forescale

@@ -4,14 +4,14 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_gather_flat(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   if (rank != call.root && blocks.at(rank).bytes > 0) co_yield send(call.root, blocks.at(rank));
   for (int peer = 0; rank == call.root && peer < call.rank_count; ++peer)
     if (peer != call.root && blocks.at(peer).bytes > 0) co_yield recv(peer, blocks.at(peer));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> gather_flat_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   double total_s = 0;
   for (int rank = 0; rank < call.rank_count; ++rank)
@@ -20,13 +20,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return total_s;
 }
 
-const bool kRegistered =
+const bool kGatherFlatRegistered =
     register_collective({.op = CollectiveOp::kGather,
                          .algorithm = "flat",
                          .summary = "every rank sends to the root",
                          .source = "Thakur, Rabenseifner & Gropp 2005 (linear)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_gather_flat,
+                         .closed_form = gather_flat_s});
 
 }  // namespace
 }  // namespace forescale

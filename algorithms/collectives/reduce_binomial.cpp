@@ -7,22 +7,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_binomial(CollectiveCall call, int rank) {
   return tree_reduce(TreeKind::kBinomial, whole_group(call.rank_count, call.root),
                      member_of(rank, call.root, call.rank_count), chunks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_binomial_s(const CollectiveCall& call, const StepCost& cost) {
   return tree_reduce_s(TreeKind::kBinomial, call.rank_count, chunks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kReduceBinomialRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "binomial",
                          .summary = "binomial tree, whole vectors",
                          .source = "S-Caffe (PPoPP 2017) section 5, equation 1",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_binomial,
+                         .closed_form = reduce_binomial_s});
 
 }  // namespace
 }  // namespace forescale

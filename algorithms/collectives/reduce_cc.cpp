@@ -6,27 +6,27 @@
 namespace forescale {
 namespace {
 
-std::vector<Level> levels_of(const CollectiveCall& call) {
+std::vector<Level> cc_levels(const CollectiveCall& call) {
   return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kChain, .member_count = 0}};
 }
 
-OpStream plan(CollectiveCall call, int rank) {
-  return hierarchical_reduce(levels_of(call), call, rank);
+OpStream plan_reduce_cc(CollectiveCall call, int rank) {
+  return hierarchical_reduce(cc_levels(call), call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  return hierarchical_reduce_s(levels_of(call), call, cost);
+std::optional<double> reduce_cc_s(const CollectiveCall& call, const StepCost& cost) {
+  return hierarchical_reduce_s(cc_levels(call), call, cost);
 }
 
-const bool kRegistered =
+const bool kReduceCcRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "cc",
                          .summary = "chains of k ranks, then one chain of their leaders",
                          .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
                          .options = {kChunkBytes, kChainSize},
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_cc,
+                         .closed_form = reduce_cc_s});
 
 }  // namespace
 }  // namespace forescale

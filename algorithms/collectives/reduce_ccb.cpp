@@ -7,28 +7,28 @@
 namespace forescale {
 namespace {
 
-std::vector<Level> levels_of(const CollectiveCall& call) {
+std::vector<Level> ccb_levels(const CollectiveCall& call) {
   return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kBinomial, .member_count = 0}};
 }
 
-OpStream plan(CollectiveCall call, int rank) {
-  return hierarchical_reduce(levels_of(call), call, rank);
+OpStream plan_reduce_ccb(CollectiveCall call, int rank) {
+  return hierarchical_reduce(ccb_levels(call), call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  return hierarchical_reduce_s(levels_of(call), call, cost);
+std::optional<double> reduce_ccb_s(const CollectiveCall& call, const StepCost& cost) {
+  return hierarchical_reduce_s(ccb_levels(call), call, cost);
 }
 
-const bool kRegistered =
+const bool kReduceCcbRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "ccb",
                          .summary = "chains of k ranks, chains of k leaders, then a binomial tree",
                          .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
                          .options = {kChunkBytes, kChainSize},
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_ccb,
+                         .closed_form = reduce_ccb_s});
 
 }  // namespace
 }  // namespace forescale

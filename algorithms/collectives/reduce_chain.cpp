@@ -8,23 +8,23 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_chain(CollectiveCall call, int rank) {
   return tree_reduce(TreeKind::kChain, whole_group(call.rank_count, call.root),
                      member_of(rank, call.root, call.rank_count), chunks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_chain_s(const CollectiveCall& call, const StepCost& cost) {
   return tree_reduce_s(TreeKind::kChain, call.rank_count, chunks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kReduceChainRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "chain",
                          .summary = "pipelined chain of chunks, last rank to root",
                          .source = "S-Caffe (PPoPP 2017) section 5, equation 2",
                          .options = {kChunkBytes},
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_chain,
+                         .closed_form = reduce_chain_s});
 
 }  // namespace
 }  // namespace forescale

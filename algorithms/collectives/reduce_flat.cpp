@@ -7,22 +7,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_flat(CollectiveCall call, int rank) {
   return tree_reduce(TreeKind::kFlat, whole_group(call.rank_count, call.root),
                      member_of(rank, call.root, call.rank_count), chunks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_flat_s(const CollectiveCall& call, const StepCost& cost) {
   return tree_reduce_s(TreeKind::kFlat, call.rank_count, chunks_of_call(call), cost);
 }
 
-const bool kRegistered =
+const bool kReduceFlatRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "flat",
                          .summary = "every rank sends to the root",
                          .source = "Thakur, Rabenseifner & Gropp 2005 (linear)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_flat,
+                         .closed_form = reduce_flat_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,21 +6,22 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_hierarchical(CollectiveCall call, int rank) {
   return hierarchical_reduce(levels_of_call(call), call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_hierarchical_s(const CollectiveCall& call, const StepCost& cost) {
   return hierarchical_reduce_s(levels_of_call(call), call, cost);
 }
 
-const bool kRegistered = register_collective({.op = CollectiveOp::kReduce,
-                                              .algorithm = "hierarchical",
-                                              .summary = "levels of chains and trees among leaders",
-                                              .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
-                                              .options = {kChunkBytes, kChainSize, kLevels},
-                                              .plan = plan,
-                                              .closed_form = closed_form});
+const bool kReduceHierarchicalRegistered =
+    register_collective({.op = CollectiveOp::kReduce,
+                         .algorithm = "hierarchical",
+                         .summary = "levels of chains and trees among leaders",
+                         .source = "S-Caffe (PPoPP 2017) section 5, figure 7",
+                         .options = {kChunkBytes, kChainSize, kLevels},
+                         .plan = plan_reduce_hierarchical,
+                         .closed_form = reduce_hierarchical_s});
 
 }  // namespace
 }  // namespace forescale

@@ -28,11 +28,7 @@ OpStream gather(FoldedGroup group, int core, Blocks blocks) {
   }
 }
 
-Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, group.core_count, call.element_bytes);
-}
-
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_near_scatter_gather(CollectiveCall call, int rank) {
   const FoldedGroup group = folded(whole_group(call.rank_count, call.root));
   const int member = member_of(rank, call.root, call.rank_count);
   const Blocks blocks = core_blocks(call, group);
@@ -43,7 +39,8 @@ OpStream plan(CollectiveCall call, int rank) {
   return after_fold_in(group, member, {.offset = 0, .bytes = call.bytes}, std::move(core));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_near_scatter_gather_s(const CollectiveCall& call,
+                                                   const StepCost& cost) {
   const FoldedGroup group = folded(whole_group(call.rank_count, call.root));
   const Blocks blocks = core_blocks(call, group);
   if (call.bytes == 0) return 0;
@@ -52,13 +49,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return fold_s + halving_reduce_scatter_s(blocks, cost) + doubling_allgather_s(blocks, cost);
 }
 
-const bool kRegistered = register_collective(
+const bool kReduceNearScatterGatherRegistered = register_collective(
     {.op = CollectiveOp::kReduce,
      .algorithm = "near-scatter-gather",
      .summary = "recursive halving from near to far, then a gather back",
      .source = "MPICH, src/mpi/coll/reduce (reduce-scatter, then gather): mask 1 first",
-     .plan = plan,
-     .closed_form = closed_form});
+     .plan = plan_reduce_near_scatter_gather,
+     .closed_form = reduce_near_scatter_gather_s});
 
 }  // namespace
 }  // namespace forescale

@@ -10,10 +10,6 @@
 namespace forescale {
 namespace {
 
-Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group) {
-  return Blocks({.offset = 0, .bytes = call.bytes}, group.core_count, call.element_bytes);
-}
-
 // The core gathers among itself; member 0 of it is the root.
 OpStream core_plan(const CollectiveCall& call, const FoldedGroup& group, int core) {
   const Blocks blocks = core_blocks(call, group);
@@ -28,7 +24,7 @@ OpStream core_plan(const CollectiveCall& call, const FoldedGroup& group, int cor
   return in_sequence(std::move(halving), mapped(std::move(gather), rank_of, 0));
 }
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_scatter_gather(CollectiveCall call, int rank) {
   const FoldedGroup group = folded(whole_group(call.rank_count, call.root));
   const int member = member_of(rank, call.root, call.rank_count);
   OpStream core;
@@ -36,7 +32,7 @@ OpStream plan(CollectiveCall call, int rank) {
   return after_fold_in(group, member, {.offset = 0, .bytes = call.bytes}, std::move(core));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_scatter_gather_s(const CollectiveCall& call, const StepCost& cost) {
   const FoldedGroup group = folded(whole_group(call.rank_count, call.root));
   const Blocks blocks = core_blocks(call, group);
   if (call.bytes == 0) return 0;
@@ -45,13 +41,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return fold_s + halving_reduce_scatter_s(blocks, cost) + doubling_allgather_s(blocks, cost);
 }
 
-const bool kRegistered = register_collective(
+const bool kReduceScatterGatherRegistered = register_collective(
     {.op = CollectiveOp::kReduce,
      .algorithm = "scatter-gather",
      .summary = "recursive halving, then a binomial gather",
      .source = "Rabenseifner 2004; Thakur, Rabenseifner & Gropp 2005 section 4.4",
-     .plan = plan,
-     .closed_form = closed_form});
+     .plan = plan_reduce_scatter_gather,
+     .closed_form = reduce_scatter_gather_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,7 +6,7 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_scatter_pairwise(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   const ByteRange own = blocks.at(rank);
   int to = rank;
@@ -20,7 +20,7 @@ OpStream plan(CollectiveCall call, int rank) {
   }
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_scatter_pairwise_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   if (call.bytes == 0 || call.rank_count == 1) return 0;
   if (!blocks.even()) return std::nullopt;
@@ -30,13 +30,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
          (call.rank_count - 2) * (cost.reduction_overlaps ? std::max(x_s, r_s) : x_s + r_s);
 }
 
-const bool kRegistered =
+const bool kReduceScatterPairwiseRegistered =
     register_collective({.op = CollectiveOp::kReduceScatter,
                          .algorithm = "pairwise",
                          .summary = "each block straight to its owner",
                          .source = "Thakur, Rabenseifner & Gropp 2005 section 4.3",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_scatter_pairwise,
+                         .closed_form = reduce_scatter_pairwise_s});
 
 }  // namespace
 }  // namespace forescale

@@ -6,20 +6,21 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_reduce_scatter_ring(CollectiveCall call, int rank) {
   return ring_reduce_scatter(whole_group(call.rank_count, 0), rank, blocks_of_call(call));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> reduce_scatter_ring_s(const CollectiveCall& call, const StepCost& cost) {
   return ring_reduce_scatter_s(blocks_of_call(call), cost);
 }
 
-const bool kRegistered = register_collective({.op = CollectiveOp::kReduceScatter,
-                                              .algorithm = "ring",
-                                              .summary = "blocks summed around a ring",
-                                              .source = "Patarasuk & Yuan 2009",
-                                              .plan = plan,
-                                              .closed_form = closed_form});
+const bool kReduceScatterRingRegistered =
+    register_collective({.op = CollectiveOp::kReduceScatter,
+                         .algorithm = "ring",
+                         .summary = "blocks summed around a ring",
+                         .source = "Patarasuk & Yuan 2009",
+                         .plan = plan_reduce_scatter_ring,
+                         .closed_form = reduce_scatter_ring_s});
 
 }  // namespace
 }  // namespace forescale

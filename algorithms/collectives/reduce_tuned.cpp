@@ -9,34 +9,34 @@ namespace forescale {
 namespace {
 
 constexpr std::int64_t kBinomialUpToBytes = 8 << 20;
-constexpr int kChainSize = 8;
-constexpr int kChainOfChainsUpTo = kChainSize * kChainSize;
+constexpr int kTunedChainSize = 8;
+constexpr int kChainOfChainsUpTo = kTunedChainSize * kTunedChainSize;
 
-std::vector<Level> levels_of(const CollectiveCall& call) {
+std::vector<Level> tuned_levels(const CollectiveCall& call) {
   if (call.bytes <= kBinomialUpToBytes) return {{.kind = TreeKind::kBinomial, .member_count = 0}};
-  const Level chain = {.kind = TreeKind::kChain, .member_count = kChainSize};
-  if (call.rank_count <= kChainSize) return {{.kind = TreeKind::kChain, .member_count = 0}};
+  const Level chain = {.kind = TreeKind::kChain, .member_count = kTunedChainSize};
+  if (call.rank_count <= kTunedChainSize) return {{.kind = TreeKind::kChain, .member_count = 0}};
   if (call.rank_count <= kChainOfChainsUpTo)
     return {chain, {.kind = TreeKind::kChain, .member_count = 0}};
   return {chain, {.kind = TreeKind::kBinomial, .member_count = 0}};
 }
 
-OpStream plan(CollectiveCall call, int rank) {
-  return hierarchical_reduce(levels_of(call), call, rank);
+OpStream plan_reduce_tuned(CollectiveCall call, int rank) {
+  return hierarchical_reduce(tuned_levels(call), call, rank);
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
-  return hierarchical_reduce_s(levels_of(call), call, cost);
+std::optional<double> reduce_tuned_s(const CollectiveCall& call, const StepCost& cost) {
+  return hierarchical_reduce_s(tuned_levels(call), call, cost);
 }
 
-const bool kRegistered =
+const bool kReduceTunedRegistered =
     register_collective({.op = CollectiveOp::kReduce,
                          .algorithm = "tuned",
                          .summary = "binomial, chain, CC-8 or CB-8 by bytes and ranks",
                          .source = "S-Caffe (PPoPP 2017) section 5, HR (Tuned)",
                          .options = {kChunkBytes},
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_reduce_tuned,
+                         .closed_form = reduce_tuned_s});
 
 }  // namespace
 }  // namespace forescale

@@ -4,14 +4,14 @@
 namespace forescale {
 namespace {
 
-OpStream plan(CollectiveCall call, int rank) {
+OpStream plan_scatter_flat(CollectiveCall call, int rank) {
   const Blocks blocks = blocks_of_call(call);
   if (rank != call.root && blocks.at(rank).bytes > 0) co_yield recv(call.root, blocks.at(rank));
   for (int peer = 0; rank == call.root && peer < call.rank_count; ++peer)
     if (peer != call.root && blocks.at(peer).bytes > 0) co_yield send(peer, blocks.at(peer));
 }
 
-std::optional<double> closed_form(const CollectiveCall& call, const StepCost& cost) {
+std::optional<double> scatter_flat_s(const CollectiveCall& call, const StepCost& cost) {
   const Blocks blocks = blocks_of_call(call);
   double total_s = 0;
   for (int rank = 0; rank < call.rank_count; ++rank)
@@ -20,13 +20,13 @@ std::optional<double> closed_form(const CollectiveCall& call, const StepCost& co
   return total_s;
 }
 
-const bool kRegistered =
+const bool kScatterFlatRegistered =
     register_collective({.op = CollectiveOp::kScatter,
                          .algorithm = "flat",
                          .summary = "the root sends to every rank",
                          .source = "Thakur, Rabenseifner & Gropp 2005 (linear)",
-                         .plan = plan,
-                         .closed_form = closed_form});
+                         .plan = plan_scatter_flat,
+                         .closed_form = scatter_flat_s});
 
 }  // namespace
 }  // namespace forescale

@@ -89,7 +89,7 @@ GroupedTree tree_of(GroupKind shape, const CollectiveCall& call) {
 }
 
 // What a rank does on one edge in one direction: an operation a chunk.
-struct Lane {
+struct TreeLane {
   int lag = 0;
   int tree = 0;
   bool down = false;
@@ -98,8 +98,8 @@ struct Lane {
   int peer = -1;
 };
 
-std::vector<Lane> lanes_of(const GroupedTree& ranks, int rank) {
-  std::vector<Lane> lanes;
+std::vector<TreeLane> lanes_of(const GroupedTree& ranks, int rank) {
+  std::vector<TreeLane> lanes;
   const int trees = ranks.groups() > 1 ? 2 : 1;
   for (int tree = 0; tree < trees; ++tree) {
     const auto up_lag = [&](int depth) { return kRoundsPerEdge * (ranks.height() - depth); };
@@ -122,7 +122,7 @@ std::vector<Lane> lanes_of(const GroupedTree& ranks, int rank) {
       add(true, child, depth + 1, OpKind::kSend, child);
     }
   }
-  std::sort(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) {
+  std::sort(lanes.begin(), lanes.end(), [](const TreeLane& a, const TreeLane& b) {
     return std::tuple(a.tree, a.down, a.child) < std::tuple(b.tree, b.down, b.child);
   });
   return lanes;
@@ -136,7 +136,7 @@ class Places {
   }
 
   // Fills in the waits of an operation that comes next, and remembers it.
-  void add_to(Op& op, const Lane& lane, std::int64_t chunk) {
+  void add_to(Op& op, const TreeLane& lane, std::int64_t chunk) {
     std::int64_t& up = at(kUp, lane.tree, chunk);
     std::int64_t& down = at(kDown, lane.tree, chunk);
     std::int64_t& sent = at(kSent, lane.tree, chunk);
@@ -174,10 +174,10 @@ class Places {
   std::int64_t position_ = 1;
 };
 
-OpStream plan_lanes(std::vector<Lane> lanes, std::array<Chunks, 2> halves) {
+OpStream plan_lanes(std::vector<TreeLane> lanes, std::array<Chunks, 2> halves) {
   int lag_min = lanes.front().lag;
   int lag_max = lag_min;
-  for (const Lane& lane : lanes) {
+  for (const TreeLane& lane : lanes) {
     lag_min = std::min(lag_min, lane.lag);
     lag_max = std::max(lag_max, lane.lag);
   }
@@ -185,7 +185,7 @@ OpStream plan_lanes(std::vector<Lane> lanes, std::array<Chunks, 2> halves) {
   const std::int64_t rounds = std::max(halves[0].count(), halves[1].count()) + lag_max;
   for (std::int64_t round = lag_min; round < rounds; ++round) {
     places.forget(round - lag_min);
-    for (const Lane& lane : lanes) {
+    for (const TreeLane& lane : lanes) {
       const Chunks& half = halves[static_cast<std::size_t>(lane.tree)];
       const std::int64_t chunk = round - lane.lag;
       if (chunk < 0 || chunk >= half.count()) continue;

@@ -16,6 +16,10 @@ FoldedGroup folded(Group all) {
   return {.all = all, .surplus = all.count - core_count, .core_count = core_count};
 }
 
+Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group) {
+  return Blocks({.offset = 0, .bytes = call.bytes}, group.core_count, call.element_bytes);
+}
+
 OpStream after_fold_in(FoldedGroup group, int member, ByteRange whole, OpStream core_plan) {
   if (!group.is_folded(member) || whole.bytes == 0) return core_plan;
   if (!group.in_core(member)) return send_once(group.all.rank_of(member - 1), whole);

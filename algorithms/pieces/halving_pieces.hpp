@@ -22,6 +22,8 @@ struct FoldedGroup {
   int core_of(int member) const { return is_folded(member) ? member / 2 : member - surplus; }
 };
 FoldedGroup folded(Group all);
+// One block a core member, of the whole vector.
+Blocks core_blocks(const CollectiveCall& call, const FoldedGroup& group);
 
 // `core_plan` of the core member that `member` is (empty if it is none), after its partner's vector
 // has been added to its own.

@@ -146,6 +146,11 @@ double ring_allgather_s(Blocks blocks, const StepCost& cost) {
   return static_cast<double>(blocks.count() - 1) * cost.transfer_s(blocks.largest_bytes());
 }
 
+RotatedBlocks owned_blocks(const CollectiveCall& call) {
+  return {.blocks = Blocks({.offset = 0, .bytes = call.bytes}, call.rank_count, call.element_bytes),
+          .rotation = call.root};
+}
+
 OpStream binomial_scatter(Group group, int member, RotatedBlocks owned) {
   return scatter_down(group, member, owned);
 }

@@ -30,6 +30,8 @@ struct RotatedBlocks {
     return blocks.cyclic_span(rotation + first, length);
   }
 };
+// Of the whole vector, one a rank; member 0 is the root.
+RotatedBlocks owned_blocks(const CollectiveCall& call);
 OpStream binomial_scatter(Group group, int member, RotatedBlocks owned);
 OpStream binomial_gather(Group group, int member, RotatedBlocks owned);
 

@@ -50,7 +50,7 @@ void add_tensor(LayerPlan& plan, const Tensor& tensor, int servers,
 }
 
 // Tensors of a stage: weights first.
-std::vector<std::int64_t> tensors_of(const TrainingStage& stage, std::int64_t value_bytes) {
+std::vector<std::int64_t> stage_tensors(const TrainingStage& stage, std::int64_t value_bytes) {
   if (!stage.tensor_bytes.empty()) return stage.tensor_bytes;
   const std::int64_t weights = stage.matrix_rows * stage.matrix_columns * value_bytes;
   if (weights == 0 || weights >= stage.parameter_bytes) return {stage.parameter_bytes};
@@ -102,7 +102,7 @@ std::vector<LayerPlan> plan_layers(const TrainingJob& job, const PoseidonTopolog
     LayerPlan plan;
     plan.stage = static_cast<int>(i);
     plan.path = path_of(stage, layer, settings);
-    std::vector<std::int64_t> tensors = tensors_of(stage, job.value_bytes);
+    std::vector<std::int64_t> tensors = stage_tensors(stage, job.value_bytes);
     if (plan.path != FactorPath::kMatrices) {
       // The weights leave as factors; the bias, a vector, takes the way of the matrices.
       tensors.erase(tensors.begin());

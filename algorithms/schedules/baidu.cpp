@@ -13,7 +13,7 @@
 namespace forescale {
 namespace {
 
-NegotiationRules rules_of(const TrainingJob& job) {
+NegotiationRules baidu_rules(const TrainingJob& job) {
   return {.fusion_bytes = 0,
           .cycle_s = job.options.number("cycle_time"),
           .cycle_after_work = true,
@@ -24,7 +24,7 @@ NegotiationRules rules_of(const TrainingJob& job) {
           .answer_s = job.options.number("answer_time")};
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kBaiduRegistered = Registry<Schedule>::add(
     {.name = "baidu",
      .summary = "every tensor a negotiated all-reduce of its own, by a background thread",
      .source = "TensorFlow with CUDA-aware MPI, section III-C.1; TensorFlow 1.10, "
@@ -65,7 +65,7 @@ const bool kRegistered = Registry<Schedule>::add(
                   .source = "assumed, 0.2 to 2 us: MPI_Send of a small message (mpi_ops.cc sends "
                             "to one rank after the other)"}},
      .run = [](Worker& worker,
-               const TrainingJob& job) { train_with_negotiation(worker, job, rules_of(job)); },
+               const TrainingJob& job) { train_with_negotiation(worker, job, baidu_rules(job)); },
      .servers = nullptr,
      .traffic =
          [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {

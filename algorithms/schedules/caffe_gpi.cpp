@@ -270,13 +270,13 @@ class TurnBased {
   size_t passed_on_ = 0;
 };
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_caffe_gpi(Worker& worker, const TrainingJob& job) {
   TurnBased rank(worker, job);
   for (int iteration = 0; iteration < job.iterations; ++iteration) rank.run_iteration(iteration);
 }
 
 // Every rank but the master sends all gradients once and receives the model once.
-Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
+Traffic caffe_gpi_traffic(const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
   Traffic traffic;
   const auto bytes = static_cast<double>(job.parameter_bytes());
   for (int rank = 1; rank < workers; ++rank) {
@@ -286,7 +286,7 @@ Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*n
   return traffic;
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kCaffeGpiRegistered = Registry<Schedule>::add(
     {.name = "caffe-gpi",
      .summary = "turn by turn with the backward layers: one-sided writes along trees, no barrier",
      .source = "Kuehn, Keuper and Pfreundt 2017 (CaffeGPI), sections 2.3 and 3.2",
@@ -301,9 +301,9 @@ const bool kRegistered = Registry<Schedule>::add(
                   .source = "cc-hpc-itwm/CaffeGPI, gpi_communicator_model.cpp at 2c0be768; the "
                             "paper says another tree than that of the gradients",
                   .tried = {0, 1}}},
-     .run = run,
+     .run = run_caffe_gpi,
      .servers = nullptr,
-     .traffic = traffic,
+     .traffic = caffe_gpi_traffic,
      .is_asynchronous = false,
      .follows_arrivals = true,
      .iterations = 12});

@@ -39,7 +39,7 @@ Request run_backward(Worker& worker, const TrainingJob& job, size_t i, bool copi
   return last;
 }
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_ddp(Worker& worker, const TrainingJob& job) {
   if (worker.worker_count() == 1) {
     train_alone(worker, job);
     return;
@@ -70,7 +70,7 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kDdpRegistered = Registry<Schedule>::add(
     {.name = "ddp",
      .summary = "PyTorch DDP: buckets in reverse order, all-reduce under the backward pass",
      .source = "Li et al., PyTorch Distributed, VLDB 2020, sections 3.2 and 4.2",
@@ -97,7 +97,7 @@ const bool kRegistered = Registry<Schedule>::add(
                   .choices = {},
                   .source = "torch.nn.parallel.DistributedDataParallel: off",
                   .tried = {0, 1}}},
-     .run = run,
+     .run = run_ddp,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return all_reduce_traffic(buckets_of(gradients_of(job), job.options));

@@ -24,7 +24,14 @@
 namespace forescale {
 namespace {
 
-enum class Content { kGradient, kParameters, kRequests, kGradientRequests, kApplied, kNextStep };
+enum class GrpcContent {
+  kGradient,
+  kParameters,
+  kRequests,
+  kGradientRequests,
+  kApplied,
+  kNextStep
+};
 
 struct Plan {
   std::vector<Tensor> tensors;
@@ -32,7 +39,7 @@ struct Plan {
   std::map<int, std::int64_t> of_server;  // shards, of servers that have any
 };
 
-Plan plan_of(const TrainingJob& job, int servers) {
+Plan grpc_pull_plan(const TrainingJob& job, int servers) {
   Plan plan;
   plan.tensors = tensors_of(job);
   plan.shards =
@@ -41,10 +48,10 @@ Plan plan_of(const TrainingJob& job, int servers) {
   return plan;
 }
 
-MessageStep tensor_message(const Plan& plan, size_t shard, Content content, int peer,
+MessageStep tensor_message(const Plan& plan, size_t shard, GrpcContent content, int peer,
                            const HostCosts& host) {
-  const bool is_gradient = content == Content::kGradient;
-  const auto first_tag = static_cast<int>(Content::kNextStep) + 1;
+  const bool is_gradient = content == GrpcContent::kGradient;
+  const auto first_tag = static_cast<int>(GrpcContent::kNextStep) + 1;
   return {.peer = peer,
           .bytes = plan.shards[shard].bytes,
           .tag = first_tag + static_cast<int>(2 * shard) + (is_gradient ? 0 : 1),
@@ -53,12 +60,12 @@ MessageStep tensor_message(const Plan& plan, size_t shard, Content content, int 
           .on_host = host.stages_through_host};
 }
 
-MessageStep control_message(Content content, int peer, std::int64_t bytes) {
+MessageStep control_message(GrpcContent content, int peer, std::int64_t bytes) {
   return {.peer = peer,
           .bytes = bytes,
           .tag = static_cast<int>(content),
-          .phase = content == Content::kRequests ? Phase::kPropagation : Phase::kAggregation,
-          .label = content == Content::kNextStep ? "next step" : "requests",
+          .phase = content == GrpcContent::kRequests ? Phase::kPropagation : Phase::kAggregation,
+          .label = content == GrpcContent::kNextStep ? "next step" : "requests",
           .on_host = true,
           .control = true};
 }
@@ -162,11 +169,11 @@ class Trainer {
       const int peer = worker_.worker_count() + server;
       const std::int64_t bytes = shards * job_.host.request_bytes;
       step.asked[server] =
-          worker_.receive(control_message(Content::kGradientRequests, peer, bytes));
-      sent_.push_back(worker_.send(control_message(Content::kRequests, peer, bytes)));
+          worker_.receive(control_message(GrpcContent::kGradientRequests, peer, bytes));
+      sent_.push_back(worker_.send(control_message(GrpcContent::kRequests, peer, bytes)));
     }
     step.next = worker_.receive(
-        control_message(Content::kNextStep, worker_.worker_count(), job_.host.request_bytes));
+        control_message(GrpcContent::kNextStep, worker_.worker_count(), job_.host.request_bytes));
     worker_.set(step.begun);
   }
 
@@ -187,7 +194,7 @@ class Trainer {
     const size_t stage = plan_.tensors[plan_.shards[shard].tensor].stage;
     const std::int64_t bytes = plan_.shards[shard].bytes;
     thread.wait(thread.receive(
-        tensor_message(plan_, shard, Content::kParameters, server_of(shard), job_.host)));
+        tensor_message(plan_, shard, GrpcContent::kParameters, server_of(shard), job_.host)));
     run_if_any(thread, decode_work(job_.host, bytes, Phase::kPropagation));
     copy_tensor(thread, job_, bytes, false);
     if (--step.missing[stage] == 0) thread.set(step.parameters[stage]);
@@ -199,8 +206,8 @@ class Trainer {
     thread.wait(step.gradients[plan_.tensors[plan_.shards[shard].tensor].stage]);
     copy_tensor(thread, job_, bytes, true);
     run_if_any(thread, encode_work(job_.host, bytes, Phase::kAggregation));
-    sent_.push_back(
-        thread.send(tensor_message(plan_, shard, Content::kGradient, server_of(shard), job_.host)));
+    sent_.push_back(thread.send(
+        tensor_message(plan_, shard, GrpcContent::kGradient, server_of(shard), job_.host)));
   }
 
   Worker& worker_;
@@ -211,9 +218,9 @@ class Trainer {
   std::vector<Request> sent_;
 };
 
-class Server {
+class GrpcServer {
  public:
-  Server(Worker& worker, const TrainingJob& job, const Plan& plan)
+  GrpcServer(Worker& worker, const TrainingJob& job, const Plan& plan)
       : worker_(worker),
         job_(job),
         plan_(plan),
@@ -246,7 +253,7 @@ class Server {
     std::map<int, Request> requests;
     std::map<int, std::vector<size_t>> orders;
     for (int peer = number; peer < workers_; peer += threads) {
-      requests[peer] = thread.receive(control_message(Content::kRequests, peer, request_bytes));
+      requests[peer] = thread.receive(control_message(GrpcContent::kRequests, peer, request_bytes));
       orders[peer] = PullOrder(job_).of(own_, peer);
     }
     for (size_t i = 0; i < own_.size(); ++i) {
@@ -255,17 +262,17 @@ class Server {
         if (i == 0) {
           thread.wait(requests[peer]);
           sent_.push_back(
-              thread.send(control_message(Content::kGradientRequests, peer, request_bytes)));
+              thread.send(control_message(GrpcContent::kGradientRequests, peer, request_bytes)));
         }
         run_if_any(thread, encode_work(job_.host, plan_.shards[shard].bytes, Phase::kPropagation));
         sent_.push_back(
-            thread.send(tensor_message(plan_, shard, Content::kParameters, peer, job_.host)));
+            thread.send(tensor_message(plan_, shard, GrpcContent::kParameters, peer, job_.host)));
       }
     }
     for (size_t i = own_.size(); i-- > 0;) {
       for (int peer = number; peer < workers_; peer += threads) {
-        thread.wait(
-            thread.receive(tensor_message(plan_, own_[i], Content::kGradient, peer, job_.host)));
+        thread.wait(thread.receive(
+            tensor_message(plan_, own_[i], GrpcContent::kGradient, peer, job_.host)));
         run_if_any(thread,
                    decode_work(job_.host, plan_.shards[own_[i]].bytes, Phase::kAggregation));
         arrived_.push_back(plan_.shards[own_[i]].bytes);
@@ -293,14 +300,15 @@ class Server {
   void finish_step() {
     const std::int64_t bytes = job_.host.request_bytes;
     if (server_ != 0) {
-      sent_.push_back(worker_.send(control_message(Content::kApplied, workers_, bytes)));
+      sent_.push_back(worker_.send(control_message(GrpcContent::kApplied, workers_, bytes)));
       return;
     }
     for (const auto& [server, shards] : plan_.of_server)
       if (server != 0)
-        worker_.wait(worker_.receive(control_message(Content::kApplied, workers_ + server, bytes)));
+        worker_.wait(
+            worker_.receive(control_message(GrpcContent::kApplied, workers_ + server, bytes)));
     for (int peer = 0; peer < workers_; ++peer)
-      sent_.push_back(worker_.send(control_message(Content::kNextStep, peer, bytes)));
+      sent_.push_back(worker_.send(control_message(GrpcContent::kNextStep, peer, bytes)));
   }
 
   Worker& worker_;
@@ -314,15 +322,15 @@ class Server {
   std::vector<Request> sent_;
 };
 
-void run(Worker& worker, const TrainingJob& job) {
-  const Plan plan = plan_of(job, worker.rank_count() - worker.worker_count());
+void run_grpc_pull(Worker& worker, const TrainingJob& job) {
+  const Plan plan = grpc_pull_plan(job, worker.rank_count() - worker.worker_count());
   if (worker.rank() < worker.worker_count())
     Trainer(worker, job, plan).train();
   else
-    Server(worker, job, plan).serve();
+    GrpcServer(worker, job, plan).serve();
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kGrpcPullRegistered = Registry<Schedule>::add(
     {.name = "grpc-pull",
      .summary = "TensorFlow: workers pull parameters, servers pull gradients, tensor by tensor",
      .source = "Awan et al., CCGrid 2019, section III-A; tensorflow/benchmarks, tf_cnn_benchmarks",
@@ -344,11 +352,12 @@ const bool kRegistered = Registry<Schedule>::add(
                   .source = "Hashemi, Jyothi and Campbell, TicTac, MLSys 2019: TensorFlow's "
                             "transfers come in another order in every step",
                   .tried = {0, 1}}},
-     .run = run,
+     .run = run_grpc_pull,
      .servers = chosen_servers,
      .traffic =
          [](const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
-           return shard_traffic(plan_of(job, chosen_servers(job, workers).count).shards, workers);
+           return shard_traffic(grpc_pull_plan(job, chosen_servers(job, workers).count).shards,
+                                workers);
          },
      .is_asynchronous = false,
      .follows_arrivals = true,

@@ -19,7 +19,7 @@ namespace {
 
 enum Announcement { kQueued, kComputed };
 
-NegotiationRules rules_of(const TrainingJob& job) {
+NegotiationRules horovod_rules(const TrainingJob& job) {
   return {.fusion_bytes = job.options.integer("fusion_threshold"),
           .cycle_s = job.options.number("cycle_time"),
           .announces_when_queued = job.options.choice("announce") == kQueued,
@@ -32,12 +32,13 @@ NegotiationRules rules_of(const TrainingJob& job) {
           .copy_s = job.options.number("copy_time")};
 }
 
-void run(Worker& worker, const TrainingJob& job) {
-  train_with_negotiation(worker, job, rules_of(job));
+void run_horovod(Worker& worker, const TrainingJob& job) {
+  train_with_negotiation(worker, job, horovod_rules(job));
 }
 
 // The groups depend on time; these are the fewest that there can be.
-Traffic traffic(const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+Traffic horovod_traffic(const TrainingJob& job, int /*workers*/,
+                        const std::vector<int>& /*nodes*/) {
   const std::vector<Tensor> gradients = gradients_of(job);
   return all_reduce_traffic(
       fuse(gradients, 0, gradients.size(), job.options.integer("fusion_threshold")));
@@ -50,7 +51,7 @@ std::vector<double> thresholds() {
   return tried;
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kHorovodRegistered = Registry<Schedule>::add(
     {.name = "horovod",
      .summary = "tensor fusion and negotiated all-reduces by a background thread",
      .source =
@@ -135,9 +136,9 @@ const bool kRegistered = Registry<Schedule>::add(
                   .choices = {},
                   .source = "assumed: one cudaMemcpyAsync for each tensor "
                             "(horovod/common/operations.cc, MEMCPY_IN_FUSION_BUFFER); 2 to 8 us"}},
-     .run = run,
+     .run = run_horovod,
      .servers = nullptr,
-     .traffic = traffic,
+     .traffic = horovod_traffic,
      .follows_arrivals = true});
 
 }  // namespace

@@ -30,7 +30,8 @@ HostWork copy_in_memory(const TrainingJob& job, const TrainingStage& stage) {
           .label = "copy " + stage.name};
 }
 
-void copy(Worker& worker, const TrainingJob& job, const TrainingStage& stage, bool to_host) {
+void stage_through_host(Worker& worker, const TrainingJob& job, const TrainingStage& stage,
+                        bool to_host) {
   if (job.host.stages_through_host)
     worker.run(HostCopy{.bytes = stage.parameter_bytes,
                         .to_host = to_host,
@@ -38,7 +39,7 @@ void copy(Worker& worker, const TrainingJob& job, const TrainingStage& stage, bo
 }
 
 Request start_all_reduce(Worker& worker, const TrainingJob& job, const TrainingStage& stage) {
-  copy(worker, job, stage, true);
+  stage_through_host(worker, job, stage, true);
   worker.run(copy_in_memory(job, stage));
   return worker.start(all_reduce_on_host(stage));
 }
@@ -47,14 +48,14 @@ Request apply(Worker& worker, const TrainingJob& job, const TrainingStage& stage
               const Request& sum) {
   worker.wait(sum);
   worker.run(copy_in_memory(job, stage));
-  copy(worker, job, stage, false);
+  stage_through_host(worker, job, stage, false);
   return worker.launch(Kernel{.stream = 0,
                               .duration_s = stage.update_s,
                               .phase = Phase::kUpdate,
                               .label = "update " + stage.name});
 }
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_intel_caffe(Worker& worker, const TrainingJob& job) {
   if (worker.worker_count() == 1) {
     train_alone(worker, job);
     return;
@@ -77,12 +78,12 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kIntelCaffeRegistered = Registry<Schedule>::add(
     {.name = "intel-caffe",
      .summary = "all-reduces on the host under the backward pass, updates after it",
      .source = "intel/caffe, src/caffe/multinode/multi_solver.cpp",
      .options = {},
-     .run = run,
+     .run = run_intel_caffe,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        Traffic traffic;

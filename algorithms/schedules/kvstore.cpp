@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kKeyPrime = 9973;
 
-PushPull plan_of(const TrainingJob& job, int servers) {
+PushPull kvstore_plan(const TrainingJob& job, int servers) {
   PushPull plan;
   plan.tensors = tensors_of(job);
   const std::int64_t bound = job.options.integer("bigarray_bound");
@@ -27,11 +27,11 @@ PushPull plan_of(const TrainingJob& job, int servers) {
   return plan;
 }
 
-void run(Worker& worker, const TrainingJob& job) {
-  run_push_pull(worker, job, plan_of(job, worker.rank_count() - worker.worker_count()));
+void run_kvstore(Worker& worker, const TrainingJob& job) {
+  run_push_pull(worker, job, kvstore_plan(job, worker.rank_count() - worker.worker_count()));
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kKvstoreRegistered = Registry<Schedule>::add(
     {.name = "kvstore",
      .summary = "MXNet's KVStore: push and pull by key, big arrays on all servers",
      .source = "apache/incubator-mxnet, src/kvstore/kvstore_dist.h",
@@ -45,10 +45,10 @@ const bool kRegistered = Registry<Schedule>::add(
                   .choices = {},
                   .source = "MXNet documentation, MXNET_KVSTORE_BIGARRAY_BOUND: 1000000",
                   .tried = {1e4, 1e5, 1e6, 1e7}}},
-     .run = run,
+     .run = run_kvstore,
      .servers = chosen_servers,
      .traffic = [](const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
-       return shard_traffic(plan_of(job, chosen_servers(job, workers).count).shards, workers);
+       return shard_traffic(kvstore_plan(job, chosen_servers(job, workers).count).shards, workers);
      }});
 
 }  // namespace

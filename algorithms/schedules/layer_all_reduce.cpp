@@ -8,7 +8,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_layer_all_reduce(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
     for (const TrainingStage& stage : job.stages) worker.launch(forward(stage));
@@ -31,12 +31,12 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kLayerAllReduceRegistered = Registry<Schedule>::add(
     {.name = "layer-all-reduce",
      .summary = "all-reduces layer by layer under the backward pass of a helper thread",
      .source = "S-Caffe's SC-OBR (PPoPP 2017, section 4.3) with all-reduce",
      .options = {},
-     .run = run,
+     .run = run_layer_all_reduce,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        Traffic traffic;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOutstanding = "outstanding";
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_mxnet_concum(Worker& worker, const TrainingJob& job) {
   KeyedTraining training(worker, job);
   const auto limit = static_cast<size_t>(job.options.integer(kOutstanding));
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
@@ -33,7 +33,7 @@ void run(Worker& worker, const TrainingJob& job) {
   training.finish();
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kMxnetConcumRegistered = Registry<Schedule>::add(
     {.name = "mxnet-concum",
      .summary = "several communicators, k all-reduces outstanding, a barrier after every k keys",
      .source = "Mamidala, Efficient Embedding of MPI Collectives in MXNET DAGs, section 4.2",
@@ -47,7 +47,7 @@ const bool kRegistered = Registry<Schedule>::add(
                   .source = "Mamidala, MPI collectives in MXNET DAGs, figure 8: OUTSTANDING=2",
                   .tried = doublings(1, 16)},
                  gpus_per_process_option()},
-     .run = run,
+     .run = run_mxnet_concum,
      .servers = nullptr,
      .traffic = keyed_traffic,
      .is_asynchronous = false});

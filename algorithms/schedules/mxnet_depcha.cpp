@@ -33,7 +33,7 @@ void run_chain(Worker& thread, const TrainingJob& job, KeyedTraining& training, 
     }
 }
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_mxnet_depcha(Worker& worker, const TrainingJob& job) {
   KeyedTraining training(worker, job);
   const std::vector<Tensor>& keys = training.keys();
   Chain chain;
@@ -64,12 +64,12 @@ void run(Worker& worker, const TrainingJob& job) {
   training.finish();
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kMxnetDepchaRegistered = Registry<Schedule>::add(
     {.name = "mxnet-depcha",
      .summary = "all pushes first, then a chain of all-reduces under the next forward pass",
      .source = "Mamidala, Efficient Embedding of MPI Collectives in MXNET DAGs, section 4.3",
      .options = {gpus_per_process_option()},
-     .run = run,
+     .run = run_mxnet_depcha,
      .servers = nullptr,
      .traffic = keyed_traffic,
      .is_asynchronous = false});

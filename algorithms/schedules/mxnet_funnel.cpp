@@ -11,7 +11,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_mxnet_funnel(Worker& worker, const TrainingJob& job) {
   KeyedTraining training(worker, job);
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     training.compute(iteration);
@@ -26,12 +26,12 @@ void run(Worker& worker, const TrainingJob& job) {
   training.finish();
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kMxnetFunnelRegistered = Registry<Schedule>::add(
     {.name = "mxnet-funnel",
      .summary = "the main thread waits for each gradient and all-reduces, keys ascending",
      .source = "Mamidala, Efficient Embedding of MPI Collectives in MXNET DAGs, section 4.1",
      .options = {gpus_per_process_option()},
-     .run = run,
+     .run = run_mxnet_funnel,
      .servers = nullptr,
      .traffic = keyed_traffic,
      .is_asynchronous = false});

@@ -15,7 +15,7 @@ CollectiveStep all_reduce_packed(const TrainingJob& job) {
   return all_reduce(job.parameter_bytes(), "packed gradients");
 }
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_nvidia_caffe(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     worker.run(propagate_packed(job));
     take_batch(worker);
@@ -27,11 +27,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kNvidiaCaffeRegistered = Registry<Schedule>::add(
     {.name = "nvidia-caffe",
      .summary = "broadcast, forward, backward, all-reduce of the packed gradients, in turn",
      .source = "NVIDIA/caffe, src/caffe/parallel.cpp at 029c9056 (branch of release 0.15)",
-     .run = run,
+     .run = run_nvidia_caffe,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return Traffic{.collectives = {propagate_packed(job), all_reduce_packed(job)},

@@ -13,7 +13,7 @@
 namespace forescale {
 namespace {
 
-PushPull plan_of(const TrainingJob& job, int servers, bool asynchronous) {
+PushPull parameter_server_plan(const TrainingJob& job, int servers, bool asynchronous) {
   PushPull plan;
   plan.asynchronous = asynchronous;
   plan.tensors = job.options.choice("push") == 0 ? tensors_of(job) : packed_tensor(job);
@@ -35,13 +35,16 @@ Servers servers(const TrainingJob& job, int workers) {
 }
 
 template <bool kAsynchronous>
-void run(Worker& worker, const TrainingJob& job) {
-  run_push_pull(worker, job,
-                plan_of(job, worker.rank_count() - worker.worker_count(), kAsynchronous));
+void run_parameter_server(Worker& worker, const TrainingJob& job) {
+  run_push_pull(
+      worker, job,
+      parameter_server_plan(job, worker.rank_count() - worker.worker_count(), kAsynchronous));
 }
 
-Traffic traffic(const TrainingJob& job, int workers, const std::vector<int>& /*nodes*/) {
-  return shard_traffic(plan_of(job, chosen_servers(job, workers).count, false).shards, workers);
+Traffic parameter_server_traffic(const TrainingJob& job, int workers,
+                                 const std::vector<int>& /*nodes*/) {
+  return shard_traffic(parameter_server_plan(job, chosen_servers(job, workers).count, false).shards,
+                       workers);
 }
 
 const std::vector<Option> kOptions = {
@@ -66,15 +69,15 @@ const std::vector<Option> kOptions = {
      .choices = {},
      .source = ""}};
 
-const bool kRegistered = [] {
+const bool kParameterServerRegistered = [] {
   return Registry<Schedule>::add(
              {.name = "parameter-server",
               .summary = "workers push gradients, servers add all and update, workers pull",
               .source = "S-Caffe, PPoPP 2017, section 3.2",
               .options = kOptions,
-              .run = run<false>,
+              .run = run_parameter_server<false>,
               .servers = servers,
-              .traffic = traffic,
+              .traffic = parameter_server_traffic,
               .is_asynchronous = false,
               .iterations = 6}) &&
          Registry<Schedule>::add(
@@ -82,9 +85,9 @@ const bool kRegistered = [] {
               .summary = "the same, each worker at its own pace: a gradient updates on arrival",
               .source = "S-Caffe, PPoPP 2017, section 7: Inspur-Caffe's stale updates",
               .options = kOptions,
-              .run = run<true>,
+              .run = run_parameter_server<true>,
               .servers = servers,
-              .traffic = traffic,
+              .traffic = parameter_server_traffic,
               .is_asynchronous = true,
               .follows_arrivals = true,
               .iterations = 12});

@@ -10,7 +10,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_phases(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     worker.run(propagate_packed(job));
     take_batch(worker);
@@ -22,11 +22,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kPhasesRegistered = Registry<Schedule>::add(
     {.name = "phases",
      .summary = "propagate, forward, backward, aggregate, update in turn (Caffe, SC-B)",
      .source = "S-Caffe, PPoPP 2017, sections 2.2 and 4.1",
-     .run = run,
+     .run = run_phases,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return packed_traffic(job);

@@ -11,7 +11,7 @@
 namespace forescale {
 namespace {
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kPoseidonRegistered = Registry<Schedule>::add(
     {.name = "poseidon",
      .summary = "sharded parameter server, layers sent during the backward pass, factors of fully "
                 "connected layers among peers",

@@ -10,7 +10,7 @@
 namespace forescale {
 namespace {
 
-std::vector<Option> options() {
+std::vector<Option> poseidon_managed_options() {
   std::vector<Option> options = poseidon_options();
   options.push_back({.name = "budget",
                      .summary = "bytes a second that each worker, and each server, may send",
@@ -37,7 +37,7 @@ std::vector<Option> options() {
   return options;
 }
 
-PoseidonSettings settings_of(const TrainingJob& job) {
+PoseidonSettings poseidon_managed_settings(const TrainingJob& job) {
   PoseidonSettings settings = poseidon_settings(job);
   settings.budget_bytes_per_s = job.options.number("budget");
   settings.order = static_cast<SendOrder>(job.options.choice("order"));
@@ -45,17 +45,19 @@ PoseidonSettings settings_of(const TrainingJob& job) {
   return settings;
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kPoseidonManagedRegistered = Registry<Schedule>::add(
     {.name = "poseidon-managed",
      .summary = "Poseidon whose messages leave by priority within a rate budget",
      .source = "Poseidon, arXiv 1512.06216, section 4.3.3",
-     .options = options(),
-     .run = [](Worker& worker,
-               const TrainingJob& job) { run_poseidon(worker, job, settings_of(job)); },
+     .options = poseidon_managed_options(),
+     .run =
+         [](Worker& worker, const TrainingJob& job) {
+           run_poseidon(worker, job, poseidon_managed_settings(job));
+         },
      .servers = poseidon_servers,
      .traffic =
          [](const TrainingJob& job, int workers, const std::vector<int>& nodes) {
-           return poseidon_traffic(job, workers, nodes, settings_of(job));
+           return poseidon_traffic(job, workers, nodes, poseidon_managed_settings(job));
          },
      .follows_arrivals = true,
      .iterations = 16});

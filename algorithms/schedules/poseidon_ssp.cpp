@@ -9,7 +9,7 @@
 namespace forescale {
 namespace {
 
-std::vector<Option> options() {
+std::vector<Option> poseidon_ssp_options() {
   std::vector<Option> options = poseidon_options();
   options.push_back({.name = "staleness",
                      .summary = "clocks that a worker may be ahead of the slowest",
@@ -22,23 +22,23 @@ std::vector<Option> options() {
   return options;
 }
 
-PoseidonSettings settings_of(const TrainingJob& job) {
+PoseidonSettings poseidon_ssp_settings(const TrainingJob& job) {
   PoseidonSettings settings = poseidon_settings(job);
   settings.staleness = static_cast<int>(job.options.integer("staleness"));
   return settings;
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kPoseidonSspRegistered = Registry<Schedule>::add(
     {.name = "poseidon-ssp",
      .summary = "Poseidon whose workers may read parameters that are some iterations old",
      .source = "Poseidon, arXiv 1512.06216, sections 3.2 and 5.2.2",
-     .options = options(),
+     .options = poseidon_ssp_options(),
      .run = [](Worker& worker,
-               const TrainingJob& job) { run_poseidon(worker, job, settings_of(job)); },
+               const TrainingJob& job) { run_poseidon(worker, job, poseidon_ssp_settings(job)); },
      .servers = poseidon_servers,
      .traffic =
          [](const TrainingJob& job, int workers, const std::vector<int>& nodes) {
-           return poseidon_traffic(job, workers, nodes, settings_of(job));
+           return poseidon_traffic(job, workers, nodes, poseidon_ssp_settings(job));
          },
      .is_asynchronous = true,
      .follows_arrivals = true,

@@ -9,7 +9,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_sc_ob(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     propagate_under_forward(worker, job);
     for (size_t i = job.stages.size(); i-- > 0;) worker.run(backward(job.stages[i]));
@@ -19,11 +19,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kScObRegistered = Registry<Schedule>::add(
     {.name = "sc-ob",
      .summary = "all broadcasts posted at the start, each waited for just before its layer",
      .source = "S-Caffe, PPoPP 2017, section 4.2, figure 5",
-     .run = run,
+     .run = run_sc_ob,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return layered_broadcast_traffic(job);

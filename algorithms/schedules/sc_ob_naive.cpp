@@ -9,7 +9,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_sc_ob_naive(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     worker.run(propagate(job.stages.front()));
     for (size_t i = 0; i < job.stages.size(); ++i) {
@@ -26,11 +26,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kScObNaiveRegistered = Registry<Schedule>::add(
     {.name = "sc-ob-naive",
      .summary = "broadcast of layer i+1 under the forward pass of layer i",
      .source = "S-Caffe, PPoPP 2017, section 4.2, figure 4",
-     .run = run,
+     .run = run_sc_ob_naive,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return layered_broadcast_traffic(job);

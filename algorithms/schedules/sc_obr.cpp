@@ -10,7 +10,7 @@
 namespace forescale {
 namespace {
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_sc_obr(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     propagate_under_forward(worker, job);
     std::vector<Request> gradient_ready;
@@ -31,11 +31,11 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kScObrRegistered = Registry<Schedule>::add(
     {.name = "sc-obr",
      .summary = "SC-OB with layer-wise reduces under the backward pass of a helper thread",
      .source = "S-Caffe, PPoPP 2017, section 4.3, figure 6",
-     .run = run,
+     .run = run_sc_obr,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        return layered_traffic(job);

@@ -27,7 +27,7 @@ void aggregate_stage(Worker& worker, const TrainingJob& job, const TrainingStage
   if (stages) worker.run(HostCopy{.bytes = bytes, .to_host = false, .label = "gradients to GPU"});
 }
 
-void run(Worker& worker, const TrainingJob& job) {
+void run_striped_aggregation(Worker& worker, const TrainingJob& job) {
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
     for (const TrainingStage& stage : job.stages) worker.launch(forward(stage));
@@ -45,12 +45,12 @@ void run(Worker& worker, const TrainingJob& job) {
   }
 }
 
-const bool kRegistered = Registry<Schedule>::add(
+const bool kStripedAggregationRegistered = Registry<Schedule>::add(
     {.name = "striped-aggregation",
      .summary = "each worker adds up its stripe of every gradient, then all gather the sums",
      .source = "microsoft/CNTK, Source/SGDLib/AllReduceDistGradAggregator.h",
      .options = {},
-     .run = run,
+     .run = run_striped_aggregation,
      .servers = nullptr,
      .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
        Traffic traffic;

@@ -17,7 +17,7 @@ struct KeptPoint {
   double own = 0;  // own uncertainty in units of the residual
 };
 
-struct Estimate {
+struct WeightedFit {
   std::vector<Eigen::Vector2d> values;   // (alpha, beta * unit) of each segment
   std::vector<Eigen::Matrix2d> inverse;  // of the weighted normal matrix
   std::vector<double> residuals;
@@ -33,7 +33,7 @@ constexpr double kExact = 1e-9;  // residuals below are rounding
 
 // Reweighted steps of all lines with one scale, from the values in `estimate`. Without signs: a
 // bootstrap of an estimate on the edge of what is allowed would be wrong (Andrews 2000).
-void refit(const std::vector<KeptPoint>& points, Estimate& estimate, int steps) {
+void refit(const std::vector<KeptPoint>& points, WeightedFit& estimate, int steps) {
   const double parameters = 2.0 * static_cast<double>(estimate.values.size());
   estimate.residuals.resize(points.size());
   estimate.weights.resize(points.size());
@@ -67,7 +67,7 @@ void refit(const std::vector<KeptPoint>& points, Estimate& estimate, int steps) 
 
 // Each residual as large as it would be had the line not been drawn towards it.
 std::vector<double> freed_residuals(const std::vector<KeptPoint>& points,
-                                    const Estimate& estimate) {
+                                    const WeightedFit& estimate) {
   std::vector<double> pool;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Eigen::RowVector2d& row = points[i].row;
@@ -86,7 +86,7 @@ double quantile_95(std::vector<double> values) {
 
 // |t*| at 95 % for alpha and beta of each segment.
 std::vector<std::array<double, 2>> studentised(const std::vector<KeptPoint>& points,
-                                               const Estimate& estimate,
+                                               const WeightedFit& estimate,
                                                const std::vector<double>& pool,
                                                const BootstrapOptions& options) {
   std::mt19937_64 random(options.seed);
@@ -101,7 +101,7 @@ std::vector<std::array<double, 2>> studentised(const std::vector<KeptPoint>& poi
       const double noise = (bits >> 63) != 0 ? -pool[at] : pool[at];
       sample[i].target = points[i].row.dot(estimate.values[points[i].segment]) + noise;
     }
-    Estimate again = estimate;
+    WeightedFit again = estimate;
     refit(sample, again, 5);
     for (std::size_t k = 0; k < estimate.values.size(); ++k) {
       for (Eigen::Index j = 0; j < 2; ++j) {
@@ -142,7 +142,7 @@ std::vector<LineError> bootstrap_lines(const Segmentation& segmentation,
   std::vector<KeptPoint> points;
   std::vector<double> unit(count);
   std::vector<std::size_t> kept(count, 0);
-  Estimate estimate;
+  WeightedFit estimate;
   estimate.scale = segmentation.scale;
   for (std::size_t k = 0; k < count; ++k) {
     const Line& line = segmentation.lines[k];

@@ -71,7 +71,7 @@ void predict(const GpuMeasurement& from, const HoldOutOptions& options, int spli
     if (fit.count >= 2) fits.emplace(fit.kind, std::move(fit));
   for (const MeasuredKernel* each : held_out) {
     const auto fit = fits.find(kind_of(each->kernel));
-    if (fit == fits.end() || bytes_of(each->kernel) <= 0) continue;
+    if (fit == fits.end() || bytes_moved_by(each->kernel) <= 0) continue;
     const double whole = std::abs(fit->second.estimate(each->kernel).time_s / each->time_s - 1);
     const double roofline = std::abs(fit->second.roofline.time_s(each->kernel) / each->time_s - 1);
     for (const std::string& gpu : {from.name, std::string()})

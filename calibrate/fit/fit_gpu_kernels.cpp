@@ -93,7 +93,7 @@ std::vector<KernelFit> fit_kernels(const std::vector<MeasuredKernel>& kernels,
                                    const KernelFitOptions& options) {
   std::map<KernelKind, std::vector<const MeasuredKernel*>> kinds;
   for (const MeasuredKernel& each : kernels)
-    if (bytes_of(each.kernel) > 0) kinds[kind_of(each.kernel)].push_back(&each);
+    if (bytes_moved_by(each.kernel) > 0) kinds[kind_of(each.kernel)].push_back(&each);
   std::vector<KernelFit> fits;
   for (const auto& [kind, members] : kinds)
     fits.push_back(fit_kind(kind, distinct(members), options));

@@ -80,7 +80,7 @@ KernelRoofline fit_roofline(std::span<const TimedKernel> kernels) {
   std::vector<Work> work;
   for (const TimedKernel& each : kernels)
     work.push_back({.flops = flops_of(each.kernel),
-                    .bytes = bytes_of(each.kernel),
+                    .bytes = bytes_moved_by(each.kernel),
                     .log_time = std::log(each.time_s)});
   const double bytes_per_s = fast_rate(work, &Work::bytes);
   const double flops_per_s = std::max(fast_rate(work, &Work::flops), bytes_per_s);

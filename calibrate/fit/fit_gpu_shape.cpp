@@ -20,7 +20,7 @@ constexpr double kLogLength = 1;
 constexpr double kLogNoise = -3;
 constexpr double kNoiseSpread = 0.5;
 
-double square(double x) { return x * x; }
+double squared(double x) { return x * x; }
 
 // Logarithms: one length a feature, then amplitude and noise.
 using Hyper = std::vector<double>;
@@ -35,8 +35,8 @@ class Kriging {
       Eigen::MatrixXd squares(count_, count_);
       for (Eigen::Index a = 0; a < count_; ++a)
         for (Eigen::Index b = 0; b < count_; ++b)
-          squares(a, b) = square(residuals[static_cast<size_t>(a)].features[j] -
-                                 residuals[static_cast<size_t>(b)].features[j]);
+          squares(a, b) = squared(residuals[static_cast<size_t>(a)].features[j] -
+                                  residuals[static_cast<size_t>(b)].features[j]);
       squares_.push_back(std::move(squares));
     }
     for (Eigen::Index a = 0; a < count_; ++a)
@@ -63,8 +63,8 @@ class Kriging {
     if (factors.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
     double sum = values_.dot(factors.solve(values_)) / 2;
     for (Eigen::Index a = 0; a < count_; ++a) sum += std::log(factors.matrixLLT()(a, a));
-    for (size_t j = 0; j < features_; ++j) sum += square(hyper[j] - kLogLength) / 2;
-    return sum + square((hyper[features_ + 1] - kLogNoise) / kNoiseSpread) / 2;
+    for (size_t j = 0; j < features_; ++j) sum += squared(hyper[j] - kLogLength) / 2;
+    return sum + squared((hyper[features_ + 1] - kLogNoise) / kNoiseSpread) / 2;
   }
 
   const Eigen::VectorXd& values() const { return values_; }

@@ -7,19 +7,13 @@
 #include <cmath>
 
 #include "base/median.hpp"
+#include "calibrate/bench/patterns/sample_summary.hpp"
 #include "calibrate/fit/bootstrap.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr double kDecileGaussian = 1.2816;  // 90 % of a standard Gaussian
-
-double quantile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const std::size_t below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 // Standard Gaussian quantiles at (i + 1/2) / 39, by bisection.
 std::array<double, 39> gaussian_nodes() {

@@ -14,14 +14,14 @@ namespace {
 
 constexpr const char* kHeader = "framework,net,layer,direction,time_ms";
 
-bool recognises(std::string_view line) { return line.starts_with(kHeader); }
+bool recognises_caffe_layers(std::string_view line) { return line.starts_with(kHeader); }
 
 class CaffeLayersImporter : public LogImporter {
  public:
   explicit CaffeLayersImporter(ImportTarget& target) : target_(target) {}
 
   void read(const LogLine& line) override {
-    if (recognises(line.text)) {
+    if (recognises_caffe_layers(line.text)) {
       table_ = std::make_unique<CsvTable>(target_, line);
       return;
     }
@@ -63,12 +63,12 @@ class CaffeLayersImporter : public LogImporter {
   std::map<std::string, std::vector<LayerRow>> nets_;
 };
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_caffe_layers(ImportTarget& target) {
   return std::make_unique<CaffeLayersImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "caffe-layers", .recognises = recognises, .open = open});
+const bool kCaffeLayersRegistered = Registry<LogFormat>::add(
+    {.name = "caffe-layers", .recognises = recognises_caffe_layers, .open = open_caffe_layers});
 
 }  // namespace
 }  // namespace forescale

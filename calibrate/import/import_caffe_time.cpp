@@ -17,11 +17,7 @@ namespace {
 constexpr const char* kNetwork = "Initializing net from parameters:";
 constexpr const char* kTimes = "Average time per layer:";
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-bool recognises(std::string_view line) {
+bool recognises_caffe_time(std::string_view line) {
   return contains(line, kNetwork) || contains(line, kTimes);
 }
 
@@ -98,12 +94,12 @@ class CaffeTimeImporter : public LogImporter {
   bool is_times_ = false;
 };
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_caffe_time(ImportTarget& target) {
   return std::make_unique<CaffeTimeImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "caffe-time", .recognises = recognises, .open = open});
+const bool kCaffeTimeRegistered = Registry<LogFormat>::add(
+    {.name = "caffe-time", .recognises = recognises_caffe_time, .open = open_caffe_time});
 
 }  // namespace
 }  // namespace forescale

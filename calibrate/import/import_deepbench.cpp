@@ -15,6 +15,7 @@
 #include <map>
 #include <set>
 
+#include "base/units.hpp"
 #include "calibrate/import/import_csv.hpp"
 #include "calibrate/import/import_format.hpp"
 
@@ -22,7 +23,6 @@ namespace forescale {
 namespace {
 
 constexpr double kMilli = 1e-3;
-constexpr double kMicro = 1e-6;
 constexpr const char* kGemmCsv = "device,sheet,precision,M,N,K,";
 constexpr const char* kConvolutionCsv = "device,sheet,precision,source,W,H,C,N,K,";
 
@@ -41,7 +41,7 @@ bool is_log_header(std::string_view line) {
   return starts({"m", "n", "k", "a_t", "b_t"}) || starts({"w", "h", "c", "n", "k"});
 }
 
-bool recognises(std::string_view line) {
+bool recognises_deepbench(std::string_view line) {
   return line.starts_with(kGemmCsv) || line.starts_with(kConvolutionCsv) || is_log_header(line);
 }
 
@@ -160,7 +160,7 @@ class DeepBenchImporter : public LogImporter {
       const std::string_view text = word(column);
       if (text.empty() || text == "0" || text == "Not") return;
       measured.kernel.pass = pass;
-      add(line, measured, kMicro * target_.positive(line, text, "time in us"));
+      add(line, measured, kMicrosecond_s * target_.positive(line, text, "time in us"));
     };
     if (columns_.front() == "m") {
       const auto is_transposed = [&](const char* column) {
@@ -206,12 +206,12 @@ class DeepBenchImporter : public LogImporter {
   int skipped_ = 0;
 };
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_deepbench(ImportTarget& target) {
   return std::make_unique<DeepBenchImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "deepbench", .recognises = recognises, .open = open});
+const bool kDeepbenchRegistered = Registry<LogFormat>::add(
+    {.name = "deepbench", .recognises = recognises_deepbench, .open = open_deepbench});
 
 }  // namespace
 }  // namespace forescale

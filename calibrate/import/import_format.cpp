@@ -25,6 +25,10 @@ std::string shortened(std::string_view text) {
   return text.size() > kLimit ? shown + "..." : shown;
 }
 
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 std::vector<std::string_view> words_of(std::string_view text) {
   constexpr const char* kBlanks = " \t";
   std::vector<std::string_view> words;

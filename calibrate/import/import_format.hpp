@@ -23,6 +23,7 @@ struct LogLine {
 
 // Fit for people and JSON: at most 60 characters, what is not printable as '?'.
 std::string shortened(std::string_view text);
+bool contains(std::string_view text, std::string_view part);
 // Words between blanks and tabs.
 std::vector<std::string_view> words_of(std::string_view text);
 // Whether a line means to be a row of numbers: its first word begins like a number. "7) gcc/12" of

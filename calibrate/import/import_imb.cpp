@@ -21,14 +21,13 @@
 #include <array>
 
 #include "algorithms/operation.hpp"
+#include "base/units.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
 namespace {
 
-constexpr double kMicro = 1e-6;
-
-enum class Meaning {
+enum class ImbMeaning {
   kTime,           // t[usec] or t_max[usec]
   kBlockOfVector,  // the same; #bytes is one rank's block
   kReduceScatter,  // either, by version
@@ -39,7 +38,7 @@ enum class Meaning {
 struct Benchmark {
   std::string_view name;
   Pattern pattern;
-  Meaning meaning;
+  ImbMeaning meaning;
   CollectiveOp op = CollectiveOp::kAllReduce;
 };
 
@@ -47,12 +46,12 @@ struct Benchmark {
 // receives from its left one, in a row. Uniband, Biband: windows of messages between the i-th and
 // the (processes/2 + i)-th rank, one way and both ways (IMB_bandwidth.c; scale_bw 1 and 2).
 constexpr std::array kBenchmarks{
-    Benchmark{"PingPong", Pattern::kPingPong, Meaning::kTime},
-    Benchmark{"PingPing", Pattern::kExchange, Meaning::kTime},
-    Benchmark{"Sendrecv", Pattern::kShift, Meaning::kTime},
-    Benchmark{"Uniband", Pattern::kPairs, Meaning::kOneWayRate},
-    Benchmark{"Biband", Pattern::kExchange, Meaning::kBothWaysRate},
-    Benchmark{"Barrier", Pattern::kBarrier, Meaning::kTime},
+    Benchmark{"PingPong", Pattern::kPingPong, ImbMeaning::kTime},
+    Benchmark{"PingPing", Pattern::kExchange, ImbMeaning::kTime},
+    Benchmark{"Sendrecv", Pattern::kShift, ImbMeaning::kTime},
+    Benchmark{"Uniband", Pattern::kPairs, ImbMeaning::kOneWayRate},
+    Benchmark{"Biband", Pattern::kExchange, ImbMeaning::kBothWaysRate},
+    Benchmark{"Barrier", Pattern::kBarrier, ImbMeaning::kTime},
 };
 
 // Those of collectives are in the operations' own table.
@@ -61,14 +60,14 @@ std::optional<Benchmark> benchmark_called(std::string_view name) {
     if (name == benchmark.name) return benchmark;
   const std::optional<CollectiveOp> op = op_called(Tool::kImb, name);
   if (!op) return std::nullopt;
-  Meaning meaning = Meaning::kTime;
-  if (operation(*op).passes_blocks()) meaning = Meaning::kBlockOfVector;
-  if (*op == CollectiveOp::kReduceScatter) meaning = Meaning::kReduceScatter;
+  ImbMeaning meaning = ImbMeaning::kTime;
+  if (operation(*op).passes_blocks()) meaning = ImbMeaning::kBlockOfVector;
+  if (*op == CollectiveOp::kReduceScatter) meaning = ImbMeaning::kReduceScatter;
   return Benchmark{*name_in(Tool::kImb, *op), Pattern::kCollective, meaning, *op};
 }
 
 constexpr std::string_view kTitle = "# Benchmarking ";
-constexpr std::array<std::string_view, 10> kColumns{
+constexpr std::array<std::string_view, 10> kImbColumns{
     "#bytes",      "#repetitions", "t[usec]", "t_min[usec]", "t_max[usec]",
     "t_avg[usec]", "Mbytes/sec",   "Msg/sec", "defects",     "#window_size"};
 
@@ -129,10 +128,10 @@ class ImbImporter : public LogImporter {
       skip(name == "Exchange" ? "each rank exchanges with two neighbours, which no pattern of ours "
                                 "does"
                               : "no pattern of ours");
-    else if (benchmark_->meaning == Meaning::kReduceScatter)
+    else if (benchmark_->meaning == ImbMeaning::kReduceScatter)
       set_reduce_scatter();
     else
-      is_block_ = benchmark_->meaning == Meaning::kBlockOfVector;
+      is_block_ = benchmark_->meaning == ImbMeaning::kBlockOfVector;
   }
 
   void set_reduce_scatter() {
@@ -152,12 +151,12 @@ class ImbImporter : public LogImporter {
     if (!columns_.empty()) target_.refuse(line, "is a second header of columns in one block");
     if (ranks_ == 0) target_.refuse(line, "must come after \"# #processes = N\"");
     for (const std::string_view word : words_of(line.text)) {
-      if (std::find(kColumns.begin(), kColumns.end(), word) == kColumns.end())
+      if (std::find(kImbColumns.begin(), kImbColumns.end(), word) == kImbColumns.end())
         target_.refuse(line, fmt::format("has a column \"{}\" that IMB does not write", word));
       columns_.emplace_back(word);
     }
-    const bool is_rate = benchmark_->meaning == Meaning::kOneWayRate ||
-                         benchmark_->meaning == Meaning::kBothWaysRate;
+    const bool is_rate = benchmark_->meaning == ImbMeaning::kOneWayRate ||
+                         benchmark_->meaning == ImbMeaning::kBothWaysRate;
     value_ = is_rate ? index_of("Msg/sec") : std::min(index_of("t_max[usec]"), index_of("t[usec]"));
     if (value_ == columns_.size())
       target_.refuse(line, is_rate ? "must have Msg/sec" : "must have t_max[usec] or t[usec]");
@@ -172,7 +171,7 @@ class ImbImporter : public LogImporter {
     Series series{.pattern = benchmark_->pattern, .ranks = ranks_};
     const bool is_pair =
         benchmark_->pattern == Pattern::kPingPong ||
-        (benchmark_->pattern == Pattern::kExchange && benchmark_->meaning == Meaning::kTime);
+        (benchmark_->pattern == Pattern::kExchange && benchmark_->meaning == ImbMeaning::kTime);
     if (is_pair && ranks_ != 2)
       target_.refuse(line, fmt::format("\"{}\" has 2 processes, not {}", benchmark_->name, ranks_));
     if (benchmark_->pattern != Pattern::kCollective && benchmark_->pattern != Pattern::kBarrier &&
@@ -180,10 +179,10 @@ class ImbImporter : public LogImporter {
       target_.refuse(line, fmt::format("\"{}\" needs 2 processes", benchmark_->name));
     if (!is_time()) {
       series.ranks = ranks_ / 2 * 2;  // an odd one out waits
-      if (benchmark_->meaning == Meaning::kOneWayRate && series.ranks == 2)
+      if (benchmark_->meaning == ImbMeaning::kOneWayRate && series.ranks == 2)
         series.pattern = Pattern::kStream;
       // Our exchange is between neighbours in the list of members.
-      if (benchmark_->meaning == Meaning::kBothWaysRate && series.ranks > 2)
+      if (benchmark_->meaning == ImbMeaning::kBothWaysRate && series.ranks > 2)
         for (int i = 0; i < series.ranks / 2; ++i) {
           series.members.push_back(i);
           series.members.push_back(series.ranks / 2 + i);
@@ -198,8 +197,8 @@ class ImbImporter : public LogImporter {
   }
 
   bool is_time() const {
-    return benchmark_->meaning != Meaning::kOneWayRate &&
-           benchmark_->meaning != Meaning::kBothWaysRate;
+    return benchmark_->meaning != ImbMeaning::kOneWayRate &&
+           benchmark_->meaning != ImbMeaning::kBothWaysRate;
   }
 
   void read_row(const LogLine& line) {
@@ -228,8 +227,8 @@ class ImbImporter : public LogImporter {
   }
 
   double time_of(const LogLine& line, std::string_view word) const {
-    if (is_time()) return target_.positive(line, word, "time") * kMicro;
-    const double directions = benchmark_->meaning == Meaning::kBothWaysRate ? 2 : 1;
+    if (is_time()) return target_.positive(line, word, "time") * kMicrosecond_s;
+    const double directions = benchmark_->meaning == ImbMeaning::kBothWaysRate ? 2 : 1;
     const int pairs = ranks_ / 2;
     return directions * pairs / target_.positive(line, word, "message rate");
   }
@@ -258,14 +257,16 @@ class ImbImporter : public LogImporter {
   std::int64_t version_ = 0;
 };
 
-bool recognises(std::string_view line) { return is_suite_title(line) || line.starts_with(kTitle); }
+bool recognises_imb(std::string_view line) {
+  return is_suite_title(line) || line.starts_with(kTitle);
+}
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_imb(ImportTarget& target) {
   return std::make_unique<ImbImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "imb", .recognises = recognises, .open = open});
+const bool kImbRegistered =
+    Registry<LogFormat>::add({.name = "imb", .recognises = recognises_imb, .open = open_imb});
 
 }  // namespace
 }  // namespace forescale

@@ -22,11 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-bool recognises(std::string_view line) {
+bool recognises_key_averages(std::string_view line) {
   return contains(line, "Self CPU %") && contains(line, "# of Calls") && contains(line, "Name");
 }
 
@@ -47,7 +43,7 @@ class KeyAveragesImporter : public LogImporter {
   explicit KeyAveragesImporter(ImportTarget& target) : target_(target) {}
 
   void read(const LogLine& line) override {
-    if (recognises(line.text)) {
+    if (recognises_key_averages(line.text)) {
       columns_ = cells_of(line.text);
       header_ = line;
     } else if (line.text.starts_with("Self CPU time total") ||
@@ -126,12 +122,12 @@ class KeyAveragesImporter : public LogImporter {
   bool is_ended_ = false;
 };
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_key_averages(ImportTarget& target) {
   return std::make_unique<KeyAveragesImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "key-averages", .recognises = recognises, .open = open});
+const bool kKeyAveragesRegistered = Registry<LogFormat>::add(
+    {.name = "key-averages", .recognises = recognises_key_averages, .open = open_key_averages});
 
 }  // namespace
 }  // namespace forescale

@@ -21,29 +21,24 @@
 #include <set>
 
 #include "algorithms/operation.hpp"
+#include "base/units.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
 namespace {
 
-constexpr double kMicro = 1e-6;
-
-struct Test {
+struct NcclTest {
   Pattern pattern = Pattern::kCollective;
   CollectiveOp op = CollectiveOp::kAllReduce;
 };
 // By the name of the program, without "_perf".
-std::optional<Test> test_called(std::string_view name) {
-  if (name == "sendrecv") return Test{Pattern::kShift};
-  if (const auto op = op_called(Tool::kNcclTests, name)) return Test{Pattern::kCollective, *op};
+std::optional<NcclTest> nccl_test_called(std::string_view name) {
+  if (name == "sendrecv") return NcclTest{Pattern::kShift};
+  if (const auto op = op_called(Tool::kNcclTests, name)) return NcclTest{Pattern::kCollective, *op};
   return std::nullopt;
 }
 
 constexpr std::string_view kStart = "# Collective test starting:";
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool is_column_header(std::string_view line) {
   return line.starts_with('#') && contains(line, "algbw") && contains(line, "busbw") &&
@@ -134,7 +129,7 @@ class NcclTestsImporter : public LogImporter {
   }
 
   void start_series() {
-    const std::optional<Test> test = find_test();
+    const std::optional<NcclTest> test = find_test();
     is_skipped_ = !test;
     if (is_skipped_) {
       target_.note(header_,
@@ -154,14 +149,15 @@ class NcclTestsImporter : public LogImporter {
   }
 
   // What ran, nothing if it is no pattern of ours.
-  std::optional<Test> find_test() const {
+  std::optional<NcclTest> find_test() const {
     const std::string& op = target_.options().op;
     if (program_.empty()) {
       if (op.empty())
         target_.refuse(header_columns_, "no line before says which operation ran: give --op");
-      return Test{Pattern::kCollective, parse_collective_op(op, "--op")};
+      return NcclTest{Pattern::kCollective, parse_collective_op(op, "--op")};
     }
-    const std::optional<Test> test = test_called(program_.substr(0, program_.find("_perf")));
+    const std::optional<NcclTest> test =
+        nccl_test_called(program_.substr(0, program_.find("_perf")));
     if (!test || op.empty()) return test;
     if (test->pattern != Pattern::kCollective || op != name_of(test->op))
       target_.refuse(header_, fmt::format("is another operation than --op {}", op));
@@ -206,7 +202,7 @@ class NcclTestsImporter : public LogImporter {
     } else if (words[time_] == "N/A") {
       target_.note(line, "has no out-of-place time");
     } else {
-      target_.add_point(line, size, target_.positive(line, words[time_], "time") * kMicro);
+      target_.add_point(line, size, target_.positive(line, words[time_], "time") * kMicrosecond_s);
     }
   }
 
@@ -267,17 +263,17 @@ class NcclTestsImporter : public LogImporter {
   std::string kind_;
 };
 
-bool recognises(std::string_view line) {
+bool recognises_nccl_tests(std::string_view line) {
   return line.starts_with(kStart) || line.starts_with("# nccl-tests version ") ||
          (line.starts_with("# nThread ") && contains(line, " minBytes ")) || is_column_header(line);
 }
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_nccl_tests(ImportTarget& target) {
   return std::make_unique<NcclTestsImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "nccl-tests", .recognises = recognises, .open = open});
+const bool kNcclTestsRegistered = Registry<LogFormat>::add(
+    {.name = "nccl-tests", .recognises = recognises_nccl_tests, .open = open_nccl_tests});
 
 }  // namespace
 }  // namespace forescale

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <vector>
 
+#include "calibrate/import/import_format.hpp"
+
 namespace forescale {
 namespace {
 
@@ -32,10 +34,6 @@ std::optional<Sizes> listed(const json& values, size_t i) {
   std::istringstream in(text.substr(1));
   for (std::int64_t size = 0; in >> size; in.ignore(1)) sizes.push_back(size);
   return sizes;
-}
-
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 // Of the first input that is a tensor of numbers with a fraction.

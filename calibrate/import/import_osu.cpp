@@ -18,16 +18,16 @@
 #include <cctype>
 
 #include "algorithms/operation.hpp"
+#include "base/units.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
 namespace {
 
-constexpr double kMicro = 1e-6;
 constexpr double kMega = 1e6;
 
 // What a test's number means for a series.
-enum class Meaning {
+enum class OsuMeaning {
   kLatency,        // time of the pattern itself
   kBandwidth,      // a window of messages one way: bytes / bandwidth is the time of each
   kBothWays,       // windows in both directions, their bytes added: one exchange moves 2 x bytes
@@ -35,10 +35,10 @@ enum class Meaning {
   kBlockOfVector,  // latency; the size is one rank's block
 };
 
-struct Test {
+struct OsuTest {
   std::string_view title;  // between the library's and "Test v7.5"
   Pattern pattern;
-  Meaning meaning;
+  OsuMeaning meaning;
   CollectiveOp op = CollectiveOp::kAllReduce;
 };
 
@@ -47,23 +47,23 @@ struct Test {
 // with the (pairs + i)-th, half of a round trip. osu_mbw_mr: a window of one-way messages of each
 // of those pairs.
 constexpr std::array kTests{
-    Test{"Latency", Pattern::kPingPong, Meaning::kLatency},
-    Test{"Bandwidth", Pattern::kStream, Meaning::kBandwidth},
-    Test{"Bi-Directional Bandwidth", Pattern::kExchange, Meaning::kBothWays},
-    Test{"Multi Latency", Pattern::kPairs, Meaning::kLatency},
-    Test{"Multiple Bandwidth / Message Rate", Pattern::kPairs, Meaning::kSumOfPairs},
-    Test{"Barrier Latency", Pattern::kBarrier, Meaning::kLatency},
+    OsuTest{"Latency", Pattern::kPingPong, OsuMeaning::kLatency},
+    OsuTest{"Bandwidth", Pattern::kStream, OsuMeaning::kBandwidth},
+    OsuTest{"Bi-Directional Bandwidth", Pattern::kExchange, OsuMeaning::kBothWays},
+    OsuTest{"Multi Latency", Pattern::kPairs, OsuMeaning::kLatency},
+    OsuTest{"Multiple Bandwidth / Message Rate", Pattern::kPairs, OsuMeaning::kSumOfPairs},
+    OsuTest{"Barrier Latency", Pattern::kBarrier, OsuMeaning::kLatency},
 };
 
 // Those of collectives are in the operations' own table.
-std::optional<Test> test_called(std::string_view title) {
-  for (const Test& test : kTests)
+std::optional<OsuTest> osu_test_called(std::string_view title) {
+  for (const OsuTest& test : kTests)
     if (title == test.title) return test;
   const std::optional<CollectiveOp> op = op_called(Tool::kOsu, title);
   if (!op) return std::nullopt;
   const bool is_block = operation(*op).passes_blocks();
-  return Test{*name_in(Tool::kOsu, *op), Pattern::kCollective,
-              is_block ? Meaning::kBlockOfVector : Meaning::kLatency, *op};
+  return OsuTest{*name_in(Tool::kOsu, *op), Pattern::kCollective,
+                 is_block ? OsuMeaning::kBlockOfVector : OsuMeaning::kLatency, *op};
 }
 
 // Columns, written without blanks and in lower case.
@@ -72,7 +72,7 @@ struct ColumnName {
   std::string_view text;
   Column column;
 };
-constexpr std::array kColumns{
+constexpr std::array kOsuColumns{
     ColumnName{"size", Column::kSize},
     ColumnName{"avglatency(us)", Column::kTime},
     ColumnName{"latency(us)", Column::kTime},
@@ -104,12 +104,12 @@ std::vector<Column> columns_of(std::string_view header) {
       packed += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::vector<Column> columns;
   for (std::string_view rest = packed; !rest.empty();) {
-    const auto known = std::find_if(kColumns.begin(), kColumns.end(), [&](const ColumnName& name) {
-      return rest.starts_with(name.text);
-    });
-    const size_t length = known != kColumns.end() ? known->text.size() : tail_column(rest);
+    const auto known =
+        std::find_if(kOsuColumns.begin(), kOsuColumns.end(),
+                     [&](const ColumnName& name) { return rest.starts_with(name.text); });
+    const size_t length = known != kOsuColumns.end() ? known->text.size() : tail_column(rest);
     if (length == 0) return {};
-    columns.push_back(known != kColumns.end() ? known->column : Column::kOther);
+    columns.push_back(known != kOsuColumns.end() ? known->column : Column::kOther);
     rest.remove_prefix(length);
   }
   return columns;
@@ -157,14 +157,15 @@ class OsuImporter : public LogImporter {
     const std::string_view title = rest.substr(0, end);
     const bool is_mpi = library == "MPI" || library.starts_with("MPI-");
     const bool is_nccl = library == "NCCL" || library == "RCCL";
-    const std::optional<Test> found = test_called(title);
+    const std::optional<OsuTest> found = osu_test_called(title);
     if (end == std::string_view::npos || (!is_mpi && !is_nccl) || !found) {
       target_.note(line,
                    fmt::format("\"{}\" is skipped: no pattern of ours", shortened(line.text)));
       return;
     }
     test_ = found;
-    is_time_ = found->meaning == Meaning::kLatency || found->meaning == Meaning::kBlockOfVector;
+    is_time_ =
+        found->meaning == OsuMeaning::kLatency || found->meaning == OsuMeaning::kBlockOfVector;
     place_ = is_nccl ? "gpu" : library == "MPI" ? "host" : "";
     is_device_ = place_ != "host";
   }
@@ -201,7 +202,7 @@ class OsuImporter : public LogImporter {
   void start_series(const LogLine& line) {
     Series series{.pattern = test_->pattern};
     const int given = target_.options().ranks;
-    if (test_->meaning == Meaning::kSumOfPairs) {
+    if (test_->meaning == OsuMeaning::kSumOfPairs) {
       if (pairs_ == 0) target_.refuse(line, "must come after \"# [ pairs: N ]\"");
       series.ranks = 2 * pairs_;
     } else if (test_->pattern == Pattern::kBarrier || test_->pattern == Pattern::kPairs ||
@@ -221,7 +222,7 @@ class OsuImporter : public LogImporter {
     if (is_time_ && test_->pattern != Pattern::kPingPong &&
         index_of(Column::kMaxTime) == columns_.size())
       target_.note("times without -f are means over ranks, not those of the slowest");
-    if (test_->meaning == Meaning::kSumOfPairs)
+    if (test_->meaning == OsuMeaning::kSumOfPairs)
       target_.note("pairs of osu_mbw_mr send windows of messages: the time of each, in a row");
   }
 
@@ -240,7 +241,7 @@ class OsuImporter : public LogImporter {
       target_.refuse(line, "the benchmark itself found wrong data");
     const bool has_size = columns_.front() == Column::kSize;
     const std::int64_t size = has_size ? target_.integer(line, words.front()) : 0;
-    const std::int64_t bytes = test_->meaning == Meaning::kBlockOfVector
+    const std::int64_t bytes = test_->meaning == OsuMeaning::kBlockOfVector
                                    ? target_.times(line, size, target_.series().ranks)
                                    : size;
     target_.add_point(line, bytes, time_of(line, words, size));
@@ -254,15 +255,15 @@ class OsuImporter : public LogImporter {
     const auto bytes = static_cast<double>(size);
     if (is_time_) {
       const double mean_us = number(Column::kTime, "latency");
-      if (index_of(Column::kMaxTime) == columns_.size()) return mean_us * kMicro;
+      if (index_of(Column::kMaxTime) == columns_.size()) return mean_us * kMicrosecond_s;
       const double slowest_us = number(Column::kMaxTime, "latency");
       if (slowest_us < mean_us) target_.refuse(line, "the maximum is below the mean");
-      return slowest_us * kMicro;
+      return slowest_us * kMicrosecond_s;
     }
     if (size == 0) target_.refuse(line, "a bandwidth needs a size > 0");
     const double bandwidth = number(Column::kBandwidth, "bandwidth") * kMega;
-    if (test_->meaning == Meaning::kBandwidth) return bytes / bandwidth;
-    if (test_->meaning == Meaning::kBothWays) return 2 * bytes / bandwidth;
+    if (test_->meaning == OsuMeaning::kBandwidth) return bytes / bandwidth;
+    if (test_->meaning == OsuMeaning::kBothWays) return 2 * bytes / bandwidth;
     // Messages per second have more digits than MB/s for small messages.
     if (index_of(Column::kRate) < columns_.size())
       return pairs_ / number(Column::kRate, "message rate");
@@ -282,8 +283,8 @@ class OsuImporter : public LogImporter {
   }
 
   ImportTarget& target_;
-  std::optional<Test> test_;  // that is being read; none: rows are skipped
-  LogLine header_;            // its title
+  std::optional<OsuTest> test_;  // that is being read; none: rows are skipped
+  LogLine header_;               // its title
   std::vector<Column> columns_;
   bool is_time_ = true;  // its rows are times, not bandwidths
   int pairs_ = 0;
@@ -291,14 +292,14 @@ class OsuImporter : public LogImporter {
   std::string place_;
 };
 
-bool recognises(std::string_view line) { return line.starts_with("# OSU "); }
+bool recognises_osu(std::string_view line) { return line.starts_with("# OSU "); }
 
-std::unique_ptr<LogImporter> open(ImportTarget& target) {
+std::unique_ptr<LogImporter> open_osu(ImportTarget& target) {
   return std::make_unique<OsuImporter>(target);
 }
 
-const bool kRegistered =
-    Registry<LogFormat>::add({.name = "osu", .recognises = recognises, .open = open});
+const bool kOsuRegistered =
+    Registry<LogFormat>::add({.name = "osu", .recognises = recognises_osu, .open = open_osu});
 
 }  // namespace
 }  // namespace forescale

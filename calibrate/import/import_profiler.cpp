@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/median.hpp"
+#include "base/units.hpp"
 #include "calibrate/import/import_operator.hpp"
 #include "traces/formats/trace_input.hpp"
 
@@ -21,9 +22,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMicro = 1e-6;
-
-[[noreturn]] void refuse(const std::string& file, const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_at(const std::string& file, const std::string& path,
+                            const std::string& why) {
   throw InputError({.source = file, .path = path, .value = "", .constraint = why});
 }
 
@@ -90,8 +90,9 @@ class Trace {
       measurement.notes.push_back(fmt::format(
           "{} calls of operators are left out: the trace has no shapes of them", shapeless));
     if (measurement.kernels.empty())
-      refuse(file_, "/traceEvents",
-             "must hold operators with GPU kernels and with shapes (profile(record_shapes=True))");
+      refuse_at(
+          file_, "/traceEvents",
+          "must hold operators with GPU kernels and with shapes (profile(record_shapes=True))");
   }
 
  private:
@@ -113,7 +114,7 @@ class Trace {
     if (!duration.is_number() || duration.get<double>() <= 0) return;
     const auto called = external_of_.find(correlation(kernel));
     const std::int64_t id = called != external_of_.end() ? called->second : external_id(kernel);
-    if (id >= 0) kernel_time_s_[id] += kMicro * duration.get<double>();
+    if (id >= 0) kernel_time_s_[id] += kMicrosecond_s * duration.get<double>();
   }
 
   const std::string& file_;
@@ -153,10 +154,10 @@ Measurement import_profiler_trace(const std::string& file) {
   try {
     document = parse_json(input.stream());
   } catch (const json::exception& error) {
-    refuse(file, "", fmt::format("is no JSON: {}", error.what()));
+    refuse_at(file, "", fmt::format("is no JSON: {}", error.what()));
   }
   const json& events = document.is_array() ? document : member(document, "traceEvents");
-  if (!events.is_array()) refuse(file, "/traceEvents", "must be a list of events");
+  if (!events.is_array()) refuse_at(file, "/traceEvents", "must be a list of events");
   Measurement measurement;
   measurement.library = "PyTorch";
   if (document.is_object()) read_device(document, measurement);

@@ -10,6 +10,7 @@
 
 #include "algorithms/collective.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "calibrate/fit/cluster_shape.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 
@@ -18,8 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kKiB = 1024;
-constexpr std::int64_t kMiB = 1024 * kKiB;
 constexpr std::int64_t kRequestMax = 1024 * kMiB;  // MPI counts in int
 constexpr std::int64_t kPatternMax = 2 * kMiB;     // beyond, time grows in proportion
 constexpr std::int64_t kLateMax = kMiB;            // above any eager limit

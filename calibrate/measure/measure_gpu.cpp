@@ -12,6 +12,7 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "calibrate/fit/matrix_layers.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 
@@ -20,17 +21,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kBytesLeast = 256;
-constexpr std::int64_t kBytesMost = 4096 * kKiB * kKiB;
+constexpr std::int64_t kBytesMost = 4096 * kMiB;
 constexpr std::int64_t kBatchMost = 1 << 20;
 // Opening CUDA and its libraries, and a last kernel that takes longer than expected.
-constexpr double kTimeoutBeyondBudget_s = 120;
-
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
+constexpr double kGpuTimeoutBeyondBudget_s = 120;
 
 // Dense where bandwidth takes over from latency.
 std::vector<std::int64_t> sizes_up_to(std::int64_t bytes_max) {
@@ -195,7 +190,7 @@ MeasureOutcome measure_gpu(const std::vector<std::string>& program,
   constexpr int kUnusable = 2;
   constexpr int kNotExecutable = 126;  // and 127: a library of it is missing
   const MpiOutcome run = run_mpi(program, gpu_request(options), on_progress,
-                                 options.budget_s + kTimeoutBeyondBudget_s);
+                                 options.budget_s + kGpuTimeoutBeyondBudget_s);
   MeasureOutcome outcome;
   if (!run.failure.empty()) outcome.failure = failure_of(run);
   if (run.exit_code == kUnusable || run.exit_code == kNotExecutable ||

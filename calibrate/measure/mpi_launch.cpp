@@ -182,7 +182,7 @@ class OutputLines {
   std::deque<std::string> others_;
 };
 
-std::string text_of(const std::string& file) {
+std::string text_of_file(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   return text.str();
@@ -215,7 +215,7 @@ MpiOutcome run_watching_signals(const std::vector<std::string>& command,
   if (is_too_long || SignalWatch::received() != 0) launcher.end();
   lines.take_line(text);
   outcome.exit_code = launcher.wait();
-  outcome.answer = text_of(folder.file("answer.json"));
+  outcome.answer = text_of_file(folder.file("answer.json"));
   outcome.err_tail = lines.tail();
   if (is_too_long)
     outcome.failure = fmt::format("not finished after {:g} s", timeout_s);

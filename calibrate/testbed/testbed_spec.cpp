@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.hpp"
 #include "calibrate/testbed/testbed.hpp"
 
 namespace forescale {
@@ -16,11 +17,6 @@ constexpr int kHostsMax = 64;
 constexpr size_t kNameLengthMax = 8;  // with host number and prefix it is a name in /run/netns
 constexpr BytesPerSecond kRateMin{1e6 / 8};
 constexpr BytesPerSecond kRateMax{10e9 / 8};
-
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
 
 void check_name(const std::string& name) {
   const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
@@ -39,7 +35,8 @@ BytesPerSecond checked_rate(BytesPerSecond rate, const std::string& option,
 }
 
 // "A=B" with the A that is wanted.
-std::string value_of(const std::string& text, const std::string& key, const std::string& topology) {
+std::string value_behind(const std::string& text, const std::string& key,
+                         const std::string& topology) {
   if (!text.starts_with(key + "="))
     refuse("--topology", topology, fmt::format("\"{}\" must begin with {}=", text, key));
   return text.substr(key.size() + 1);
@@ -51,7 +48,7 @@ void split_switches(const TestbedSpec& spec, const std::string& arguments,
   if (arguments.empty())
     refuse("--topology", spec.topology, "needs the trunk's rate: two-switches:trunk=300mbit");
   network.trunk_rate =
-      checked_rate(parse_rate(value_of(arguments, "trunk", spec.topology), "--topology trunk"),
+      checked_rate(parse_rate(value_behind(arguments, "trunk", spec.topology), "--topology trunk"),
                    "--topology", spec.topology);
   const auto on_first = static_cast<std::ptrdiff_t>((spec.hosts + 1) / 2);
   std::fill(network.host_switch.begin() + on_first, network.host_switch.end(), 1);

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolder = "/run/forescale";
 constexpr const char* kNamespaces = "/run/netns";
 constexpr const char* kNamespaceFiles = "/etc/netns";
-constexpr const char* kFormat = "forescale-testbed-1";
+constexpr const char* kStateFormat = "forescale-testbed-1";
 constexpr std::string_view kPrefix = "testbed-";
 constexpr std::string_view kSuffix = ".json";
 
@@ -52,7 +52,7 @@ std::vector<std::string> parts_in(const std::string& folder, const std::string& 
 }
 
 TestbedState from_json(const json& document) {
-  if (document.at("format") != kFormat) throw std::runtime_error("another format");
+  if (document.at("format") != kStateFormat) throw std::runtime_error("another format");
   TestbedState state;
   state.spec = {.name = document.at("name"),
                 .hosts = document.at("hosts"),
@@ -153,16 +153,13 @@ std::optional<TestbedState> load_testbed_state(const std::string& name) {
 void save_testbed_state(const TestbedState& state) {
   const json owner =
       state.owner ? json{{"pid", state.owner->pid}, {"start", state.owner->start}} : json();
-  const std::string text = json{{"format", kFormat},
-                                {"name", state.spec.name},
-                                {"hosts", state.spec.hosts},
-                                {"rate_bytes_per_s", state.spec.rate.value},
-                                {"topology", state.spec.topology},
-                                {"mpi_as_shipped", state.spec.mpi_as_shipped},
-                                {"network", state.network},
-                                {"owner", owner}}
-                               .dump(2) +
-                           "\n";
+  const std::string text =
+      json{{"format", kStateFormat},          {"name", state.spec.name},
+           {"hosts", state.spec.hosts},       {"rate_bytes_per_s", state.spec.rate.value},
+           {"topology", state.spec.topology}, {"mpi_as_shipped", state.spec.mpi_as_shipped},
+           {"network", state.network},        {"owner", owner}}
+          .dump(2) +
+      "\n";
   const std::string path = state_file(state.spec.name);
   const std::string draft = path + ".new";
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -6,7 +6,7 @@
 namespace forescale {
 namespace {
 
-void add(Subcommand app) {
+void add_calibrate(Subcommand app) {
   Subcommand command = add_catalogue_command(
       app, {.name = "calibrate",
             .summary = "Measure a machine, read other tools' logs, fit platform and stack",
@@ -15,7 +15,8 @@ void add(Subcommand app) {
   for (const auto& [name, verb] : Registry<CalibrateCommand>::all()) verb.add(command);
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "calibrate", .add = add});
+const bool kCalibrateRegistered =
+    Registry<Command>::add({.name = "calibrate", .add = add_calibrate});
 
 }  // namespace
 }  // namespace forescale

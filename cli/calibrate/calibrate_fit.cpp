@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CalibrateFitOptions {
   std::vector<std::string> measurements;
   std::string gpu_file;
   HoldOutOptions splits;
@@ -49,13 +49,13 @@ void refuse_to_replace(const std::string& file, const std::string& option) {
                       .constraint = "exists already; --force replaces it"});
 }
 
-std::string value_text(const FittedNumber& number, double value) {
+std::string fitted_text(const FittedNumber& number, double value) {
   if (number.unit == "s") return to_text(Seconds{value});
   if (number.unit == "bytes") return to_text(Bytes{std::llround(value)});
   return to_text(BytesPerSecond{value});
 }
 
-json to_json(const ClusterFit& fit, const Options& options) {
+json to_json(const ClusterFit& fit, const CalibrateFitOptions& options) {
   json numbers = json::array();
   for (const FittedNumber& number : fit.numbers)
     numbers.push_back({{"what", number.what},
@@ -78,11 +78,11 @@ json to_json(const ClusterFit& fit, const Options& options) {
           {"warnings", fit.warnings}};
 }
 
-void print(const ClusterFit& fit, const Options& options) {
+void print(const ClusterFit& fit, const CalibrateFitOptions& options) {
   Table table({"<number", "value", "low", "high", "<from"});
   for (const FittedNumber& number : fit.numbers)
-    table.add({number.what, value_text(number, number.value),
-               value_text(number, number.interval.low), value_text(number, number.interval.high),
+    table.add({number.what, fitted_text(number, number.value),
+               fitted_text(number, number.interval.low), fitted_text(number, number.interval.high),
                number.from});
   fmt::print("{}\n", table.text());
   Table residuals({"<ping-pong", "points", "median |residual|", "worst"});
@@ -151,7 +151,7 @@ void print(const std::vector<HeldOutRow>& rows) {
   fmt::print("\n");
 }
 
-void fit_hosts(Options options, const Measurement& measurement) {
+void fit_hosts(CalibrateFitOptions options, const Measurement& measurement) {
   if (options.platform_file.empty()) options.platform_file = options.name + "-platform.json";
   if (options.stack_file.empty()) options.stack_file = options.name + "-stack.json";
   if (!options.force) {
@@ -181,7 +181,7 @@ void fit_hosts(Options options, const Measurement& measurement) {
 }
 
 // Whether all are of GPUs. Several of hosts are refused.
-bool are_gpus(const Options& options, const std::vector<Measurement>& measurements) {
+bool are_gpus(const CalibrateFitOptions& options, const std::vector<Measurement>& measurements) {
   if (std::all_of(measurements.begin(), measurements.end(), is_gpu_measurement)) return true;
   if (measurements.size() > 1)
     throw InputError({.source = "measurement",
@@ -192,7 +192,7 @@ bool are_gpus(const Options& options, const std::vector<Measurement>& measuremen
   return false;
 }
 
-void run(Options options) {
+void run(CalibrateFitOptions options) {
   std::vector<Measurement> measurements;
   Problems problems;
   for (const std::string& file : options.measurements)
@@ -211,8 +211,8 @@ void run(Options options) {
     fit_hosts(std::move(options), measurements.front());
 }
 
-void add(Subcommand calibrate) {
-  auto options = std::make_shared<Options>();
+void add_calibrate_fit(Subcommand calibrate) {
+  auto options = std::make_shared<CalibrateFitOptions>();
   Subcommand command =
       calibrate.add_subcommand("fit",
                                "From a measurement to a platform file and a stack file; of a GPU "
@@ -270,7 +270,8 @@ void add(Subcommand calibrate) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<CalibrateCommand>::add({.name = "fit", .add = add});
+const bool kCalibrateFitRegistered =
+    Registry<CalibrateCommand>::add({.name = "fit", .add = add_calibrate_fit});
 
 }  // namespace
 }  // namespace forescale

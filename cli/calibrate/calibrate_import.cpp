@@ -13,7 +13,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct CalibrateImportOptions {
   std::vector<std::string> files;
   std::string format = "auto";
   std::string machine;
@@ -21,7 +21,7 @@ struct Options {
   LogImportOptions log;
 };
 
-Measurement read_logs(const Options& options) {
+Measurement read_logs(const CalibrateImportOptions& options) {
   std::vector<Measurement> parts;
   Problems problems;
   for (const std::string& file : options.files)
@@ -32,7 +32,7 @@ Measurement read_logs(const Options& options) {
   return measurement;
 }
 
-void import(const Options& options) {
+void import_measurement(const CalibrateImportOptions& options) {
   if (!options.log.op.empty()) parse_collective_op(options.log.op, "--op");
   const Measurement measurement = read_logs(options);
   if (options.out.empty()) {
@@ -44,8 +44,8 @@ void import(const Options& options) {
              measurement_size(measurement));
 }
 
-void add(Subcommand calibrate) {
-  auto options = std::make_shared<Options>();
+void add_calibrate_import(Subcommand calibrate) {
+  auto options = std::make_shared<CalibrateImportOptions>();
   Subcommand verb = add_verb(
       calibrate,
       {.name = "import",
@@ -88,10 +88,11 @@ void add(Subcommand calibrate) {
                 "Take what a log that was cut short holds, with a note");
   verb.add_option("-o,--out", options->out,
                   "Write here and print what was read (default: JSON to standard output)");
-  verb.callback([options] { import(*options); });
+  verb.callback([options] { import_measurement(*options); });
 }
 
-const bool kRegistered = Registry<CalibrateCommand>::add({.name = "import", .add = add});
+const bool kCalibrateImportRegistered =
+    Registry<CalibrateCommand>::add({.name = "import", .add = add_calibrate_import});
 
 }  // namespace
 }  // namespace forescale

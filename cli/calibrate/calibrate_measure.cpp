@@ -17,12 +17,13 @@
 #include "cli/calibrate/measure_session.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/output_file.hpp"
+#include "cli/text.hpp"
 #include "sim/isolate.hpp"
 
 namespace forescale {
 namespace {
 
-struct Options {
+struct CalibrateMeasureOptions {
   MpiPlace place;
   std::string budget;
   std::string bytes_max;
@@ -51,7 +52,7 @@ std::vector<Pattern> read_patterns(const std::vector<std::string>& names) {
 }
 
 // What to type to measure the same again; without names of hosts.
-std::string command_text(const Options& options) {
+std::string command_text(const CalibrateMeasureOptions& options) {
   std::string text = "forescale calibrate measure";
   if (!options.place.testbed.empty()) text += " --testbed " + options.place.testbed;
   if (!options.place.hostfile.empty()) text += " --hostfile FILE";
@@ -63,7 +64,7 @@ std::string command_text(const Options& options) {
   return text;
 }
 
-void complete(Options& options) {
+void complete(CalibrateMeasureOptions& options) {
   MeasureOptions& measure = options.measure;
   if (options.budget.empty()) options.budget = "30s";
   if (options.bytes_max.empty()) options.bytes_max = "64MiB";
@@ -77,7 +78,7 @@ void complete(Options& options) {
     measure.provenance["shared_cores"] = std::to_string(available_cores());
 }
 
-void run(Options& options) {
+void run(CalibrateMeasureOptions& options) {
   if (options.gpu.is_wanted) {
     measure_on_gpu(options.gpu, {.budget = options.budget,
                                  .bytes_max = options.bytes_max,
@@ -103,8 +104,8 @@ void run(Options& options) {
   conclude(outcome, {options.file, options.json}, interruption);
 }
 
-void add(Subcommand calibrate) {
-  auto options = std::make_shared<Options>();
+void add_calibrate_measure(Subcommand calibrate) {
+  auto options = std::make_shared<CalibrateMeasureOptions>();
   Subcommand verb = add_verb(
       calibrate,
       {.name = "measure",
@@ -142,7 +143,8 @@ void add(Subcommand calibrate) {
   verb.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<CalibrateCommand>::add({.name = "measure", .add = add});
+const bool kCalibrateMeasureRegistered =
+    Registry<CalibrateCommand>::add({.name = "measure", .add = add_calibrate_measure});
 
 }  // namespace
 }  // namespace forescale

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "calibrate/measure/measure_gpu.hpp"
 #include "cli/output_file.hpp"
+#include "cli/text.hpp"
 
 namespace forescale {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 constexpr const char* kNone = "none";
 constexpr const char* kAll = "all";
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::vector<std::string>& known) {
+[[noreturn]] void refuse_unknown(const std::string& option, const std::string& value,
+                                 const std::vector<std::string>& known) {
   throw InputError(
       {.source = option, .path = "", .value = value, .constraint = unknown_name(value, known)});
 }
@@ -25,7 +26,7 @@ bool is_only(const std::vector<std::string>& names, const char* word) {
   return names == std::vector<std::string>{word};
 }
 
-void read_patterns(const std::vector<std::string>& names, GpuMeasureOptions& options) {
+void read_gpu_patterns(const std::vector<std::string>& names, GpuMeasureOptions& options) {
   if (is_only(names, kNone)) {
     options.measures_patterns = false;
     return;
@@ -36,7 +37,7 @@ void read_patterns(const std::vector<std::string>& names, GpuMeasureOptions& opt
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
       known.emplace_back(kNone);
-      refuse("--patterns", name, known);
+      refuse_unknown("--patterns", name, known);
     }
     options.patterns.push_back(
         measurable_patterns()[static_cast<std::size_t>(found - known.begin())]);
@@ -59,7 +60,7 @@ std::vector<Precision> read_precisions(const std::vector<std::string>& names) {
       known.emplace_back(name_of(one));
       if (name == name_of(one)) precisions.push_back(one);
     }
-    if (precisions.size() == before) refuse("--precisions", name, known);
+    if (precisions.size() == before) refuse_unknown("--precisions", name, known);
   }
   return precisions;
 }
@@ -87,7 +88,7 @@ GpuMeasureOptions options_of(const GpuChoice& choice, const CommonChoice& common
   if (!common.budget.empty()) options.budget_s = parse_seconds(common.budget, "--budget").value;
   if (!common.bytes_max.empty())
     options.bytes_max = parse_bytes(common.bytes_max, "--max-bytes").value;
-  read_patterns(common.patterns, options);
+  read_gpu_patterns(common.patterns, options);
   options.networks = read_networks(choice.networks);
   if (!choice.batches.empty()) options.batches = choice.batches;
   if (!choice.precisions.empty()) options.precisions = read_precisions(choice.precisions);

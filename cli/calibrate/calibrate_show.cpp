@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CalibrateShowOptions {
   std::string file;
   OutputOptions output;
 };
@@ -64,7 +64,7 @@ void print_people(const Measurement& measurement) {
   fmt::print("\n{}", measurement_table(measurement));
 }
 
-void show(const Options& options) {
+void show(const CalibrateShowOptions& options) {
   const Measurement measurement = read_measurement(options.file);
   if (options.output.json)
     fmt::print("{}\n", to_json(measurement).dump(1, ' ', false, json_errors()));
@@ -101,8 +101,8 @@ void show(const Options& options) {
     print_people(measurement);
 }
 
-void add(Subcommand calibrate) {
-  auto options = std::make_shared<Options>();
+void add_calibrate_show(Subcommand calibrate) {
+  auto options = std::make_shared<CalibrateShowOptions>();
   Subcommand verb = add_verb(
       calibrate,
       {.name = "show",
@@ -113,7 +113,8 @@ void add(Subcommand calibrate) {
   verb.callback([options] { show(*options); });
 }
 
-const bool kRegistered = Registry<CalibrateCommand>::add({.name = "show", .add = add});
+const bool kCalibrateShowRegistered =
+    Registry<CalibrateCommand>::add({.name = "show", .add = add_calibrate_show});
 
 }  // namespace
 

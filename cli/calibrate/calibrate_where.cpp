@@ -21,11 +21,6 @@
 namespace forescale {
 namespace {
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
-
 // By variable of its launcher; 0: not set.
 int from_environment(std::initializer_list<const char*> names) {
   for (const char* name : names)

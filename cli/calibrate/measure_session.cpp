@@ -103,12 +103,6 @@ void Interruption::end_if_interrupted() {
   if (received_ != 0) std::raise(received_);
 }
 
-void show_progress(const std::string& line) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r{}\x1b[K", line);
-  std::fflush(stderr);
-}
-
 void conclude(const MeasureOutcome& outcome, const MeasureOutput& output,
               Interruption& interruption) {
   const Measurement& measurement = outcome.measurement;

@@ -28,9 +28,6 @@ class Interruption {
   std::array<void (*)(int), 3> before_{};
 };
 
-// One line that the next one replaces; nothing where stderr is no terminal.
-void show_progress(const std::string& line);
-
 struct MeasureOutput {
   std::string file;  // empty: printed only
   bool json = false;

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct TestbedOptions {
   TestbedSpec spec;
   std::string rate = "500mbit";
   bool all = false;
@@ -71,7 +71,7 @@ std::string name_option(const std::string& name) {
   return name == TestbedSpec{}.name ? "" : " --name " + name;
 }
 
-void up(Options options) {
+void up(TestbedOptions options) {
   options.spec.rate = parse_rate(options.rate, "--rate");
   Testbed::up(options.spec);
   const TestbedState state = state_of(options.spec.name);
@@ -86,7 +86,7 @@ void up(Options options) {
       name);
 }
 
-void down(const Options& options) {
+void down(const TestbedOptions& options) {
   std::vector<std::string> names{options.spec.name};
   if (options.all)
     names = Testbed::all();
@@ -98,7 +98,7 @@ void down(const Options& options) {
   }
 }
 
-void list(const Options& options) {
+void list(const TestbedOptions& options) {
   json rows = json::array();
   Problems problems;
   for (const std::string& name : Testbed::all())
@@ -119,7 +119,7 @@ void list(const Options& options) {
   problems.raise("testbed list");
 }
 
-void show(const Options& options) {
+void show(const TestbedOptions& options) {
   const json document = to_json(state_of(options.spec.name));
   if (options.output.json) {
     fmt::print("{}\n", document.dump(2));
@@ -152,7 +152,7 @@ void check_program(const std::string& name) {
                              : "is no program on PATH (one of this folder: ./" + name + ")"});
 }
 
-std::vector<std::string> launch(const Testbed& testbed, const Options& options) {
+std::vector<std::string> launch(const Testbed& testbed, const TestbedOptions& options) {
   const int hosts = testbed.spec().hosts;
   if (options.host < 0)
     return testbed.mpi_command(options.library.empty() ? "openmpi" : options.library,
@@ -170,7 +170,7 @@ std::vector<std::string> launch(const Testbed& testbed, const Options& options) 
 }
 
 // Becomes the command: its signals, its exit status.
-void run(const Options& options) {
+void run(const TestbedOptions& options) {
   const Testbed testbed = Testbed::find(options.spec.name, "--name");
   check_program(options.command.front());
   std::vector<std::string> words = launch(testbed, options);
@@ -182,11 +182,11 @@ void run(const Options& options) {
   throw TestbedError(words.front(), std::strerror(errno));
 }
 
-void add_name(Subcommand verb, Options& options) {
+void add_name(Subcommand verb, TestbedOptions& options) {
   verb.add_option("--name", options.spec.name, "Which testbed").capture_default_str();
 }
 
-void add_up(Subcommand command, const std::shared_ptr<Options>& options) {
+void add_up(Subcommand command, const std::shared_ptr<TestbedOptions>& options) {
   Subcommand verb =
       add_verb(command, {.name = "up",
                          .summary = "Make hosts with rate-limited links; needs root",
@@ -207,7 +207,7 @@ void add_up(Subcommand command, const std::shared_ptr<Options>& options) {
   verb.callback([options] { up(*options); });
 }
 
-void add_run(Subcommand command, const std::shared_ptr<Options>& options) {
+void add_run(Subcommand command, const std::shared_ptr<TestbedOptions>& options) {
   Subcommand verb = add_verb(
       command, {.name = "run",
                 .summary = "Run a command across the hosts with MPI, or on one of them",
@@ -226,8 +226,8 @@ void add_run(Subcommand command, const std::shared_ptr<Options>& options) {
   verb.callback([options] { run(*options); });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_testbed(Subcommand app) {
+  auto options = std::make_shared<TestbedOptions>();
   Subcommand command =
       add_catalogue_command(app, {.name = "testbed",
                                   .summary = "A cluster on this machine: up, run, down, list, show",
@@ -257,7 +257,7 @@ void add(Subcommand app) {
   verb.callback([options] { show(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "testbed", .add = add});
+const bool kTestbedRegistered = Registry<Command>::add({.name = "testbed", .add = add_testbed});
 
 }  // namespace
 }  // namespace forescale

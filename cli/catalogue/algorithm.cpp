@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr int kShownOperations = 20;
 constexpr std::int64_t kRanksMax = 1 << 20;  // of an example
 
-struct Options {
+struct AlgorithmOptions {
   std::string op;
   SpelledPlan plan;
   std::string ranks;
@@ -48,7 +48,7 @@ json to_json(const Collective& collective) {
           {"source", collective.source}};
 }
 
-void list(const Options& options) {
+void list(const AlgorithmOptions& options) {
   std::optional<CollectiveOp> only;
   if (!options.op.empty()) only = parse_collective_op(options.op, "--op");
   json rows = json::array();
@@ -63,7 +63,7 @@ void list(const Options& options) {
              options.output);
 }
 
-CollectiveCall example_call(const Collective& collective, const Options& options) {
+CollectiveCall example_call(const Collective& collective, const AlgorithmOptions& options) {
   CollectiveCall call{
       .rank_count = 8,
       .bytes = 1 << 20,
@@ -89,7 +89,7 @@ CollectiveCall example_call(const Collective& collective, const Options& options
   return call;
 }
 
-StepCost example_cost(const Options& options) {
+StepCost example_cost(const AlgorithmOptions& options) {
   return {.alpha_s = parse_seconds(options.alpha, "--alpha").value,
           .beta_s_per_byte = 1 / parse_bandwidth(options.bandwidth, "--bandwidth").value};
 }
@@ -122,7 +122,7 @@ PlanStart plan_start(const Collective& collective, const CollectiveCall& call, i
   return start;
 }
 
-void show(const Options& options) {
+void show(const AlgorithmOptions& options) {
   const Collective& collective =
       find_collective(parse_collective_op(options.op, "algorithm show"), options.plan.algorithm,
                       "algorithm show " + options.op);
@@ -162,7 +162,7 @@ void show(const Options& options) {
                                            {.key = "write_after", .heading = "write after"}}));
 }
 
-void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
+void add_algorithm_show(Subcommand command, const std::shared_ptr<AlgorithmOptions>& options) {
   Subcommand verb = add_verb(
       command,
       {.name = "show",
@@ -182,8 +182,8 @@ void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
   verb.callback([options] { show(*options); });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_algorithm(Subcommand app) {
+  auto options = std::make_shared<AlgorithmOptions>();
   Subcommand command = add_catalogue_command(
       app, {.name = "algorithm",
             .summary = "Algorithms of collectives: list, show, check",
@@ -195,7 +195,7 @@ void add(Subcommand app) {
   verb.add_option("--op", options->op, "Of this operation only");
   add_output_options(verb, options->output);
   verb.callback([options] { list(*options); });
-  add_show(command, options);
+  add_algorithm_show(command, options);
 
   verb = add_verb(command,
                   {.name = "check",
@@ -212,7 +212,8 @@ void add(Subcommand app) {
   });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "algorithm", .add = add});
+const bool kAlgorithmRegistered =
+    Registry<Command>::add({.name = "algorithm", .add = add_algorithm});
 
 }  // namespace
 }  // namespace forescale

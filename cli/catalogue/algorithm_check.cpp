@@ -64,7 +64,7 @@ std::vector<CollectiveCall> calls_of(const Collective& collective, int rank_coun
   return calls;
 }
 
-std::string to_text(const Collective& collective, const CollectiveCall& call) {
+std::string call_text(const Collective& collective, const CollectiveCall& call) {
   return fmt::format("{} ranks, {} bytes, root {}, as {}", call.rank_count, call.bytes, call.root,
                      plan_text({.collective = &collective, .options = call.options}));
 }
@@ -77,7 +77,7 @@ size_t check_one(const Collective& collective, const std::vector<int>& rank_coun
       ++call_count;
       const std::vector<std::string> problems = check_plan(collective, call);
       if (problems.empty()) continue;
-      fmt::print("{}: wrong for {}\n", collective.name, to_text(collective, call));
+      fmt::print("{}: wrong for {}\n", collective.name, call_text(collective, call));
       for (const std::string& problem : problems) fmt::print("  {}\n", problem);
       return problems.size();
     }

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr const char* kZoo = "models/workload/zoo";
 constexpr double kGiga = 1e9;
 
-struct Options {
+struct ModelOptions {
   std::vector<std::string> names;
   std::string input_shape;
   std::string gpu;
@@ -50,7 +50,7 @@ json overview(const Network& network) {
           {"published_source", network.architecture.published_source}};
 }
 
-void list(const Options& options) {
+void list(const ModelOptions& options) {
   json rows = json::array();
   Problems problems;
   for (const std::string& name : catalogue(kZoo))
@@ -114,7 +114,7 @@ void print_network(const Network& network) {
                net.published_source);
 }
 
-void show(const Options& options) {
+void show(const ModelOptions& options) {
   const Network network =
       load_network(options.names.front(), "model show", parse_shape(options.input_shape));
   json rows = layer_rows(network);
@@ -161,7 +161,7 @@ void check_published(const Network& network, const std::optional<std::int64_t>& 
        .constraint = fmt::format("must be {}, which the layers give", network.parameters(heads))});
 }
 
-void check(const Options& options) {
+void check(const ModelOptions& options) {
   check_all(options.names.empty() ? catalogue(kZoo) : options.names, "model check",
             [](const std::string& name) {
               const Network network = load_network(name, "model check");
@@ -176,7 +176,7 @@ void check(const Options& options) {
             });
 }
 
-void import(const Options& options) {
+void import_network(const ModelOptions& options) {
   const Network network = import_caffe(options.names.front(), parse_shape(options.input_shape));
   const std::string text = to_json(network).dump(2);
   if (options.out.empty()) {
@@ -188,7 +188,7 @@ void import(const Options& options) {
              totals(network, Heads::kAll));
 }
 
-void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
+void add_model_show(Subcommand command, const std::shared_ptr<ModelOptions>& options) {
   Subcommand verb = add_verb(
       command, {.name = "show",
                 .summary = "The layers with shapes, parameters, FLOP; on a GPU with their times",
@@ -219,7 +219,7 @@ void add_show(Subcommand command, const std::shared_ptr<Options>& options) {
   verb.callback([options] { show(*options); });
 }
 
-void add_import(Subcommand command, const std::shared_ptr<Options>& options) {
+void add_model_import(Subcommand command, const std::shared_ptr<ModelOptions>& options) {
   Subcommand verb =
       add_verb(command, {.name = "import",
                          .summary = "A Caffe prototxt as a model file",
@@ -228,11 +228,11 @@ void add_import(Subcommand command, const std::shared_ptr<Options>& options) {
   verb.add_option("FILE", options->names, "Caffe prototxt").required().expected(1);
   verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
   verb.add_option("-o,--out", options->out, "Write here (default: standard output)");
-  verb.callback([options] { import(*options); });
+  verb.callback([options] { import_network(*options); });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_model(Subcommand app) {
+  auto options = std::make_shared<ModelOptions>();
   Subcommand command =
       add_catalogue_command(app, {.name = "model",
                                   .summary = "Networks: list, show, check, import",
@@ -242,18 +242,18 @@ void add(Subcommand app) {
                                        .examples = {"model list --csv"}});
   add_output_options(verb, options->output);
   verb.callback([options] { list(*options); });
-  add_show(command, options);
+  add_model_show(command, options);
 
   verb = add_verb(command, {.name = "check",
                             .summary = "Are these networks right? Without a name: the zoo",
                             .examples = {"model check my-net.json train_val.prototxt"}});
   verb.add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
   verb.callback([options] { check(*options); });
-  add_import(command, options);
+  add_model_import(command, options);
   add_hold_out(command);
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "model", .add = add});
+const bool kModelRegistered = Registry<Command>::add({.name = "model", .add = add_model});
 
 }  // namespace
 }  // namespace forescale

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ModelHoldOutOptions {
   std::vector<std::string> gpus{"k40", "k80", "p100", "v100"};
   std::vector<std::string> networks{"alexnet", "googlenet", "vgg-16", "resnet-50"};
   OutputOptions output;
@@ -35,23 +35,26 @@ json rows_of(const std::vector<HeldOutTime>& times, const char* way) {
   return rows;
 }
 
-std::string rate_cell(const json& value) { return fmt::format("{:.1f}", value.get<double>()); }
-std::string error_cell(const json& value) {
+std::string images_per_s_cell(const json& value) {
+  return fmt::format("{:.1f}", value.get<double>());
+}
+std::string time_error_cell(const json& value) {
   return fmt::format("{:+.0f} %", 100 * value.get<double>());
 }
 
-std::vector<Column> columns() {
-  return {{.key = "gpu", .heading = "<GPU"},
-          {.key = "network", .heading = "<network"},
-          {.key = "framework", .heading = "<framework"},
-          {.key = "batch", .heading = "batch"},
-          {.key = "measured_images_per_s", .heading = "published images/s", .text = rate_cell},
-          {.key = "predicted_images_per_s", .heading = "predicted", .text = rate_cell},
-          {.key = "error", .heading = "error of the time", .text = error_cell},
-          {.key = "fitted_on", .heading = "<fitted on"}};
+std::vector<Column> hold_out_columns() {
+  return {
+      {.key = "gpu", .heading = "<GPU"},
+      {.key = "network", .heading = "<network"},
+      {.key = "framework", .heading = "<framework"},
+      {.key = "batch", .heading = "batch"},
+      {.key = "measured_images_per_s", .heading = "published images/s", .text = images_per_s_cell},
+      {.key = "predicted_images_per_s", .heading = "predicted", .text = images_per_s_cell},
+      {.key = "error", .heading = "error of the time", .text = time_error_cell},
+      {.key = "fitted_on", .heading = "<fitted on"}};
 }
 
-double median_error(const std::vector<HeldOutTime>& times) {
+double median_time_error(const std::vector<HeldOutTime>& times) {
   std::vector<double> errors;
   for (const HeldOutTime& time : times) errors.push_back(std::abs(time.error()));
   return median(std::move(errors));
@@ -73,17 +76,18 @@ std::vector<HeldOutTime> largest_batches(const std::vector<HeldOutTime>& times) 
   return largest;
 }
 
-void print(const std::vector<HeldOutTime>& times, const char* way) {
+void print_hold_out(const std::vector<HeldOutTime>& times, const char* way) {
   if (times.empty()) return;
   const std::vector<HeldOutTime> largest = largest_batches(times);
-  fmt::print("\nfrom {}\n{}", way, table_text(rows_of(times, way), columns()));
+  fmt::print("\nfrom {}\n{}", way, table_text(rows_of(times, way), hold_out_columns()));
   fmt::print(
       "median |error|: {:.1f} % of {} times; {:.1f} % of the largest batch of each GPU, network "
       "and framework ({})\n",
-      100 * median_error(times), times.size(), 100 * median_error(largest), largest.size());
+      100 * median_time_error(times), times.size(), 100 * median_time_error(largest),
+      largest.size());
 }
 
-void hold_out(const Options& options) {
+void hold_out(const ModelHoldOutOptions& options) {
   const std::vector<HeldOutTime> networks =
       predict_from_other_networks(options.gpus, options.networks);
   const std::vector<HeldOutTime> batches =
@@ -98,20 +102,20 @@ void hold_out(const Options& options) {
   if (options.output.json || options.output.csv) {
     json rows = rows_of(networks, kNetworks);
     for (json& row : rows_of(batches, kBatches)) rows.push_back(std::move(row));
-    std::vector<Column> all = columns();
+    std::vector<Column> all = hold_out_columns();
     all.insert(all.begin(), {.key = "from", .heading = "<from"});
     print_rows(rows, all, options.output);
     return;
   }
   fmt::print("published times, each predicted without its own\n");
-  print(networks, kNetworks);
-  print(batches, kBatches);
+  print_hold_out(networks, kNetworks);
+  print_hold_out(batches, kBatches);
 }
 
 }  // namespace
 
 void add_hold_out(Subcommand command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelHoldOutOptions>();
   Subcommand verb =
       add_verb(command, {.name = "hold-out",
                          .summary = "Published times of networks, predicted from the others'",

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kPresets = "topologies/presets";
 
-struct Options {
+struct PlatformOptions {
   std::vector<std::string> names;
   std::string dot;
   bool sources = false;
@@ -41,7 +41,7 @@ json overview(const GeneratorHelp& generator) {
           {"cpu", nullptr},           {"summary", generator.summary}};
 }
 
-void list(const Options& options) {
+void list(const PlatformOptions& options) {
   json presets = json::array();
   json generators = json::array();
   Problems problems;
@@ -94,7 +94,7 @@ void write_dot(const Platform& platform, const std::string& file) {
   write_file(file, graphviz(platform), "--dot");
 }
 
-void show(const Options& options) {
+void show(const PlatformOptions& options) {
   const Platform platform = load_platform(options.names.front());
   if (!options.dot.empty()) write_dot(platform, options.dot);
   if (options.output.json) {
@@ -108,7 +108,7 @@ void show(const Options& options) {
   }
 }
 
-void check(const Options& options) {
+void check(const PlatformOptions& options) {
   check_all(options.names.empty() ? catalogue(kPresets) : options.names, "platform check",
             [](const std::string& name) {
               const Platform platform = load_platform(name);
@@ -118,8 +118,8 @@ void check(const Options& options) {
             });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_platform(Subcommand app) {
+  auto options = std::make_shared<PlatformOptions>();
   Subcommand command =
       add_catalogue_command(app, {.name = "platform",
                                   .summary = "Platforms (presets, generators, files): list, show, "
@@ -149,7 +149,7 @@ void add(Subcommand app) {
   verb.callback([options] { check(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "platform", .add = add});
+const bool kPlatformRegistered = Registry<Command>::add({.name = "platform", .add = add_platform});
 
 }  // namespace
 }  // namespace forescale

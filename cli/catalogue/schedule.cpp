@@ -9,12 +9,12 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ScheduleCommandOptions {
   std::vector<std::string> names;
   OutputOptions output;
 };
 
-json options_json(const Schedule& schedule) {
+json schedule_options_json(const Schedule& schedule) {
   json rows = json::array();
   for (const Option& option : schedule.options)
     rows.push_back({{"name", option.name},
@@ -31,10 +31,10 @@ json row(const Schedule& schedule) {
           {"source", schedule.source},
           {"asynchronous", schedule.is_asynchronous},
           {"servers", schedule.servers != nullptr},
-          {"options", options_json(schedule)}};
+          {"options", schedule_options_json(schedule)}};
 }
 
-void list(const Options& options) {
+void list(const ScheduleCommandOptions& options) {
   json rows = json::array();
   for (const auto& [name, schedule] : Registry<Schedule>::all()) rows.push_back(row(schedule));
   print_rows(rows,
@@ -44,7 +44,7 @@ void list(const Options& options) {
              options.output);
 }
 
-void show(const Options& options) {
+void show(const ScheduleCommandOptions& options) {
   const Schedule& schedule = Registry<Schedule>::find(options.names.front(), "schedule show");
   if (options.output.json) {
     fmt::print("{}\n", row(schedule).dump(2));
@@ -54,7 +54,7 @@ void show(const Options& options) {
   if (schedule.servers != nullptr) fmt::print("has ranks that serve, beside its workers\n");
   if (schedule.is_asynchronous) fmt::print("asynchronous: ranks go at their own pace\n");
   if (schedule.options.empty()) return;
-  json rows = options_json(schedule);
+  json rows = schedule_options_json(schedule);
   for (json& option : rows) {
     std::string names;
     for (const auto& choice : option["choices"])
@@ -68,15 +68,15 @@ void show(const Options& options) {
                                {.key = "source", .heading = "<source of the default"}}));
 }
 
-void check(const Options& options) {
+void check(const ScheduleCommandOptions& options) {
   check_all(options.names.empty() ? Registry<Schedule>::names() : options.names, "schedule check",
             [](const std::string& name) {
               return Registry<Schedule>::find(name, "schedule check").summary;
             });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_schedule(Subcommand app) {
+  auto options = std::make_shared<ScheduleCommandOptions>();
   Subcommand command =
       add_catalogue_command(app, {.name = "schedule",
                                   .summary = "Training schedules: list, show, check",
@@ -101,7 +101,7 @@ void add(Subcommand app) {
   verb.callback([options] { check(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "schedule", .add = add});
+const bool kScheduleRegistered = Registry<Command>::add({.name = "schedule", .add = add_schedule});
 
 }  // namespace
 }  // namespace forescale

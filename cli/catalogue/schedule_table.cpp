@@ -10,8 +10,6 @@
 namespace forescale {
 namespace {
 
-std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
-
 std::string range_cell(const TimeRange& range) {
   if (range.low_s == range.high_s) return "";
   return fmt::format("{}..{}", ms(range.low_s), ms(range.high_s));

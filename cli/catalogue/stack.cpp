@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kStacks = "models/stacks";
 
-struct Options {
+struct StackOptions {
   std::vector<std::string> names;
   bool sources = false;
   OutputOptions output;
@@ -151,7 +151,7 @@ void print_text(const Stack& stack, const json& document) {
   fmt::print("\n{} (--sources lists them)\n", count_text(stack.provenance));
 }
 
-void list(const Options& options) {
+void list(const StackOptions& options) {
   json rows = json::array();
   Problems problems;
   for (const std::string& name : catalogue(kStacks))
@@ -171,7 +171,7 @@ void list(const Options& options) {
   problems.raise("stack list");
 }
 
-void show(const Options& options) {
+void show(const StackOptions& options) {
   const Stack stack = load_stack(options.names.front());
   if (options.output.json)
     fmt::print("{}\n", to_json(stack).dump(2));
@@ -182,7 +182,7 @@ void show(const Options& options) {
     print_text(stack, to_json(stack));
 }
 
-void check(const Options& options) {
+void check(const StackOptions& options) {
   check_all(options.names.empty() ? catalogue(kStacks) : options.names, "stack check",
             [](const std::string& name) {
               const Stack stack = load_stack(name);
@@ -192,8 +192,8 @@ void check(const Options& options) {
             });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_stack(Subcommand app) {
+  auto options = std::make_shared<StackOptions>();
   Subcommand command = add_catalogue_command(
       app, {.name = "stack",
             .summary = "Stacks (how communication software behaves): list, show, check",
@@ -221,7 +221,7 @@ void add(Subcommand app) {
   verb.callback([options] { check(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "stack", .add = add});
+const bool kStackRegistered = Registry<Command>::add({.name = "stack", .add = add_stack});
 
 }  // namespace
 }  // namespace forescale

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kSystems = "algorithms/systems";
 
-struct Options {
+struct SystemOptions {
   std::vector<std::string> names;
   OutputOptions output;
 };
@@ -40,7 +40,7 @@ json to_json(const System& system) {
           {"note", system.note}};
 }
 
-void list(const Options& options) {
+void list(const SystemOptions& options) {
   json rows = json::array();
   Problems problems;
   for (const std::string& name : catalogue(kSystems))
@@ -54,7 +54,7 @@ void list(const Options& options) {
   problems.raise("system list");
 }
 
-void show(const Options& options) {
+void show(const SystemOptions& options) {
   const System system = load_system(options.names.front(), "system show");
   const json document = to_json(system);
   if (options.output.json) {
@@ -82,7 +82,7 @@ void show(const Options& options) {
              table_text(document["collectives"], columns));
 }
 
-void check(const Options& options) {
+void check(const SystemOptions& options) {
   check_all(options.names.empty() ? catalogue(kSystems) : options.names, "system check",
             [](const std::string& name) {
               const System system = load_system(name, "system check");
@@ -91,8 +91,8 @@ void check(const Options& options) {
             });
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_system(Subcommand app) {
+  auto options = std::make_shared<SystemOptions>();
   Subcommand command =
       add_catalogue_command(app, {.name = "system",
                                   .summary = "Systems (schedule + stack + options): list, show, "
@@ -119,7 +119,7 @@ void add(Subcommand app) {
   verb.callback([options] { check(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "system", .add = add});
+const bool kSystemRegistered = Registry<Command>::add({.name = "system", .add = add_system});
 
 }  // namespace
 }  // namespace forescale

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CollectiveOptions {
   QuestionOptions question{.about = Question::About::kCollective};
   std::string op;
   PlanText plan;
@@ -26,12 +26,12 @@ struct Options {
   OutputOptions output;
 };
 
-struct Row {
+struct AnswerRow {
   CollectiveAnswer answer;
   std::optional<TimeRange> interval;
 };
 
-json to_json(const Row& row) {
+json to_json(const AnswerRow& row) {
   json text = row.answer;
   if (row.interval) {
     text["low_s"] = row.interval->low_s;
@@ -40,7 +40,7 @@ json to_json(const Row& row) {
   return text;
 }
 
-std::string seconds_cell(const std::optional<double>& time_s) {
+std::string optional_seconds_cell(const std::optional<double>& time_s) {
   return time_s ? to_text(Seconds{*time_s}) : "-";
 }
 
@@ -57,7 +57,7 @@ std::string root_cell(const CollectiveAnswer& answer) {
   return text;
 }
 
-void print_table(const std::vector<Row>& rows) {
+void print_table(const std::vector<AnswerRow>& rows) {
   const bool has_interval = rows.front().interval.has_value();
   std::vector<std::string> headings{
       "ranks",       "bytes", "<algorithm", "simulated",    "cost engine",
@@ -70,29 +70,30 @@ void print_table(const std::vector<Row>& rows) {
         std::to_string(answer.ranks),
         to_text(Bytes{answer.bytes}),
         answer.algorithm,
-        seconds_cell(answer.simulated_s),
-        seconds_cell(answer.cost_engine_s),
-        seconds_cell(answer.closed_form_s),
-        seconds_cell(answer.bound_s),
+        optional_seconds_cell(answer.simulated_s),
+        optional_seconds_cell(answer.cost_engine_s),
+        optional_seconds_cell(answer.closed_form_s),
+        optional_seconds_cell(answer.bound_s),
         std::to_string(answer.messages),
         root_cell(answer),
         answer.simulated_s ? fmt::format("{} {:.0f} %", answer.busiest, 100 * answer.busiest_share)
                            : ""};
     if (has_interval)
-      cells.insert(cells.begin() + kAfterSimulated,
-                   seconds_cell(interval->low_s) + " .. " + seconds_cell(interval->high_s));
+      cells.insert(cells.begin() + kAfterSimulated, optional_seconds_cell(interval->low_s) +
+                                                        " .. " +
+                                                        optional_seconds_cell(interval->high_s));
     table.add(cells);
   }
   fmt::print("{}", table.text());
 }
 
-void print_csv(const std::vector<Row>& rows) {
+void print_csv(const std::vector<AnswerRow>& rows) {
   std::vector<std::string> keys{"op",          "algorithm",   "ranks",         "bytes",
                                 "chunk_bytes", "simulated_s", "cost_engine_s", "closed_form_s",
                                 "bound_s",     "messages",    "bytes_sent"};
   if (rows.front().interval) keys.insert(keys.end(), {"low_s", "high_s"});
   fmt::print("{}", csv_line(keys));
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     const json text = to_json(row);
     std::vector<std::string> cells;
     for (const std::string& key : keys)
@@ -104,7 +105,8 @@ void print_csv(const std::vector<Row>& rows) {
 }
 
 // One for each rank count and size.
-std::vector<Question> questions_of(const Options& options, const Platform& platform) {
+std::vector<Question> collective_questions(const CollectiveOptions& options,
+                                           const Platform& platform) {
   Question all = options.question.question();
   const CollectiveOp op = op_of(options.op, options.plan);
   const std::optional<PlanChoice> plan = parse_choice(op, options.plan);
@@ -129,10 +131,10 @@ std::vector<Question> questions_of(const Options& options, const Platform& platf
   return questions;
 }
 
-void run(const Options& options) {
+void run(const CollectiveOptions& options) {
   Asker asker;
   const QuestionMachine& machine = asker.machine(options.question.question());
-  const std::vector<Question> questions = questions_of(options, machine.platform);
+  const std::vector<Question> questions = collective_questions(options, machine.platform);
   AskSettings asked{.label = "simulating",
                     .draws = options.range.asked(),
                     .engines = options.engine == "sim"    ? Engines::kSimulator
@@ -148,7 +150,7 @@ void run(const Options& options) {
            .constraint = "needs one rank count, one size, the simulator, no --interval"});
     asked.files_of = 0;
   }
-  std::vector<Row> rows;
+  std::vector<AnswerRow> rows;
   for (const RangedAnswer& answer : asker.ask(questions, asked)) {
     rows.push_back({.answer = answer.nominal.collective, .interval = std::nullopt});
     if (asked.draws.has_range()) rows.back().interval = answer.time();
@@ -158,7 +160,7 @@ void run(const Options& options) {
     if (questions.size() == 1) {
       document = to_json(rows.front());
     } else {
-      for (const Row& row : rows) document["points"].push_back(to_json(row));
+      for (const AnswerRow& row : rows) document["points"].push_back(to_json(row));
     }
     document["platform"] = machine.platform.name;
     document["stack"] = machine.stack.name;
@@ -172,8 +174,8 @@ void run(const Options& options) {
   }
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_collective(Subcommand app) {
+  auto options = std::make_shared<CollectiveOptions>();
   Subcommand command =
       app.add_subcommand("collective", "Time of one collective, by size and rank count");
   command.footer(
@@ -199,7 +201,8 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "collective", .add = add});
+const bool kCollectiveRegistered =
+    Registry<Command>::add({.name = "collective", .add = add_collective});
 
 }  // namespace
 }  // namespace forescale

@@ -21,11 +21,11 @@ double clock_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string range_cell(const TimeRange& range) {
+std::string interval_cell(const TimeRange& range) {
   return fmt::format("{} .. {}", to_text(Seconds{range.low_s}), to_text(Seconds{range.high_s}));
 }
 
-std::string percent(double share, const char* sign = "") {
+std::string share_cell(double share, const char* sign = "") {
   return fmt::format(fmt::runtime(fmt::format("{{:{}.1f}} %", sign)), 100 * share);
 }
 
@@ -33,7 +33,7 @@ bool is_predicted(const CollectiveExperiment& experiment) {
   return !experiment.rows.empty() && experiment.rows.front().predicted.has_value();
 }
 
-void print_rows(const CollectiveExperiment& experiment) {
+void print_experiment_rows(const CollectiveExperiment& experiment) {
   const bool predicted = is_predicted(experiment);
   std::vector<std::string> headings{"<plan", "ranks", "bytes"};
   if (predicted) headings.insert(headings.end(), {"predicted", "interval"});
@@ -45,16 +45,16 @@ void print_rows(const CollectiveExperiment& experiment) {
                                    to_text(Bytes{row.question.bytes})};
     if (predicted) {
       cells.push_back(to_text(Seconds{row.predicted->time_s}));
-      cells.push_back(range_cell(*row.predicted));
+      cells.push_back(interval_cell(*row.predicted));
     }
     if (const auto& time = row.executed.time) {
       cells.push_back(to_text(Seconds{time->median.time_s}));
-      cells.push_back(range_cell(time->median));
+      cells.push_back(interval_cell(time->median));
       cells.push_back(std::to_string(time->samples));
     } else {
       cells.insert(cells.end(), {"-", "", ""});
     }
-    if (predicted) cells.push_back(row.error() ? percent(*row.error(), "+") : "");
+    if (predicted) cells.push_back(row.error() ? share_cell(*row.error(), "+") : "");
     table.add(cells);
   }
   fmt::print("{}", table.text());
@@ -64,8 +64,8 @@ void print_errors(const CollectiveSummary& summary) {
   Table table({"<predicted against measured", "rows", "median |error|", "worst", "in interval"});
   const auto add = [&](const ErrorSummary& one) {
     if (one.rows > 0)
-      table.add({one.of, std::to_string(one.rows), percent(one.median_abs), percent(one.worst, "+"),
-                 percent(one.inside_share)});
+      table.add({one.of, std::to_string(one.rows), share_cell(one.median_abs),
+                 share_cell(one.worst, "+"), share_cell(one.inside_share)});
   };
   add(summary.all);
   add(summary.large);
@@ -81,11 +81,11 @@ void print_picks(const CollectiveSummary& summary) {
   fmt::print(
       "\nchoice of algorithm: the one predicted fastest is within {:.0f} % of the best measured in "
       "{} of {} cases ({})\n",
-      100 * kGoodRegret, good, summary.picks.size(), percent(summary.good_pick_share));
+      100 * kGoodRegret, good, summary.picks.size(), share_cell(summary.good_pick_share));
   for (const AlgorithmPick& pick : summary.picks)
     if (pick.regret > kGoodRegret)
       fmt::print("  {} on {} ranks, {}: {} is {} slower than {}\n", name_of(pick.op), pick.ranks,
-                 to_text(Bytes{pick.bytes}), pick.predicted_best, percent(pick.regret),
+                 to_text(Bytes{pick.bytes}), pick.predicted_best, share_cell(pick.regret),
                  pick.measured_best);
 }
 
@@ -177,7 +177,7 @@ void report(const CollectiveExperiment& experiment, const CollectiveExperimentTe
   if (text.json) {
     fmt::print("{}\n", document.dump(2));
   } else {
-    print_rows(experiment);
+    print_experiment_rows(experiment);
     print_gaps(experiment);
     if (summary.all.rows > 0) print_errors(summary);
     print_picks(summary);

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CrossoverOptions {
   std::vector<std::string> plans;
   std::string op = "reduce";
   std::string algorithms = "chain,binomial";
@@ -34,14 +34,9 @@ struct Options {
   OutputOptions output;
 };
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
-
 // The two plans as they were named; those that pipeline take the chunk sizes that are asked for
 // unless they name their own.
-std::vector<PlanChoice> parse_plans(const Options& options) {
+std::vector<PlanChoice> parse_plans(const CrossoverOptions& options) {
   std::vector<PlanChoice> plans;
   if (!options.plans.empty()) {
     for (const std::string& text : options.plans) plans.push_back(parse_plan(text, "--plans"));
@@ -101,7 +96,7 @@ ChunkRange chunk_range(const std::string& bytes, std::int64_t chunk_bytes) {
 }
 
 // The models of one group, a row a chunk size, then what happens at the most telling of them.
-void print_table(const std::vector<CrossoverAnswer>& points) {
+void print_crossover_table(const std::vector<CrossoverAnswer>& points) {
   Table table({"ranks", "chunk", "equations", "cost engine", "simulator"});
   for (const CrossoverAnswer& point : points)
     table.add({std::to_string(point.ranks), to_text(Bytes{point.chunk_bytes}),
@@ -125,7 +120,7 @@ void print_table(const std::vector<CrossoverAnswer>& points) {
   }
 }
 
-void print_csv(const std::vector<CrossoverAnswer>& points) {
+void print_crossover_csv(const std::vector<CrossoverAnswer>& points) {
   std::vector<std::string> headings{"ranks", "chunk_bytes"};
   for (const char* model : {"equations", "cost_engine", "simulator"})
     headings.insert(headings.end(),
@@ -154,7 +149,7 @@ std::string name_in_contest(const std::vector<PlanChoice>& plans, size_t which) 
                                                     : plans[which].collective->algorithm;
 }
 
-void run(const Options& options) {
+void run(const CrossoverOptions& options) {
   const QuestionMachine machine = load_machine(
       {.about = Question::About::kCollective, .platform = options.platform, .stack = options.stack},
       Scenario::kNominal);
@@ -188,17 +183,17 @@ void run(const Options& options) {
                             {"points", points}}
                            .dump(2));
   } else if (options.output.csv) {
-    print_csv(points);
+    print_crossover_csv(points);
   } else {
     fmt::print("{} on {} with {}: from which size (whole chunks) {} beats {}, within {}\n",
                name_of(op), platform.name, machine.stack.name, name_in_contest(plans, 0),
                name_in_contest(plans, 1), options.bytes);
-    print_table(points);
+    print_crossover_table(points);
   }
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_crossover(Subcommand app) {
+  auto options = std::make_shared<CrossoverOptions>();
   Subcommand command =
       app.add_subcommand("crossover", "From which size one algorithm beats another, and why");
   command.footer(
@@ -234,7 +229,8 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "crossover", .add = add});
+const bool kCrossoverRegistered =
+    Registry<Command>::add({.name = "crossover", .add = add_crossover});
 
 }  // namespace
 }  // namespace forescale

@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kCellWidth = 92;
 constexpr double kCellHeight = 40;
-constexpr double kLeft = 70;
-constexpr double kTop = 96;  // title, legend and sizes
+constexpr double kMapLeft = 70;
+constexpr double kMapTop = 96;  // title, legend and sizes
 constexpr double kLegendEntry = 150;
 
 // Okabe and Ito's colours, told apart by most people, lightened so that text is legible on them.
-constexpr std::array<const char*, 8> kColours{"#9ecae8", "#f2b48f", "#8fd3bd", "#e3b8d2",
-                                              "#f3d08a", "#c9e6f5", "#c8c8c8", "#f6f0a0"};
+constexpr std::array<const char*, 8> kMapColours{"#9ecae8", "#f2b48f", "#8fd3bd", "#e3b8d2",
+                                                 "#f3d08a", "#c9e6f5", "#c8c8c8", "#f6f0a0"};
 
 // "reduce/cb:chain_size=8,chunk_bytes=1MiB": "cb", and "chain_size=8,chunk_bytes=1MiB".
 struct PlanWords {
@@ -77,48 +77,48 @@ std::string crossover_map(const std::vector<TunedPoint>& points, const std::stri
   }
   for (size_t next = 0; auto& [bytes, column] : columns) column = next++;
   for (size_t next = 0; auto& [ranks, row] : rows) row = next++;
-  for (size_t next = 0; auto& [algorithm, colour] : colours) colour = next++ % kColours.size();
-  const double width = std::max(kLeft + kCellWidth * static_cast<double>(columns.size()),
-                                kLeft + kLegendEntry * static_cast<double>(colours.size())) +
+  for (size_t next = 0; auto& [algorithm, colour] : colours) colour = next++ % kMapColours.size();
+  const double width = std::max(kMapLeft + kCellWidth * static_cast<double>(columns.size()),
+                                kMapLeft + kLegendEntry * static_cast<double>(colours.size())) +
                        12;
-  const double height = kTop + kCellHeight * static_cast<double>(rows.size()) + 12;
+  const double height = kMapTop + kCellHeight * static_cast<double>(rows.size()) + 12;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
       "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
       "<text x=\"12\" y=\"20\" font-size=\"15\" font-weight=\"bold\">{2}</text>\n",
       width, height, escaped_for_svg(title));
-  double x = kLeft;
+  double x = kMapLeft;
   for (const auto& [algorithm, colour] : colours) {
     svg += fmt::format(
         "<rect x=\"{0:g}\" y=\"32\" width=\"14\" height=\"14\" fill=\"{1}\"/>"
         "<text x=\"{2:g}\" y=\"43\">{3}</text>\n",
-        x, kColours[colour], x + 20, escaped_for_svg(algorithm));
+        x, kMapColours[colour], x + 20, escaped_for_svg(algorithm));
     x += kLegendEntry;
   }
   svg += fmt::format(
       "<text x=\"12\" y=\"66\" fill=\"#555\">gain over the best of another algorithm; dashed: a "
       "tie "
       "within the uncertainty of the inputs</text>\n<text x=\"12\" y=\"{:g}\">ranks</text>\n",
-      kTop - 8);
+      kMapTop - 8);
   for (const auto& [bytes, column] : columns)
     svg += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\">{}</text>\n",
-                       kLeft + kCellWidth * (static_cast<double>(column) + 0.5), kTop - 8,
+                       kMapLeft + kCellWidth * (static_cast<double>(column) + 0.5), kMapTop - 8,
                        to_text(Bytes{bytes}));
   for (const auto& [ranks, row] : rows)
-    svg += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                       kTop + kCellHeight * (static_cast<double>(row) + 0.5) + 4, ranks);
+    svg += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">{}</text>\n", kMapLeft - 8,
+                       kMapTop + kCellHeight * (static_cast<double>(row) + 0.5) + 4, ranks);
   for (const TunedPoint& point : points) {
     const PlanWords words = words_of(point.known.best.plan);
-    const double left = kLeft + kCellWidth * static_cast<double>(columns[point.question.bytes]);
-    const double top = kTop + kCellHeight * static_cast<double>(rows[point.question.ranks]);
+    const double left = kMapLeft + kCellWidth * static_cast<double>(columns[point.question.bytes]);
+    const double top = kMapTop + kCellHeight * static_cast<double>(rows[point.question.ranks]);
     const bool is_tie = point.known.next && point.known.is_tie(*point.known.next);
     svg += fmt::format(
         "<g><title>{}</title><rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" "
         "fill=\"{}\" "
         "stroke=\"{}\"{}/>",
         escaped_for_svg(tooltip(point)), left + 1.5, top + 1.5, kCellWidth - 3, kCellHeight - 3,
-        kColours[colours[words.algorithm]], is_tie ? "#333" : "none",
+        kMapColours[colours[words.algorithm]], is_tie ? "#333" : "none",
         is_tie ? " stroke-dasharray=\"4 3\"" : "");
     svg += fmt::format(
         "<text x=\"{0:g}\" y=\"{1:g}\" text-anchor=\"middle\" font-size=\"10\">{2}</text>"

@@ -6,14 +6,14 @@
 namespace forescale {
 namespace {
 
-void add(Subcommand app) {
+void add_execute(Subcommand app) {
   Subcommand command = app.add_subcommand(
       "execute", "Run the very same plans and schedules on real MPI, beside their prediction");
   add_testbed_experiment(command);
   for (const auto& [name, verb] : Registry<ExecuteCommand>::all()) verb.add(command);
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "execute", .add = add});
+const bool kExecuteRegistered = Registry<Command>::add({.name = "execute", .add = add_execute});
 
 }  // namespace
 }  // namespace forescale

@@ -14,7 +14,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct ExecuteCollectiveOptions {
   MpiPlace place;
   std::string platform;
   std::string stack;
@@ -30,7 +30,7 @@ int rank_in_job() {
 }
 
 // Of the questions; the place then has room for the most.
-std::vector<std::int64_t> ranks_of(Options& options) {
+std::vector<std::int64_t> ranks_of(ExecuteCollectiveOptions& options) {
   if (options.text.ranks.empty()) return {rank_count(options.place)};
   std::vector<std::int64_t> ranks = parse_integers(options.text.ranks, "--ranks");
   const std::int64_t most = *std::max_element(ranks.begin(), ranks.end());
@@ -46,7 +46,7 @@ std::vector<std::int64_t> ranks_of(Options& options) {
   return ranks;
 }
 
-MachineScenarios machine_of(const Options& options) {
+MachineScenarios machine_of(const ExecuteCollectiveOptions& options) {
   if (!options.platform.empty()) return load_machines(options.platform, options.stack);
   if (!options.stack.empty())
     throw InputError({.source = "--stack",
@@ -61,7 +61,7 @@ MachineScenarios machine_of(const Options& options) {
   return {};
 }
 
-void execute(Options& options) {
+void execute(ExecuteCollectiveOptions& options) {
   const CollectiveQuestions questions = questions_of(options.text, ranks_of(options));
   const MachineScenarios machine = machine_of(options);
   const ExecutionSettings settings{.budget_s = parse_seconds(options.budget, "--budget").value,
@@ -93,7 +93,7 @@ void execute(Options& options) {
   report(experiment, options.text);
 }
 
-void run(Options& options) {
+void run(ExecuteCollectiveOptions& options) {
   try {
     execute(options);
   } catch (const InputError&) {
@@ -103,8 +103,8 @@ void run(Options& options) {
   }
 }
 
-void add(Subcommand execute) {
-  auto options = std::make_shared<Options>();
+void add_execute_collective(Subcommand execute) {
+  auto options = std::make_shared<ExecuteCollectiveOptions>();
   Subcommand command =
       execute.add_subcommand("collective", "Registered plans on real MPI: sums checked, times");
   command.footer(
@@ -133,7 +133,8 @@ void add(Subcommand execute) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<ExecuteCommand>::add({.name = "collective", .add = add});
+const bool kExecuteCollectiveRegistered =
+    Registry<ExecuteCommand>::add({.name = "collective", .add = add_execute_collective});
 
 }  // namespace
 }  // namespace forescale

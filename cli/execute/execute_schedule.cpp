@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ExecuteScheduleOptions {
   QuestionOptions question;
   ScheduleExperimentSettings settings;
   RangeOptions range;
@@ -38,7 +38,7 @@ constexpr double kNap_s = 20e-6;
 json read_answer(const std::string& file) { return JsonInput::from_file(file).raw(); }
 
 // Where MPI runs a request: launched, or in what was executed before.
-MpiEngine engine_of(const Options& options) {
+MpiEngine engine_of(const ExecuteScheduleOptions& options) {
   MpiEngine engine;
   engine.nap_s = options.wait == "nap" ? kNap_s : 0;
   if (!options.executed.empty()) {
@@ -54,7 +54,7 @@ MpiEngine engine_of(const Options& options) {
   return engine;
 }
 
-std::string only_schedule(const Options& options, const std::string& option) {
+std::string only_schedule(const ExecuteScheduleOptions& options, const std::string& option) {
   const std::vector<std::string> schedules = schedules_of(options.settings);
   if (schedules.size() == 1) return schedules.front();
   throw InputError({.source = "--schedules",
@@ -63,7 +63,7 @@ std::string only_schedule(const Options& options, const std::string& option) {
                     .constraint = "must be one schedule " + option});
 }
 
-void run(Options& options) {
+void run(ExecuteScheduleOptions& options) {
   options.settings.question = options.question.question();
   options.settings.draws = options.range.asked();
   for (const Compute compute : {Compute::kSleep, Compute::kSpin, Compute::kGemm})
@@ -95,8 +95,8 @@ void run(Options& options) {
     fmt::print("{}", schedule_table(comparison));
 }
 
-void add(Subcommand execute) {
-  auto options = std::make_shared<Options>();
+void add_execute_schedule(Subcommand execute) {
+  auto options = std::make_shared<ExecuteScheduleOptions>();
   Subcommand command = execute.add_subcommand(
       "schedule", "Training schedules on real MPI, compute emulated, beside their prediction");
   command.footer(
@@ -142,7 +142,8 @@ void add(Subcommand execute) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<ExecuteCommand>::add({.name = "schedule", .add = add});
+const bool kExecuteScheduleRegistered =
+    Registry<ExecuteCommand>::add({.name = "schedule", .add = add_execute_schedule});
 
 }  // namespace
 }  // namespace forescale

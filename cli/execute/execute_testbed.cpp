@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ExecuteTestbedOptions {
   std::string testbed;  // empty: a name of its own
   TestbedSpec spec;
   std::string rate = "500mbit";
@@ -62,7 +62,7 @@ class Folder {
   std::string path_;
 };
 
-std::vector<std::int64_t> ranks_of(const Options& options) {
+std::vector<std::int64_t> ranks_of(const ExecuteTestbedOptions& options) {
   std::vector<std::int64_t> ranks;
   if (options.text.ranks.empty())
     for (int count = 2; count <= options.spec.hosts; ++count) ranks.push_back(count);
@@ -91,7 +91,7 @@ void say(const std::string& step) {
 
 using KeptFolder = std::optional<Folder>;  // nothing: nothing is kept
 
-Measurement measured(const Options& options, const Testbed& testbed,
+Measurement measured(const ExecuteTestbedOptions& options, const Testbed& testbed,
                      const std::vector<std::string>& command, std::int64_t bytes_max,
                      const KeptFolder& kept) {
   constexpr std::int64_t kLeastBytesMax = 1 << 20;  // for a bandwidth
@@ -158,7 +158,7 @@ void compare_budget(const std::vector<TimeRange>& predicted, const ExecutionSett
                     settings.repetitions_min, least_s));
 }
 
-CollectiveExperiment experiment_on(const Testbed& testbed, const Options& options,
+CollectiveExperiment experiment_on(const Testbed& testbed, const ExecuteTestbedOptions& options,
                                    const CollectiveQuestions& questions, const KeptFolder& kept) {
   const MpiPlace place{.testbed = testbed.spec().name,
                        .hostfile = "",
@@ -215,7 +215,7 @@ void refuse_where_impossible() {
                       .constraint = "this machine cannot hold one: " + obstacle});
 }
 
-void run(Options& options, Subcommand command) {
+void run(ExecuteTestbedOptions& options, Subcommand command) {
   options.spec.rate = parse_rate(options.rate, "--rate");
   options.measure_budget_s = budget_of(options.measure_budget, "--measure-budget");
   options.execute_budget_s = budget_of(options.execute_budget, "--execute-budget");
@@ -252,7 +252,7 @@ void run(Options& options, Subcommand command) {
 }  // namespace
 
 void add_testbed_experiment(Subcommand execute) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecuteTestbedOptions>();
   options->text.bytes = "64KiB..16MiB";
   execute.footer(
       "With --testbed and no verb: brings a testbed up (or takes one that is up), measures how\n"

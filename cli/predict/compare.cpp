@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr size_t kShown = 8;              // sensitivities
 constexpr double kNoise_percent = 0.005;  // below it a number does not matter
 
-struct Options {
+struct CompareOptions {
   QuestionOptions question;
   CompareSettings settings;
   RangeOptions range;
@@ -30,7 +30,7 @@ struct Options {
   OutputOptions output;
 };
 
-std::string name_of(const Contender& contender) {
+std::string contender_name(const Contender& contender) {
   return contender.platform + ", " + contender.system;
 }
 
@@ -46,7 +46,7 @@ std::vector<std::string> short_names(const Comparison& comparison) {
   for (const Contender& one : comparison.contenders)
     names.push_back(systems.size() == 1     ? one.platform
                     : platforms.size() == 1 ? one.system
-                                            : name_of(one));
+                                            : contender_name(one));
   return names;
 }
 
@@ -86,7 +86,7 @@ std::string network_text(const NetworkNeed& need) {
 }
 
 void print_answers(const Comparison& comparison, const Contender& one) {
-  fmt::print("\n{}\n", name_of(one));
+  fmt::print("\n{}\n", contender_name(one));
   if (one.at_gpus == 0) {
     fmt::print("  the batch fits into no GPU\n");
     return;
@@ -129,7 +129,7 @@ void print_csv(const Comparison& comparison) {
                     fmt::format("{}", row.epoch_s)}));
 }
 
-void run(const Options& options) {
+void run(const CompareOptions& options) {
   check_writable(options.out, "--out");
   CompareSettings settings = options.settings;
   settings.question = options.question.question();
@@ -147,8 +147,8 @@ void run(const Options& options) {
   }
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_compare(Subcommand app) {
+  auto options = std::make_shared<CompareOptions>();
   Subcommand command = app.add_subcommand(
       "compare",
       "Platforms and systems side by side: where nodes stop paying, what is worth money");
@@ -185,7 +185,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "compare", .add = add});
+const bool kCompareRegistered = Registry<Command>::add({.name = "compare", .add = add_compare});
 
 }  // namespace
 }  // namespace forescale

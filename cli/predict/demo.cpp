@@ -19,9 +19,9 @@ struct DemoSystem {
   const char* name;
   char letter;
 };
-constexpr DemoSystem kSystems[] = {{"s-caffe-b-hr", 'B'}, {"s-caffe-obr-hr", 'O'}};
+constexpr DemoSystem kDemoSystems[] = {{"s-caffe-b-hr", 'B'}, {"s-caffe-obr-hr", 'O'}};
 
-void run(const std::string& folder) {
+void run_demo(const std::string& folder) {
   const std::filesystem::path out(folder);
   std::error_code error;
   std::filesystem::create_directories(out, error);
@@ -32,7 +32,7 @@ void run(const std::string& folder) {
                       .constraint = "cannot be made: " + error.message()});
   std::vector<Curve> curves;
   std::string written;
-  for (const auto& [name, letter] : kSystems) {
+  for (const auto& [name, letter] : kDemoSystems) {
     const std::filesystem::path trace = out / fmt::format("googlenet-{}-trace.json", name);
     const Prediction prediction = run_prediction({.platform = "kesch",
                                                   .model = "googlenet",
@@ -57,15 +57,15 @@ void run(const std::string& folder) {
              written);
 }
 
-void add(Subcommand app) {
+void add_demo(Subcommand app) {
   auto folder = std::make_shared<std::string>("out");
   Subcommand command = app.add_subcommand(
       "demo", "GoogLeNet from 1 to 160 GPUs on kesch, SC-B against SC-OBR: tables, chart, traces");
   command.add_option("--out", *folder, "Folder for JSON and traces (default: out)");
-  command.callback([folder] { run(*folder); });
+  command.callback([folder] { run_demo(*folder); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "demo", .add = add});
+const bool kDemoRegistered = Registry<Command>::add({.name = "demo", .add = add_demo});
 
 }  // namespace
 }  // namespace forescale

@@ -12,7 +12,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct PredictOptions {
   QuestionOptions question;
   RangeOptions range;
   AskFiles files;
@@ -20,7 +20,7 @@ struct Options {
   OutputOptions output;
 };
 
-void run(const Options& options) {
+void run(const PredictOptions& options) {
   const Prediction prediction = run_prediction(
       options.question.question(), {.draws = options.range.asked(), .files = options.files});
   if (options.output.json) {
@@ -35,8 +35,8 @@ void run(const Options& options) {
   }
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_predict(Subcommand app) {
+  auto options = std::make_shared<PredictOptions>();
   Subcommand command = app.add_subcommand("predict", "How training scales with the number of GPUs");
   command.footer(
       "Examples:\n"
@@ -57,7 +57,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "predict", .add = add});
+const bool kPredictRegistered = Registry<Command>::add({.name = "predict", .add = add_predict});
 
 }  // namespace
 }  // namespace forescale

@@ -11,9 +11,7 @@
 namespace forescale {
 namespace {
 
-std::string ms(double seconds) { return fmt::format("{:.4g}", seconds * 1e3); }
-
-std::string percent(double part, double whole) {
+std::string percent_of(double part, double whole) {
   return whole > 0 ? fmt::format("{:.0f}", 100 * part / whole) : "-";
 }
 
@@ -24,7 +22,7 @@ std::string range_cell(const Row& row) {
   return fmt::format("{}..{}", ms(low), ms(high));
 }
 
-std::vector<std::string> columns(bool with_range) {
+std::vector<std::string> prediction_headings(bool with_range) {
   std::vector<std::string> titles = {
       "GPUs",     "batch/GPU", "iteration ms", with_range ? "90 % ms" : "",
       "images/s", "speed-up",  "eff %"};
@@ -33,10 +31,10 @@ std::vector<std::string> columns(bool with_range) {
   return titles;
 }
 
-void add_row(Table& table, const Row& row, bool with_range) {
+void add_prediction_row(Table& table, const Row& row, bool with_range) {
   const PredictionPoint& p = row.point;
   if (!p.fits) {
-    std::vector<std::string> cells(columns(with_range).size(), "-");
+    std::vector<std::string> cells(prediction_headings(with_range).size(), "-");
     cells.front() = std::to_string(p.gpus);
     cells[1] = std::to_string(p.batch_per_gpu);
     cells.back() = fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}));
@@ -49,10 +47,10 @@ void add_row(Table& table, const Row& row, bool with_range) {
                                     with_range ? range_cell(row) : "",
                                     fmt::format("{:.4g}", p.images_per_s),
                                     fmt::format("{:.2f}", row.speedup),
-                                    percent(row.efficiency, 1)};
+                                    percent_of(row.efficiency, 1)};
   for (const PhaseEntry& phase : kPhases)
-    cells.push_back(percent(time_of(p.root_s, phase.phase), p.iteration_s));
-  cells.push_back(percent(p.root_s.at("idle"), p.iteration_s));
+    cells.push_back(percent_of(time_of(p.root_s, phase.phase), p.iteration_s));
+  cells.push_back(percent_of(p.root_s.at("idle"), p.iteration_s));
   cells.push_back(ms(p.bound_s));
   cells.push_back(
       fmt::format("{} {:.0f} %", p.busiest.empty() ? "-" : p.busiest, 100 * p.busiest_share));
@@ -90,8 +88,8 @@ std::string to_table(const Prediction& prediction) {
       "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
       "rank 0\n",
       prediction.schedule, prediction.stack);
-  Table table(columns(prediction.has_range()));
-  for (const Row& row : prediction.rows) add_row(table, row, prediction.has_range());
+  Table table(prediction_headings(prediction.has_range()));
+  for (const Row& row : prediction.rows) add_prediction_row(table, row, prediction.has_range());
   text += table.text();
   if (prediction.baseline_gpus > 0)
     text += fmt::format(

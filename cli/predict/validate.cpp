@@ -15,7 +15,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   ValidationChoice choice;
   RangeOptions range{.interval = false};
   bool json = false;
@@ -79,7 +79,7 @@ std::string percent_text(const std::optional<double>& percent) {
   return percent ? fmt::format("{:+.1f}", *percent) : "-";
 }
 
-void print_rows(const Validation& validation, const std::string& paper) {
+void print_claim_rows(const Validation& validation, const std::string& paper) {
   Table table({"<id", "<claim", "measured", "predicted", "error %", "trivial %", "<role", "<note"});
   for (const ValidationRow& row : validation.rows)
     if (row.claim.paper == paper)
@@ -177,7 +177,7 @@ void print_text(const Validation& validation) {
     if (papers.empty() || papers.back() != row.claim.paper) papers.push_back(row.claim.paper);
   std::sort(papers.begin(), papers.end());
   papers.erase(std::unique(papers.begin(), papers.end()), papers.end());
-  for (const std::string& paper : papers) print_rows(validation, paper);
+  for (const std::string& paper : papers) print_claim_rows(validation, paper);
   print_rules(validation);
   print_misses(validation);
   print_summaries(validation);
@@ -187,7 +187,7 @@ void print_text(const Validation& validation) {
       validation.runs);
 }
 
-void run(const Options& options) {
+void run(const ValidateOptions& options) {
   ValidationChoice choice = options.choice;
   choice.draws = options.range.asked();
   const Validation validation = validate(load_all_claims(), choice);
@@ -199,8 +199,8 @@ void run(const Options& options) {
     print_text(validation);
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_validate(Subcommand app) {
+  auto options = std::make_shared<ValidateOptions>();
   Subcommand command =
       app.add_subcommand("validate", "Published numbers beside their predictions, with the errors");
   command.footer(
@@ -226,7 +226,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "validate", .add = add});
+const bool kValidateRegistered = Registry<Command>::add({.name = "validate", .add = add_validate});
 
 }  // namespace
 }  // namespace forescale

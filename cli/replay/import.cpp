@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ImportCommandOptions {
   TraceText text;
   std::string out;
   std::string measurement;
@@ -45,7 +45,7 @@ json to_json(const std::string& format, const ImportedTrace& imported) {
           {"notes", imported.notes}};
 }
 
-void print(const std::string& format, const ImportedTrace& imported) {
+void print_import(const std::string& format, const ImportedTrace& imported) {
   fmt::print("{} ({}): {} ranks, {} iteration{}\n\n", imported.program.title, format,
              imported.program.ranks.size(), imported.program.iterations,
              imported.program.iterations == 1 ? "" : "s");
@@ -72,7 +72,7 @@ std::string range_text(double value, const Interval& interval, double factor) {
 }
 
 // What the collectives of the trace cost, by operation and ranks.
-void print(const Measurement& measurement) {
+void print_import(const Measurement& measurement) {
   Table table(
       {"<collective", "ranks", "<buffers", "sizes", "times", "up to", "alpha us", "beta ns/byte"});
   for (const Series& series : measurement.series) {
@@ -93,7 +93,7 @@ void print(const Measurement& measurement) {
   for (const std::string& note : measurement.notes) fmt::print("note: {}\n", note);
 }
 
-void run(const Options& options) {
+void run(const ImportCommandOptions& options) {
   check_writable(options.out, "-o");
   check_writable(options.measurement, "--measurement");
   const TraceFormat& format = trace_format_of(options.text.files.front());
@@ -111,8 +111,8 @@ void run(const Options& options) {
     fmt::print("{}\n", to_json(format.name, imported).dump(2));
     return;
   }
-  print(format.name, imported);
-  if (measurement) print(*measurement);
+  print_import(format.name, imported);
+  if (measurement) print_import(*measurement);
   if (!options.out.empty()) fmt::print("program: {}\n", options.out);
   if (measurement) fmt::print("measurement: {}\n", options.measurement);
 }
@@ -124,8 +124,8 @@ std::string known_formats() {
   return list;
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_import(Subcommand app) {
+  auto options = std::make_shared<ImportCommandOptions>();
   Subcommand command =
       app.add_subcommand("import", "A measured trace as a program that can be replayed");
   command.footer(
@@ -145,7 +145,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "import", .add = add});
+const bool kImportRegistered = Registry<Command>::add({.name = "import", .add = add_import});
 
 }  // namespace
 }  // namespace forescale

@@ -15,7 +15,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct ReplayOptions {
   ReplayQuestion question;
   std::vector<std::string> what_if;
   bool json = false;
@@ -98,7 +98,7 @@ void print(const Replay& base, const std::vector<Alternative>& alternatives) {
   fmt::print("\n{}", table.text());
 }
 
-void run(const Options& options) {
+void run(const ReplayOptions& options) {
   const ReplayFiles& files = options.question.text.files_out;
   check_writable(files.trace, "--trace");
   check_writable(files.paje, "--paje");
@@ -124,8 +124,8 @@ void run(const Options& options) {
   if (!alternatives.empty()) print(base, alternatives);
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_replay(Subcommand app) {
+  auto options = std::make_shared<ReplayOptions>();
   ReplayText& text = options->question.text;
   Subcommand command =
       app.add_subcommand("replay", "What a recorded or traced run would cost on another platform");
@@ -178,7 +178,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "replay", .add = add});
+const bool kReplayRegistered = Registry<Command>::add({.name = "replay", .add = add_replay});
 
 }  // namespace
 }  // namespace forescale

@@ -11,16 +11,12 @@ namespace {
 
 using Change = std::function<void(ReplayQuestion&, const std::string&)>;
 
-[[noreturn]] void refuse(const std::string& word, const std::string& constraint) {
-  throw InputError({.source = "--what-if", .path = "", .value = word, .constraint = constraint});
-}
-
 // All of `text`, or InputError.
 template <class Number>
 Number number(const std::string& text) {
   std::istringstream in(text);
   Number value{};
-  if (!(in >> value) || !in.eof()) refuse(text, "must be a number");
+  if (!(in >> value) || !in.eof()) refuse("--what-if", text, "must be a number");
   return value;
 }
 
@@ -40,7 +36,7 @@ const std::map<std::string, Change>& changes() {
        [](auto& question, const auto& value) { question.trace.ranks = number<int>(value); }},
       {"bucket", [](auto& question, const auto& value) { question.trace.bucket = value; }},
       {"without-stragglers", [](auto& question, const auto& value) {
-         if (!value.empty()) refuse("without-stragglers=" + value, "takes no value");
+         if (!value.empty()) refuse("--what-if", "without-stragglers=" + value, "takes no value");
          question.trace.without_stragglers = true;
        }}};
   return all;
@@ -59,13 +55,13 @@ ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
     if (change == changes().end()) {
       std::vector<std::string> known;
       for (const auto& [name, does] : changes()) known.push_back(name);
-      refuse(word, "is " + unknown_name(key, known));
+      refuse("--what-if", word, "is " + unknown_name(key, known));
     }
     if (value.empty() && key != "without-stragglers")
-      refuse(word, "needs a value: " + key + "=...");
+      refuse("--what-if", word, "needs a value: " + key + "=...");
     change->second(question, value);
   }
-  if (is_empty) refuse(what_if, "must say what is changed: \"gpu=h100 bucket=5MiB\"");
+  if (is_empty) refuse("--what-if", what_if, "must say what is changed: \"gpu=h100 bucket=5MiB\"");
   return question;
 }
 

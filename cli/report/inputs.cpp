@@ -36,17 +36,13 @@ json phases() {
   return list;
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& constraint) {
-  throw InputError({.source = file, .path = "", .value = "", .constraint = constraint});
-}
-
 std::string read_text(const std::string& file) {
   std::error_code error;
-  if (fs::is_directory(file, error)) refuse(file, "is a folder, not a result");
+  if (fs::is_directory(file, error)) refuse(file, "", "is a folder, not a result");
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (stream) text << stream.rdbuf();
-  if (!stream) refuse(file, "cannot be opened for reading");
+  if (!stream) refuse(file, "", "cannot be opened for reading");
   return text.str();
 }
 
@@ -55,7 +51,7 @@ json parse(const std::string& text, const std::string& file, TraceColumns& trace
   int event_depth = -1;  // of the elements of traceEvents; -1 outside of them
   const auto on_event = [&](int depth, json::parse_event_t event, json& parsed) {
     using Kind = json::parse_event_t;
-    if (depth > kDepthMax) refuse(file, fmt::format("must nest at most {} deep", kDepthMax));
+    if (depth > kDepthMax) refuse(file, "", fmt::format("must nest at most {} deep", kDepthMax));
     if (event == Kind::array_start && depth == 0) event_depth = 1;
     if (event == Kind::key && depth == 1) event_depth = parsed == "traceEvents" ? 2 : -1;
     if (event != Kind::object_end || depth != event_depth) return true;
@@ -68,7 +64,7 @@ json parse(const std::string& text, const std::string& file, TraceColumns& trace
     JsonInput::from_text(text, file);  // says where
     throw;
   } catch (const json::out_of_range&) {
-    refuse(file, "must be JSON with numbers that fit into 64 bits");
+    refuse(file, "", "must be JSON with numbers that fit into 64 bits");
   }
 }
 
@@ -115,7 +111,7 @@ void check_validation(const JsonInput& result) {
   }
 }
 
-void check_plan(const JsonInput& plan) {
+void check_tuned_plan(const JsonInput& plan) {
   plan.at("plan").string();
   plan.at("time_s").number(0);
 }
@@ -128,18 +124,18 @@ void check_tuning(const JsonInput& result) {
     point.at("op").string();
     point.at("ranks").integer(1);
     point.at("bytes").integer(0);
-    check_plan(point.at("known").at("best"));
+    check_tuned_plan(point.at("known").at("best"));
     if (const auto next = point.at("known").find("next")) {
-      check_plan(*next);
+      check_tuned_plan(*next);
       next->at("margin").number(kAny);
       next->at("tie").boolean();
     }
     if (const auto plan = point.find("default")) {
-      check_plan(*plan);
+      check_tuned_plan(*plan);
       plan->at("margin").number(kAny);
     }
     if (const auto offered = point.find("offered")) {
-      check_plan(offered->at("best"));
+      check_tuned_plan(offered->at("best"));
       offered->at("loss").number(kAny);
     }
   }
@@ -191,10 +187,11 @@ class Document {
     const JsonInput result = JsonInput::from_text(text, file);
     const auto format = result.find("format");
     if (!format)
-      refuse(file, fmt::format(
-                       "must have \"format\": \"{}\", \"{}\", \"{}\" or \"{}\" (predict, validate, "
-                       "compare, tune collective with --json), or \"traceEvents\" (a Chrome trace)",
-                       kPrediction, kValidation, kComparison, kTuning));
+      refuse(
+          file, "",
+          fmt::format("must have \"format\": \"{}\", \"{}\", \"{}\" or \"{}\" (predict, validate, "
+                      "compare, tune collective with --json), or \"traceEvents\" (a Chrome trace)",
+                      kPrediction, kValidation, kComparison, kTuning));
     const std::string name = format->one_of({kPrediction, kValidation, kComparison, kTuning});
     if (name == kPrediction) {
       check_prediction(result);

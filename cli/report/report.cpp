@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> files;
   std::string output = "report.html";
   std::string title;
@@ -28,7 +28,7 @@ struct Options {
 }
 
 // Before anything is written: not over an input, a folder or a device.
-void check_output(const Options& options) {
+void check_output(const ReportOptions& options) {
   std::error_code error;
   const fs::file_status status = fs::status(options.output, error);
   if (!fs::exists(status)) return;
@@ -53,14 +53,14 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-std::string command_line(const Options& options) {
+std::string command_line(const ReportOptions& options) {
   std::string text = "forescale report";
   for (const std::string& file : options.files) text += " " + shell_word(file);
   if (!options.title.empty()) text += " --title " + shell_word(options.title);
   return text + " -o " + shell_word(options.output);
 }
 
-void run(const Options& options) {
+void run(const ReportOptions& options) {
   check_output(options);
   nlohmann::json document = read_report_inputs(options.files);
   document["title"] = options.title;
@@ -77,8 +77,8 @@ void run(const Options& options) {
              static_cast<double>(page.size()) / 1e6, fmt::join(parts, ", "));
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_report(Subcommand app) {
+  auto options = std::make_shared<ReportOptions>();
   Subcommand command = app.add_subcommand(
       "report", "One page (HTML, no network) of results: curves, breakdown, timeline, sources");
   command.footer(
@@ -97,7 +97,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "report", .add = add});
+const bool kReportRegistered = Registry<Command>::add({.name = "report", .add = add_report});
 
 }  // namespace
 }  // namespace forescale

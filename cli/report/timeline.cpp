@@ -31,8 +31,9 @@ std::string text_of(const json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-[[noreturn]] void refuse(const json& event, const char* key, const TraceColumns::EventPlace& place,
-                         const std::string& constraint) {
+[[noreturn]] void refuse_event(const json& event, const char* key,
+                               const TraceColumns::EventPlace& place,
+                               const std::string& constraint) {
   const auto found = event.find(key);
   throw InputError({.source = place.file,
                     .path = fmt::format("/traceEvents/{}/{}", place.number, key),
@@ -47,7 +48,7 @@ std::int64_t nanoseconds(const json& event, const char* key,
   const auto found = event.find(key);
   const double us = found != event.end() && found->is_number() ? found->get<double>() : NAN;
   if (!(std::abs(us) <= kMostUs))
-    refuse(event, key, place, "must be a number of microseconds, at most 4e15 from 0");
+    refuse_event(event, key, place, "must be a number of microseconds, at most 4e15 from 0");
   return std::llround(us * 1e3);
 }
 
@@ -84,7 +85,7 @@ void TraceColumns::add_span(const json& event, const EventPlace& place) {
   const Span span{.begin_ns = nanoseconds(event, "ts", place),
                   .length_ns = nanoseconds(event, "dur", place),
                   .kind = kind_of(event)};
-  if (span.length_ns < 0) refuse(event, "dur", place, "must be >= 0");
+  if (span.length_ns < 0) refuse_event(event, "dur", place, "must be >= 0");
   threads_[{identifier(event, "pid"), identifier(event, "tid")}].spans.push_back(span);
   ++span_count_;
 }

@@ -7,20 +7,20 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct MergeOptions {
   std::string output;
   std::vector<std::string> inputs;
   OutputOptions printed;
 };
 
-void run(const Options& options) {
+void run(const MergeOptions& options) {
   merge_sweeps(options.output, options.inputs);
   SweepDatabase database(options.output);
   print_sweep(database, options.printed);
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_merge(Subcommand app) {
+  auto options = std::make_shared<MergeOptions>();
   Subcommand command = app.add_subcommand("merge", "Join the results of a study's shards");
   command.footer(
       "Examples:\n"
@@ -35,7 +35,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "merge", .add = add});
+const bool kMergeRegistered = Registry<Command>::add({.name = "merge", .add = add_merge});
 
 }  // namespace
 }  // namespace forescale

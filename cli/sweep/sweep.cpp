@@ -18,7 +18,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct SweepOptions {
   std::string study;
   std::string output;
   int jobs = 0;  // 0: all cores, or one where a launcher has started several ranks
@@ -50,7 +50,7 @@ LaunchRank launch_rank() {
   return {};
 }
 
-int run_program(const std::vector<std::string>& arguments) {
+int run_forescale(const std::vector<std::string>& arguments) {
   std::string name = "forescale";
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers{name.data()};
@@ -58,7 +58,7 @@ int run_program(const std::vector<std::string>& arguments) {
   return forescale_main(static_cast<int>(pointers.size()), pointers.data());
 }
 
-void emit(const Options& options, const Study& study, const std::string& output) {
+void emit(const SweepOptions& options, const Study& study, const std::string& output) {
   namespace fs = std::filesystem;
   fmt::print("{}", slurm_script({.program = fs::canonical("/proc/self/exe"),
                                  .study = fs::absolute(options.study),
@@ -69,7 +69,7 @@ void emit(const Options& options, const Study& study, const std::string& output)
                                  .jobs = std::max(1, options.jobs)}));
 }
 
-void run_first_rank(const Options& options, const Study& study, const StudyShard& shard,
+void run_first_rank(const SweepOptions& options, const Study& study, const StudyShard& shard,
                     const std::string& output, int jobs, int workers) {
   SweepDatabase database(output, facts_of(study, kVersion));
   const std::set<std::string> settled = database.settled_keys(options.retry);
@@ -77,7 +77,7 @@ void run_first_rank(const Options& options, const Study& study, const StudyShard
   std::erase_if(points,
                 [&](std::size_t point) { return settled.contains(study.points[point].key); });
   ProgressLine progress(study.name, points.size());
-  const SweepProgram program = run_program;
+  const SweepProgram program = run_forescale;
   run_sweep({.study = study,
              .database = database,
              .program = program,
@@ -88,7 +88,7 @@ void run_first_rank(const Options& options, const Study& study, const StudyShard
   print_sweep(database, options.printed);
 }
 
-void run(const Options& options) {
+void run(const SweepOptions& options) {
   const Study study = load_study(options.study, sweep_commands());
   const StudyShard shard = options.shard.empty() ? StudyShard{} : parse_shard(options.shard);
   std::string output = options.output.empty() ? study.name + ".sqlite" : options.output;
@@ -102,7 +102,7 @@ void run(const Options& options) {
   if (launch.rank == 0) {
     run_first_rank(options, study, shard, output, jobs, launch.count - 1);
   } else {
-    const SweepProgram program = run_program;
+    const SweepProgram program = run_forescale;
     run_sweep_worker({.study = study,
                       .version = kVersion,
                       .address_file = address_file_of(output),
@@ -111,8 +111,8 @@ void run(const Options& options) {
   }
 }
 
-void add(Subcommand app) {
-  auto options = std::make_shared<Options>();
+void add_sweep(Subcommand app) {
+  auto options = std::make_shared<SweepOptions>();
   Subcommand command = app.add_subcommand(
       "sweep", "Answer a study of many points, resumable, on all cores or several machines");
   command.footer(
@@ -152,7 +152,7 @@ void add(Subcommand app) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "sweep", .add = add});
+const bool kSweepRegistered = Registry<Command>::add({.name = "sweep", .add = add_sweep});
 
 }  // namespace
 }  // namespace forescale

@@ -6,7 +6,7 @@
 namespace forescale {
 namespace {
 
-void add(Subcommand app) {
+void add_tune(Subcommand app) {
   Subcommand command = add_catalogue_command(
       app, {.name = "tune",
             .summary = "Find the best algorithm, chain and chunk size by message size and ranks",
@@ -14,7 +14,7 @@ void add(Subcommand app) {
   for (const auto& [name, verb] : Registry<TuneCommand>::all()) verb.add(command);
 }
 
-const bool kRegistered = Registry<Command>::add({.name = "tune", .add = add});
+const bool kTuneRegistered = Registry<Command>::add({.name = "tune", .add = add_tune});
 
 }  // namespace
 }  // namespace forescale

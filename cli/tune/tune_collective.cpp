@@ -33,7 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct TuneCollectiveOptions {
   std::string platform;
   std::string stack;
   std::string op = "all-reduce";
@@ -51,7 +51,8 @@ struct Options {
   OutputOptions output;
 };
 
-std::vector<TuneQuestion> questions_of(const Options& options, const MachineScenarios& machine) {
+std::vector<TuneQuestion> tune_questions(const TuneCollectiveOptions& options,
+                                         const MachineScenarios& machine) {
   const CollectiveOp op = parse_collective_op(options.op, "--op");
   const int slots = machine.front().platform.slot_count();
   const std::vector<std::int64_t> ranks = parse_integers(
@@ -88,7 +89,7 @@ std::string digest(const Provenance& provenance) {
 }
 
 // What an answer depends on beside its question: the first line of a --resume file.
-json circumstances(const Options& options, const QuestionMachine& machine) {
+json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& machine) {
   std::string offered_by = options.emit;
   for (const std::string& name : options.among)
     offered_by += (offered_by.empty() ? "" : " ") + name;
@@ -151,7 +152,7 @@ class KeptAnswers {
   std::string file_;
 };
 
-TunedLibrary library_of(const Options& options, const Platform& platform) {
+TunedLibrary library_of(const TuneCollectiveOptions& options, const Platform& platform) {
   if (options.emit.empty()) {
     for (const auto& [option, value] : {std::pair("--settings", options.settings_file),
                                         std::pair("--library-version", options.library_version)})
@@ -165,7 +166,7 @@ TunedLibrary library_of(const Options& options, const Platform& platform) {
   return {.format = &Registry<SettingsFormat>::find(options.emit, "--emit"), .platform = &platform};
 }
 
-TunedSettings settings_of(const Options& options, const TunedLibrary& library,
+TunedSettings settings_of(const TuneCollectiveOptions& options, const TunedLibrary& library,
                           const std::vector<TunedPoint>& points, const QuestionMachine& machine) {
   TunedSettings settings;
   settings.nccl_channels = options.nccl_channels;
@@ -187,7 +188,7 @@ TunedSettings settings_of(const Options& options, const TunedLibrary& library,
 }
 
 // Before the search: what the file cannot say, and a version that is not known.
-void check_library(const Options& options, const TunedLibrary& library,
+void check_library(const TuneCollectiveOptions& options, const TunedLibrary& library,
                    const std::vector<TuneQuestion>& questions) {
   TunedSettings settings;
   for (const TuneQuestion& question : questions) {
@@ -215,7 +216,8 @@ json to_json(const std::vector<TunedRegion>& regions) {
   return rows;
 }
 
-json to_json(const Options& options, const json& about, const std::vector<TunedPoint>& points) {
+json to_json(const TuneCollectiveOptions& options, const json& about,
+             const std::vector<TunedPoint>& points) {
   json document = about;
   document["title"] = fmt::format("{} on {}", options.op, options.platform);
   document["tolerance"] = options.tolerance_percent / 100;
@@ -227,7 +229,7 @@ json to_json(const Options& options, const json& about, const std::vector<TunedP
   return document;
 }
 
-void print(const Options& options, const TunedLibrary& library,
+void print(const TuneCollectiveOptions& options, const TunedLibrary& library,
            const std::vector<TunedPoint>& points) {
   const bool is_offered = std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
     return point.offered.has_value();
@@ -249,12 +251,12 @@ void print(const Options& options, const TunedLibrary& library,
              simulated);
 }
 
-std::string settings_file(const Options& options, const TunedLibrary& library) {
+std::string settings_file(const TuneCollectiveOptions& options, const TunedLibrary& library) {
   return options.settings_file.empty() ? library.format->file_name : options.settings_file;
 }
 
 // A plan among those named that is never a candidate would be missing without a word.
-void check_among(const Options& options, const std::vector<TuneQuestion>& questions) {
+void check_among(const TuneCollectiveOptions& options, const std::vector<TuneQuestion>& questions) {
   for (const std::string& text : options.among) {
     const OfferedPlans one = plans_among(parse_collective_op(options.op, "--op"), {text});
     if (std::all_of(questions.begin(), questions.end(),
@@ -268,14 +270,14 @@ void check_among(const Options& options, const std::vector<TuneQuestion>& questi
   }
 }
 
-void run(const Options& options) {
+void run(const TuneCollectiveOptions& options) {
   const MachineScenarios machine = load_machines(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
   const TunedLibrary library = library_of(options, platform);
   const OfferedPlans offered =
       options.among.empty() ? library.offered()
                             : plans_among(parse_collective_op(options.op, "--op"), options.among);
-  const std::vector<TuneQuestion> questions = questions_of(options, machine);
+  const std::vector<TuneQuestion> questions = tune_questions(options, machine);
   check_among(options, questions);
   if (library) {
     check_library(options, library, questions);
@@ -314,8 +316,8 @@ void run(const Options& options) {
   }
 }
 
-void add(Subcommand tune) {
-  auto options = std::make_shared<Options>();
+void add_tune_collective(Subcommand tune) {
+  auto options = std::make_shared<TuneCollectiveOptions>();
   Subcommand command = add_verb(
       tune,
       {.name = "collective",
@@ -361,7 +363,8 @@ void add(Subcommand tune) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<TuneCommand>::add({.name = "collective", .add = add});
+const bool kTuneCollectiveRegistered =
+    Registry<TuneCommand>::add({.name = "collective", .add = add_tune_collective});
 
 }  // namespace
 }  // namespace forescale

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct TuneScheduleOptions {
   QuestionOptions question;
   std::vector<std::string> only;
   RangeOptions range;
@@ -33,7 +33,7 @@ struct Options {
 };
 
 // What frameworks are told, by the names of the schedules' options.
-TunedSettings settings_of(const ScheduleTuning& tuning, const Options& options) {
+TunedSettings settings_of(const ScheduleTuning& tuning, const TuneScheduleOptions& options) {
   TunedSettings settings;
   const std::map<std::string, double>& numbers = tuning.rows.back().numbers;
   const auto bytes = [&](const char* name) {
@@ -56,7 +56,7 @@ TunedSettings settings_of(const ScheduleTuning& tuning, const Options& options) 
 
 // Before the search: a format that can be told nothing of what is searched.
 void check_format(const SettingsFormat& format, const ScheduleTuneSettings& settings,
-                  const Options& options) {
+                  const TuneScheduleOptions& options) {
   const Schedule& schedule = *load_inputs(settings.question, Scenario::kNominal).schedule;
   ScheduleTuning tuning{.title = {}, .schedule = schedule.name, .rows = {{}}, .notes = {}};
   for (const Option& option : schedule.options)
@@ -66,7 +66,7 @@ void check_format(const SettingsFormat& format, const ScheduleTuneSettings& sett
   emit_settings(format, settings_of(tuning, options));
 }
 
-const SettingsFormat* format_of(const Options& options) {
+const SettingsFormat* format_of(const TuneScheduleOptions& options) {
   if (options.emit.empty()) {
     if (!options.settings_file.empty())
       throw InputError({.source = "--settings",
@@ -78,7 +78,7 @@ const SettingsFormat* format_of(const Options& options) {
   return &Registry<SettingsFormat>::find(options.emit, "--emit");
 }
 
-std::string settings_file(const Options& options, const SettingsFormat& format) {
+std::string settings_file(const TuneScheduleOptions& options, const SettingsFormat& format) {
   return options.settings_file.empty() ? format.file_name : options.settings_file;
 }
 
@@ -117,7 +117,7 @@ void print(const ScheduleTuning& tuning) {
   for (const std::string& note : tuning.notes) fmt::print("note: {}\n", note);
 }
 
-void run(const Options& options) {
+void run(const TuneScheduleOptions& options) {
   const SettingsFormat* format = format_of(options);
   if (format != nullptr) check_writable(settings_file(options, *format), "--settings");
   check_writable(options.out, "--out");
@@ -143,8 +143,8 @@ void run(const Options& options) {
                tuning.rows.back().gpus, format->how_to_load(settings_file(options, *format)));
 }
 
-void add(Subcommand tune) {
-  auto options = std::make_shared<Options>();
+void add_tune_schedule(Subcommand tune) {
+  auto options = std::make_shared<TuneScheduleOptions>();
   Subcommand verb = add_verb(
       tune, {.name = "schedule",
              .summary = "The best settings of a training schedule: fusion, buckets, servers, plans",
@@ -168,7 +168,8 @@ void add(Subcommand tune) {
   verb.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<TuneCommand>::add({.name = "schedule", .add = add});
+const bool kTuneScheduleRegistered =
+    Registry<TuneCommand>::add({.name = "schedule", .add = add_tune_schedule});
 
 }  // namespace
 }  // namespace forescale

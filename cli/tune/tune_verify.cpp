@@ -18,7 +18,7 @@
 namespace forescale {
 namespace {
 
-struct Options {
+struct TuneVerifyOptions {
   std::string file;
   MpiPlace place;
   std::vector<std::string> ops;
@@ -30,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-std::vector<CollectiveOp> ops_of(const Options& options, const SettingsFile& settings) {
+std::vector<CollectiveOp> ops_of(const TuneVerifyOptions& options, const SettingsFile& settings) {
   std::vector<CollectiveOp> ops;
   for (const std::string& name : options.ops) ops.push_back(parse_collective_op(name, "--op"));
   if (ops.empty()) ops = settings.tuned_ops();
@@ -49,7 +49,7 @@ std::vector<CollectiveOp> ops_of(const Options& options, const SettingsFile& set
   return ops;
 }
 
-VerifyRequest request_of(const Options& options, const SettingsFile& settings) {
+VerifyRequest request_of(const TuneVerifyOptions& options, const SettingsFile& settings) {
   VerifyRequest request{.ops = ops_of(options, settings),
                         .ranks = rank_count(options.place),
                         .sizes = {},
@@ -68,7 +68,7 @@ VerifyRequest request_of(const Options& options, const SettingsFile& settings) {
 }
 
 // The library that the file is for.
-void settle_library(Options& options, const SettingsFile& settings) {
+void settle_library(TuneVerifyOptions& options, const SettingsFile& settings) {
   if (options.place.library.empty()) options.place.library = settings.library();
   if (options.place.library != settings.library())
     throw InputError({.source = "--mpi",
@@ -113,13 +113,7 @@ std::string verification_text(const Verification& verification) {
   return text;
 }
 
-void show_progress(const std::string& line) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r{}\x1b[K", line);
-  std::fflush(stderr);
-}
-
-void run(Options& options) {
+void run(TuneVerifyOptions& options) {
   const SettingsFile settings(options.file);
   settle_library(options, settings);
   const VerifyRequest request = request_of(options, settings);
@@ -136,8 +130,8 @@ void run(Options& options) {
                       "library does without the file at these sizes");
 }
 
-void add(Subcommand tune) {
-  auto options = std::make_shared<Options>();
+void add_tune_verify(Subcommand tune) {
+  auto options = std::make_shared<TuneVerifyOptions>();
   Subcommand verb = add_verb(
       tune,
       {.name = "verify",
@@ -162,7 +156,8 @@ void add(Subcommand tune) {
   verb.callback([options] { run(*options); });
 }
 
-const bool kRegistered = Registry<TuneCommand>::add({.name = "verify", .add = add});
+const bool kTuneVerifyRegistered =
+    Registry<TuneCommand>::add({.name = "verify", .add = add_tune_verify});
 
 }  // namespace
 }  // namespace forescale

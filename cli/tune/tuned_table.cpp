@@ -12,7 +12,7 @@ std::string over(const TunedChoice& choice, const TunedPlan& other) {
   return fmt::format("+{:.1f} %{}", 100 * choice.margin(other), choice.is_tie(other) ? " tie" : "");
 }
 
-std::string range_text(const TimeRange& time) {
+std::string ends_text(const TimeRange& time) {
   return time.low_s == time.high_s
              ? ""
              : fmt::format("{} .. {}", to_text(Seconds{time.low_s}), to_text(Seconds{time.high_s}));
@@ -32,7 +32,7 @@ void print_tuned_points(const std::vector<TunedPoint>& points, bool is_offered) 
         to_text(Bytes{point.question.bytes}),
         known.best.plan,
         to_text(Seconds{known.best.time.time_s}),
-        range_text(known.best.time),
+        ends_text(known.best.time),
         known.next ? known.next->plan : "-",
         known.next ? over(known, *known.next) : "-",
         point.stack_default ? to_text(Seconds{point.stack_default->time.time_s}) : "-",

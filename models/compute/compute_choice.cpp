@@ -12,8 +12,6 @@
 namespace forescale {
 namespace {
 
-constexpr const char* kModels = "models/hardware/gpu_models";
-
 bool has_published_times(const GpuModel& gpu) {
   const std::vector<std::string> networks = catalogue("models/workload/zoo");
   return std::any_of(networks.begin(), networks.end(), [&](const std::string& network) {
@@ -22,7 +20,7 @@ bool has_published_times(const GpuModel& gpu) {
 }
 
 bool is_shipped(const std::string& model) {
-  const std::vector<std::string> shipped = catalogue(kModels);
+  const std::vector<std::string> shipped = catalogue(kGpuModelFolder);
   return std::find(shipped.begin(), shipped.end(), model) != shipped.end();
 }
 

@@ -16,7 +16,6 @@
 namespace forescale {
 namespace {
 
-constexpr const char* kModels = "models/hardware/gpu_models";
 constexpr const char* kZoo = "models/workload/zoo";
 
 // One published time and what its network's layers add up to.
@@ -79,7 +78,7 @@ Factors fit(const std::vector<Weighted>& rows) {
 
 // Cards of 2012 to 2014 (K20, K40, K80) have no table of kernels: that of the next generation.
 std::string model_of(const std::string& gpu) {
-  const std::vector<std::string> models = catalogue(kModels);
+  const std::vector<std::string> models = catalogue(kGpuModelFolder);
   return std::binary_search(models.begin(), models.end(), gpu) ? gpu : "m40";
 }
 

@@ -142,7 +142,7 @@ FittedGpu read_fitted_gpu(const std::string& file, Provenance* provenance) {
 
 FittedGpu load_fitted_gpu(const std::string& name, const std::string& option,
                           Provenance* provenance) {
-  return read_fitted_gpu(find_data_file("models/hardware/gpu_models", name, option), provenance);
+  return read_fitted_gpu(find_data_file(kGpuModelFolder, name, option), provenance);
 }
 
 json to_json(const FittedGpu& gpu) {

@@ -75,10 +75,12 @@ struct FittedGpu {
                               Precision precision) const;
 };
 
+inline constexpr const char* kGpuModelFolder = "models/hardware/gpu_models";
+
 // InputError with file, JSON pointer, value and constraint. `provenance` notes the numbers and
 // chooses the scenario; may be null.
 FittedGpu read_fitted_gpu(const std::string& file, Provenance* provenance);
-// From models/hardware/gpu_models/NAME.json or a path; `option` names where NAME was said.
+// From kGpuModelFolder/NAME.json or a path; `option` names where NAME was said.
 FittedGpu load_fitted_gpu(const std::string& name, const std::string& option,
                           Provenance* provenance);
 nlohmann::json to_json(const FittedGpu& gpu);

@@ -95,7 +95,7 @@ double flops_of(const GpuKernel& kernel) {
   return std::get<LayerShape>(kernel.shape).flops;
 }
 
-double bytes_of(const GpuKernel& kernel) {
+double bytes_moved_by(const GpuKernel& kernel) {
   const double width = static_cast<double>(bytes_a_value(kernel.precision)) *
                        (kernel.pass == KernelPass::kBackward ? 2 : 1);
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))

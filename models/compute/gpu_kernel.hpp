@@ -90,7 +90,7 @@ struct GpuKernel {
 
 const char* operation_of(const GpuKernel& kernel);  // "gemm", "convolution", "attention", "layer"
 double flops_of(const GpuKernel& kernel);
-double bytes_of(const GpuKernel& kernel);
+double bytes_moved_by(const GpuKernel& kernel);
 // The shape alone, for people and as a key: "gemm 5124x700x2048 NN", "convolution 16x64x112x112
 // ...".
 std::string to_text(const GpuKernel& kernel);

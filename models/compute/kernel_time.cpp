@@ -78,7 +78,7 @@ double shape_correlation(std::span<const double> a, std::span<const double> b,
 }
 
 double KernelRoofline::time_s(const GpuKernel& kernel) const {
-  return launch_s + flops_of(kernel) / flops_per_s + bytes_of(kernel) / bytes_per_s;
+  return launch_s + flops_of(kernel) / flops_per_s + bytes_moved_by(kernel) / bytes_per_s;
 }
 
 double ShapeFactor::factor(std::span<const double> features) const {

@@ -39,7 +39,7 @@ void check_keys(const JsonInput& in, const std::string& type) {
       in.at(key).fail("key is " + unknown_name(key, known) + " for a " + type + " layer");
 }
 
-LayerSpec read_layer(const JsonInput& in) {
+LayerSpec read_layer_spec(const JsonInput& in) {
   LayerSpec layer;
   layer.path = in.path();
   layer.name = in.at("name").string();
@@ -113,7 +113,8 @@ Architecture read_architecture(const JsonInput& in) {
       net.published_parameters_main = count->integer(0);
     net.published_source = published->at("source").string();
   }
-  for (const JsonInput& layer : in.at("layers").elements()) net.layers.push_back(read_layer(layer));
+  for (const JsonInput& layer : in.at("layers").elements())
+    net.layers.push_back(read_layer_spec(layer));
   if (net.layers.empty()) in.at("layers").fail("must have a layer");
   return net;
 }

@@ -33,8 +33,8 @@ void limit_own_time(double limit_s) {
 }
 
 // What `forescale replay` has to know beside what the ranks do.
-void describe(Program& program, const Question& question, const PredictionInputs& inputs,
-              int gpus) {
+void describe_program(Program& program, const Question& question, const PredictionInputs& inputs,
+                      int gpus) {
   program.title = fmt::format("{}: {} on {} GPUs of {}",
                               question.system.empty() ? inputs.schedule->name : question.system,
                               inputs.network.name, gpus, inputs.platform.name);
@@ -68,7 +68,7 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
   PredictionPoint point = predict_point(inputs, gpus, files.trace.empty() ? nullptr : &timeline,
                                         files.record.empty() ? nullptr : &program);
   if (!files.record.empty()) {
-    describe(program, question, inputs, gpus);
+    describe_program(program, question, inputs, gpus);
     write_file(files.record, "--record", [&](std::ostream& file) { write_program(program, file); });
   }
   if (!files.trace.empty()) {

@@ -19,11 +19,6 @@
 namespace forescale {
 namespace {
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
-
 // With the question's factors; one of the project's own files may be named from the project's root.
 Scenario with_scales(const Question& question, Scenario scenario) {
   for (const auto& [number, factor] : question.number_scales) {

@@ -18,11 +18,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-[[noreturn]] void refuse(const std::string& source, const std::string& text,
-                         const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = text, .constraint = constraint});
-}
-
 // A member that is text, as it is.
 template <std::string Question::*kMember>
 void parse_text(Question& question, const std::string& text, const std::string&) {
@@ -72,7 +67,7 @@ Texts print_scale(const Question& question) {
   return question.*kMember == 1 ? Texts{} : Texts{exact(question.*kMember)};
 }
 
-void parse_option(Question& question, const std::string& text, const std::string& source) {
+void parse_schedule_option(Question& question, const std::string& text, const std::string& source) {
   const OptionsText given = OptionsText::parse("option:" + text, source);
   for (const auto& [name, value] : given.values()) question.options[name] = value;
 }
@@ -234,7 +229,7 @@ std::vector<QuestionField> make_fields() {
        .repeats = QuestionField::kRepeats,
        .doc = "An option of the schedule, such as fusion_threshold=64MiB; may be repeated (see "
               "`forescale schedule show NAME`)",
-       .parse = parse_option,
+       .parse = parse_schedule_option,
        .print = print_options},
       {.name = "plans",
        .option = "--plan",

@@ -34,11 +34,11 @@ class FlowZone : public NetZoneImpl {
   const std::vector<SimLink>* current = nullptr;
 };
 
-struct Action {
+struct TimedAction {
   double time_s = 0;
   std::uint64_t order = 0;
   mutable std::function<void()> action;  // moved out of the queue's const top()
-  bool operator>(const Action& other) const {
+  bool operator>(const TimedAction& other) const {
     return time_s != other.time_s ? time_s > other.time_s : order > other.order;
   }
 };
@@ -84,7 +84,7 @@ struct World::Impl {
   std::map<SimLink, sg::Link*> links;
   // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
   // the first.
-  std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
+  std::priority_queue<TimedAction, std::vector<TimedAction>, std::greater<>> actions;
   std::uint64_t next_order = 0;
   double armed_s = std::numeric_limits<double>::infinity();
   bool running_actions = false;

@@ -8,7 +8,7 @@
 namespace forescale {
 namespace {
 
-double mean(const std::vector<double>& values, size_t begin, size_t end) {
+double mean_between(const std::vector<double>& values, size_t begin, size_t end) {
   double sum = 0;
   for (size_t i = begin; i < end; ++i) sum += values[i];
   return sum / static_cast<double>(end - begin);
@@ -22,12 +22,12 @@ void settle(SteadyState& state) {
   state.begin = count - 1;
   if (std::abs(periods[count - 1] - periods[count - 2]) <= kSame * periods.back()) return;
   state.begin = (count + 2) / 3;
-  state.period_s = mean(periods, state.begin, count);
+  state.period_s = mean_between(periods, state.begin, count);
   const size_t middle = (state.begin + count) / 2;
   constexpr double kSteady = 0.01;
   state.is_steady = middle > state.begin &&
-                    std::abs(mean(periods, state.begin, middle) - mean(periods, middle, count)) <=
-                        kSteady * state.period_s;
+                    std::abs(mean_between(periods, state.begin, middle) -
+                             mean_between(periods, middle, count)) <= kSteady * state.period_s;
 }
 
 // Ranks go at their own pace: together they train the sum of their rates. Steady when the last

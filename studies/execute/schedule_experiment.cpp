@@ -17,11 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = option, .path = "", .value = value, .constraint = constraint});
-}
-
 void refuse_what_does_not_run(const PredictionInputs& inputs,
                               const ScheduleExperimentSettings& settings) {
   if (!inputs.platform.gpus_are_emulated)

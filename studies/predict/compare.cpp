@@ -110,7 +110,7 @@ struct Nodes {
   int of(int gpus) const { return (gpus + per_node - 1) / per_node; }
 };
 
-Nodes nodes_of(const Platform& platform) {
+Nodes nodes_by_gpus(const Platform& platform) {
   return {.per_node = std::max(1, platform.slot_count() / std::max(1, platform.node_count))};
 }
 
@@ -227,13 +227,13 @@ Contender contender_of(const CompareSettings& settings, const Question& question
   Contender contender{.platform = question.platform,
                       .system = question.system.empty() ? inputs.schedule->name : question.system,
                       .prediction = run_prediction(question, {.draws = settings.draws}, asker)};
-  find_where_it_pays(contender, settings, asker, nodes_of(inputs.platform));
+  find_where_it_pays(contender, settings, asker, nodes_by_gpus(inputs.platform));
   for (const Row& row : contender.prediction.rows)
     if (row.point.fits) contender.at_gpus = std::max(contender.at_gpus, row.point.gpus);
   if (contender.at_gpus == 0) return contender;
   Question largest = question;
   largest.gpus = {contender.at_gpus};
-  if (settings.network && nodes_of(inputs.platform).of(contender.at_gpus) > 1)
+  if (settings.network && nodes_by_gpus(inputs.platform).of(contender.at_gpus) > 1)
     contender.network = network_need(asker, largest);
   if (settings.sensitivity) contender.sensitivities = sensitivities_of(asker, largest);
   return contender;

@@ -6,14 +6,14 @@
 namespace forescale {
 namespace {
 
-std::string quoted(const std::string& cell) {
+std::string csv_quoted(const std::string& cell) {
   if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
   std::string text = "\"";
   for (const char c : cell) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   return text + "\"";
 }
 
-std::string emit(const TunedSettings& settings, const std::string& /*version*/) {
+std::string emit_csv(const TunedSettings& settings, const std::string& /*version*/) {
   if (settings.regions.empty()) return "";
   std::string text = "operation,ranks,from_bytes,to_bytes,algorithm,segment_bytes,plan\n";
   for (const SettingsRegion& region : settings.regions) {
@@ -22,20 +22,20 @@ std::string emit(const TunedSettings& settings, const std::string& /*version*/) 
                             ? ""
                             : std::to_string(region.to_bytes));
     if (region.chosen)
-      text += fmt::format("{},{},{}\n", quoted(region.chosen->id), region.chosen->segment_bytes,
-                          quoted(plan_text(region.chosen->plan)));
+      text += fmt::format("{},{},{}\n", csv_quoted(region.chosen->id), region.chosen->segment_bytes,
+                          csv_quoted(plan_text(region.chosen->plan)));
     else
       text += ",,\n";
   }
   return text;
 }
 
-const bool kRegistered = Registry<SettingsFormat>::add(
+const bool kCsvRegistered = Registry<SettingsFormat>::add(
     {.name = "csv",
      .summary = "table of regions, with any plan of forescale",
      .library = "forescale",
      .file_name = "tuned.csv",
-     .emit = emit,
+     .emit = emit_csv,
      .how_to_load = [](const std::string& file) {
        return fmt::format("# {} is for people and other programs\n", file);
      }});

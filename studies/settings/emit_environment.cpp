@@ -11,8 +11,6 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-
 std::string loaded_by_shell(const std::string& file) { return fmt::format("source {}\n", file); }
 
 LibraryAlgorithm algorithm(const std::string& id, const std::string& title, const std::string& plan,

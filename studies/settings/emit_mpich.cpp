@@ -55,7 +55,7 @@ SelectionTree by_ranks(const TunedSettings& settings, CollectiveOp op, const Sel
   return tree;
 }
 
-std::string emit(const TunedSettings& settings, const std::string& /*version*/) {
+std::string emit_mpich(const TunedSettings& settings, const std::string& /*version*/) {
   SelectionTree tree = mpich_default_tree();
   bool is_changed = false;
   for (const CollectiveOp op : tuned_ops(settings)) {
@@ -68,7 +68,7 @@ std::string emit(const TunedSettings& settings, const std::string& /*version*/) 
   return is_changed ? tree.dump(1) + "\n" : "";
 }
 
-std::string how_to_load(const std::string& file) {
+std::string how_to_load_mpich(const std::string& file) {
   std::string text = fmt::format("export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={}\n", file);
   text +=
       "# Where ranks share nodes, for each operation that was tuned, else the file is not asked:\n";
@@ -77,15 +77,15 @@ std::string how_to_load(const std::string& file) {
   return text;
 }
 
-const bool kRegistered =
+const bool kMpichRegistered =
     Registry<SettingsFormat>::add({.name = "mpich-json",
                                    .summary = "decision tree of collective algorithms",
                                    .library = "MPICH",
                                    .versions = {"4.0"},
                                    .file_name = "mpich-selection.json",
                                    .algorithms = mpich_algorithms,
-                                   .emit = emit,
-                                   .how_to_load = how_to_load});
+                                   .emit = emit_mpich,
+                                   .how_to_load = how_to_load_mpich});
 
 }  // namespace
 }  // namespace forescale

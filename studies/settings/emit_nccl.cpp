@@ -16,7 +16,8 @@ namespace {
 // NCCL's buffer of 4 MiB in 8 steps: what a chain or a tree passes on at once (src/init.cc).
 constexpr const char* kChunk = ":chunk_bytes=512KiB";
 
-LibraryAlgorithm algorithm(const std::string& id, const std::string& plan, LibraryLimits limits) {
+LibraryAlgorithm nccl_algorithm(const std::string& id, const std::string& plan,
+                                LibraryLimits limits) {
   const PlanChoice choice = parse_plan(plan, "NCCL");
   return {.op = choice.collective->op,
           .id = id,
@@ -31,16 +32,16 @@ std::vector<LibraryAlgorithm> algorithms(CollectiveOp op) {
   const LibraryLimits tree = {.one_rank_a_node = true};
   switch (op) {
     case CollectiveOp::kAllReduce:
-      return {algorithm("ring", "all-reduce/ring", {}),
-              algorithm("tree", "all-reduce/double-binary-tree" + chunk, tree)};
+      return {nccl_algorithm("ring", "all-reduce/ring", {}),
+              nccl_algorithm("tree", "all-reduce/double-binary-tree" + chunk, tree)};
     case CollectiveOp::kBroadcast:
-      return {algorithm("ring", "broadcast/chain" + chunk, {})};
+      return {nccl_algorithm("ring", "broadcast/chain" + chunk, {})};
     case CollectiveOp::kReduce:
-      return {algorithm("ring", "reduce/chain" + chunk, {})};
+      return {nccl_algorithm("ring", "reduce/chain" + chunk, {})};
     case CollectiveOp::kAllGather:
-      return {algorithm("ring", "allgather/ring", {})};
+      return {nccl_algorithm("ring", "allgather/ring", {})};
     case CollectiveOp::kReduceScatter:
-      return {algorithm("ring", "reduce-scatter/ring", {})};
+      return {nccl_algorithm("ring", "reduce-scatter/ring", {})};
     default:
       return {};
   }
@@ -60,13 +61,13 @@ std::string lines(CollectiveOp op, const std::vector<SizeSpan>& spans, int chann
   return text;
 }
 
-int nodes_of(const TunedSettings& settings, CollectiveOp op, int ranks) {
+int tuned_nodes(const TunedSettings& settings, CollectiveOp op, int ranks) {
   for (const SettingsRegion& region : settings.regions)
     if (region.op == op && region.ranks == ranks) return region.nodes;
   return 0;
 }
 
-std::string emit(const TunedSettings& settings, const std::string& version) {
+std::string emit_nccl(const TunedSettings& settings, const std::string& version) {
   std::string tuned;
   std::string others;
   for (const CollectiveOp op : all_collective_ops()) {
@@ -75,7 +76,7 @@ std::string emit(const TunedSettings& settings, const std::string& version) {
     for (const int ranks : tuned_rank_counts(settings, op)) {
       const std::vector<SizeSpan> spans = without_gaps(size_spans(settings, op, ranks));
       tuned += lines(op, spans, settings.nccl_channels,
-                     {.nodes = nodes_of(settings, op, ranks), .ranks = ranks});
+                     {.nodes = tuned_nodes(settings, op, ranks), .ranks = ranks});
       if (!spans.empty()) of_largest = spans;
     }
     const LibraryAlgorithm ring = algorithms(op).front();
@@ -94,19 +95,19 @@ std::string emit(const TunedSettings& settings, const std::string& version) {
          tuned + "# what was not tuned: as on the most ranks, else a ring\n" + others;
 }
 
-std::string how_to_load(const std::string& file) {
+std::string how_to_load_nccl(const std::string& file) {
   return fmt::format("export NCCL_TUNER_PLUGIN=example\nexport NCCL_TUNER_CONFIG_FILE={}\n", file);
 }
 
-const bool kRegistered =
+const bool kNcclRegistered =
     Registry<SettingsFormat>::add({.name = "nccl-tuner",
                                    .summary = "table of the tuner plug-in, with channels",
                                    .library = "NCCL",
                                    .versions = {"2.28"},
                                    .file_name = "nccl_tuner.conf",
                                    .algorithms = algorithms,
-                                   .emit = emit,
-                                   .how_to_load = how_to_load});
+                                   .emit = emit_nccl,
+                                   .how_to_load = how_to_load_nccl});
 
 }  // namespace
 }  // namespace forescale

@@ -23,7 +23,7 @@ std::string rank_count_text(const RankSpan& span, bool has_requests) {
   return text;
 }
 
-std::string emit(const TunedSettings& settings, const std::string& version) {
+std::string emit_openmpi(const TunedSettings& settings, const std::string& version) {
   const bool is_second = version == "5.0.7";
   std::string rules;
   int operations = 0;
@@ -45,7 +45,7 @@ std::string emit(const TunedSettings& settings, const std::string& version) {
          fmt::format("{}  # operations\n", operations) + rules;
 }
 
-std::string how_to_load(const std::string& file) {
+std::string how_to_load_openmpi(const std::string& file) {
   return fmt::format(
       "# Without ^han Open MPI 5 asks its component coll/han before these rules.\n"
       "mpirun --mca coll ^han --mca coll_tuned_use_dynamic_rules 1 \\\n"
@@ -53,14 +53,15 @@ std::string how_to_load(const std::string& file) {
       file);
 }
 
-const bool kRegistered = Registry<SettingsFormat>::add({.name = "openmpi-rules",
-                                                        .summary = "dynamic rules of coll/tuned",
-                                                        .library = "Open MPI",
-                                                        .versions = {"4.1", "5.0", "5.0.7"},
-                                                        .file_name = "openmpi-rules.conf",
-                                                        .algorithms = openmpi_algorithms,
-                                                        .emit = emit,
-                                                        .how_to_load = how_to_load});
+const bool kOpenmpiRegistered =
+    Registry<SettingsFormat>::add({.name = "openmpi-rules",
+                                   .summary = "dynamic rules of coll/tuned",
+                                   .library = "Open MPI",
+                                   .versions = {"4.1", "5.0", "5.0.7"},
+                                   .file_name = "openmpi-rules.conf",
+                                   .algorithms = openmpi_algorithms,
+                                   .emit = emit_openmpi,
+                                   .how_to_load = how_to_load_openmpi});
 
 }  // namespace
 }  // namespace forescale

@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-std::string text_of(const std::string& file) {
+std::string text_of_settings(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -45,7 +45,7 @@ SettingsFile::Rule openmpi_rule(CollectiveOp op, const OpenMpiRule& acting) {
 }
 
 // The name after "MPIR_Allreduce_intra_".
-std::string short_name(const std::string& name) {
+std::string name_in_library(const std::string& name) {
   constexpr std::string_view kBefore = "intra_";
   const std::size_t begin = name.find(kBefore);
   return begin == std::string::npos ? name : name.substr(begin + kBefore.size());
@@ -66,7 +66,7 @@ bool is_at_least(const std::string& version, const std::array<int, 3>& least) {
 
 SettingsFile::SettingsFile(const std::string& file)
     : source_(file), file_(std::filesystem::absolute(file)) {
-  const std::string text = text_of(file);
+  const std::string text = text_of_settings(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   library_ = first != std::string::npos && text[first] == '{' ? "mpich" : "openmpi";
   if (library_ == "mpich")
@@ -111,7 +111,7 @@ void SettingsFile::check_library(const std::string& version) const {
 SettingsFile::Rule SettingsFile::rule_for(CollectiveOp op, int ranks, std::int64_t bytes) const {
   if (library_ == "openmpi") return openmpi_rule(op, rules_.rule_for(op, ranks, bytes));
   const std::string name = mpich_selected(tree_, source_, op, ranks, bytes);
-  return {.text = short_name(name),
+  return {.text = name_in_library(name),
           .is_own_choice = name == mpich_selected(mpich_default_tree(), source_, op, ranks, bytes),
           .algorithm = mpich_algorithm(op, name)};
 }

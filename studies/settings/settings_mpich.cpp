@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kAlgorithm = "algorithm=";
 
-struct Known {
+struct KnownMpich {
   CollectiveOp op;
   const char* name;
   const char* title;
@@ -26,8 +26,8 @@ struct Known {
   bool mirrors_folded = false;
 };
 
-const std::vector<Known>& known_algorithms() {
-  static const std::vector<Known> known = {
+const std::vector<KnownMpich>& known_mpich_algorithms() {
+  static const std::vector<KnownMpich> known = {
       {.op = CollectiveOp::kAllReduce,
        .name = "MPIR_Allreduce_intra_recursive_doubling",
        .title = "recursive doubling",
@@ -80,7 +80,7 @@ const std::vector<Known>& known_algorithms() {
   return known;
 }
 
-LibraryAlgorithm algorithm_of(const Known& known) {
+LibraryAlgorithm algorithm_of(const KnownMpich& known) {
   return {.op = known.op,
           .id = known.name,
           .title = known.title,
@@ -227,14 +227,14 @@ std::string mpich_selected(const SelectionTree& tree, const std::string& file, C
 }
 
 std::optional<LibraryAlgorithm> mpich_algorithm(CollectiveOp op, const std::string& name) {
-  for (const Known& known : known_algorithms())
+  for (const KnownMpich& known : known_mpich_algorithms())
     if (known.op == op && known.name == name) return algorithm_of(known);
   return std::nullopt;
 }
 
 std::vector<LibraryAlgorithm> mpich_algorithms(CollectiveOp op) {
   std::vector<LibraryAlgorithm> algorithms;
-  for (const Known& known : known_algorithms())
+  for (const KnownMpich& known : known_mpich_algorithms())
     if (known.op == op) algorithms.push_back(algorithm_of(known));
   return algorithms;
 }

@@ -5,7 +5,7 @@
 namespace forescale {
 namespace {
 
-struct Known {
+struct KnownOpenMpi {
   CollectiveOp op;
   int id;
   const char* title;
@@ -17,12 +17,12 @@ struct Known {
 };
 
 // What is left out, and why, is in docs/settings.md.
-const std::vector<Known>& known_algorithms() {
+const std::vector<KnownOpenMpi>& known_openmpi_algorithms() {
   constexpr const char* kAllReduce = "coll_base_allreduce.c";
   constexpr const char* kBroadcast = "coll_base_bcast.c";
   constexpr const char* kReduce = "coll_base_reduce.c";
   constexpr const char* kAllGather = "coll_base_allgather.c";
-  static const std::vector<Known> known = {
+  static const std::vector<KnownOpenMpi> known = {
       {.op = CollectiveOp::kAllReduce,
        .id = 3,
        .title = "recursive doubling",
@@ -108,7 +108,7 @@ const std::vector<Known>& known_algorithms() {
   return known;
 }
 
-LibraryAlgorithm algorithm_of(const Known& known, std::int64_t segment_bytes) {
+LibraryAlgorithm algorithm_of(const KnownOpenMpi& known, std::int64_t segment_bytes) {
   LibraryAlgorithm algorithm{
       .op = known.op,
       .id = std::to_string(known.id),
@@ -126,7 +126,7 @@ LibraryAlgorithm algorithm_of(const Known& known, std::int64_t segment_bytes) {
 }  // namespace
 
 std::optional<LibraryAlgorithm> openmpi_algorithm(CollectiveOp op, const OpenMpiRule& rule) {
-  for (const Known& known : known_algorithms())
+  for (const KnownOpenMpi& known : known_openmpi_algorithms())
     if (known.op == op && known.id == rule.algorithm &&
         (known.has_segments || rule.segment_bytes == 0))
       return algorithm_of(known, rule.segment_bytes);
@@ -137,7 +137,7 @@ std::vector<LibraryAlgorithm> openmpi_algorithms(CollectiveOp op) {
   constexpr std::int64_t kLeastSegment = 16 << 10;
   constexpr std::int64_t kLargestSegment = 4 << 20;
   std::vector<LibraryAlgorithm> algorithms;
-  for (const Known& known : known_algorithms()) {
+  for (const KnownOpenMpi& known : known_openmpi_algorithms()) {
     if (known.op != op) continue;
     algorithms.push_back(algorithm_of(known, 0));
     for (std::int64_t bytes = kLeastSegment; known.has_segments && bytes <= kLargestSegment;

@@ -31,7 +31,7 @@ std::vector<std::vector<std::int64_t>> read_matrix(const JsonInput& in) {
   return rows;
 }
 
-PairCounts read_case(const JsonInput& in) {
+PairCounts read_pair_counts(const JsonInput& in) {
   const auto messages = read_matrix(in.at("messages"));
   const auto bytes = read_matrix(in.at("sent_bytes"));
   if (bytes.size() != messages.size()) in.fail("must have as many \"sent_bytes\" as \"messages\"");
@@ -76,10 +76,10 @@ PairCounts planned_counts(const LibraryAlgorithm& algorithm, int ranks, std::int
 }
 
 bool is_same_traffic(const PairCounts& a, const PairCounts& b) {
-  constexpr std::int64_t kElementBytes = 4;
+  constexpr std::int64_t kFloatBytes = 4;
   if (a.ranks != b.ranks || a.messages != b.messages) return false;
   for (std::size_t i = 0; i < a.bytes.size(); ++i)
-    if (std::abs(a.bytes[i] - b.bytes[i]) > kElementBytes * a.ranks * a.messages[i]) return false;
+    if (std::abs(a.bytes[i] - b.bytes[i]) > kFloatBytes * a.ranks * a.messages[i]) return false;
   return true;
 }
 
@@ -90,7 +90,8 @@ CountedMessages read_counted_messages(const std::string& answer, const std::stri
   CountedMessages counted{.library = in.at("library").string(),
                           .counted_by = in.at("counted_by").string(),
                           .cases = {}};
-  for (const JsonInput& one : in.at("cases").elements()) counted.cases.push_back(read_case(one));
+  for (const JsonInput& one : in.at("cases").elements())
+    counted.cases.push_back(read_pair_counts(one));
   if (counted.cases.size() != cases)
     in.at("cases").fail(fmt::format("must have the {} cases that were asked", cases));
   return counted;

@@ -7,8 +7,6 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-
 bool serves_alike(const SizeSpan& a, const SizeSpan& b) {
   if (a.algorithm == nullptr || b.algorithm == nullptr) return a.algorithm == b.algorithm;
   return a.algorithm->id == b.algorithm->id &&

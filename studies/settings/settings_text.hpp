@@ -1,6 +1,8 @@
 // Pieces that emitters share: comments, and regions made to cover every size and rank count.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@ std::string comment_lines(const TunedSettings& settings);
 
 std::vector<CollectiveOp> tuned_ops(const TunedSettings& settings);
 std::vector<int> tuned_rank_counts(const TunedSettings& settings, CollectiveOp op);
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 // Sizes that are served alike. The spans of an operation and a rank count follow each other from 0
 // to the largest 64-bit integer.

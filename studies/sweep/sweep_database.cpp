@@ -53,10 +53,6 @@ constexpr std::array<NamedFact, 7> kFacts = {{{"version", &SweepFacts::version, 
                                               {"varied", &SweepFacts::varied, ""},
                                               {"files", &SweepFacts::files, "input files"}}};
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw InputError({.source = file, .path = "", .value = "", .constraint = why});
-}
-
 }  // namespace
 
 SweepFacts facts_of(const Study& study, const std::string& version) {
@@ -71,7 +67,8 @@ SweepFacts facts_of(const Study& study, const std::string& version) {
 
 SweepDatabase::WriterLock::WriterLock(const std::string& file)
     : descriptor_(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) refuse(file, "cannot be written: " + std::generic_category().message(errno));
+  if (descriptor_ < 0)
+    refuse(file, "", "cannot be written: " + std::generic_category().message(errno));
   // A byte that SQLite neither uses nor locks: after the 512 of its lock-byte page that it does.
   struct flock wanted {};
   wanted.l_type = F_WRLCK;
@@ -81,9 +78,10 @@ SweepDatabase::WriterLock::WriterLock(const std::string& file)
   if (fcntl(descriptor_, F_OFD_SETLK, &wanted) == 0) return;
   const int error = errno;
   close(descriptor_);
-  refuse(file, error == EAGAIN || error == EACCES
-                   ? "is being written by another process: wait for it, or name another file"
-                   : "cannot be locked: " + std::generic_category().message(error));
+  refuse(file, "",
+         error == EAGAIN || error == EACCES
+             ? "is being written by another process: wait for it, or name another file"
+             : "cannot be locked: " + std::generic_category().message(error));
 }
 
 SweepDatabase::WriterLock::~WriterLock() {
@@ -134,13 +132,14 @@ void SweepDatabase::create() {
 
 void SweepDatabase::read_facts() {
   if (sqlite_.integer("PRAGMA application_id") != kApplication)
-    refuse(file(), "is a database, but none that `forescale sweep` has made");
+    refuse(file(), "", "is a database, but none that `forescale sweep` has made");
   if (sqlite_.integer("PRAGMA user_version") != kSchema)
-    refuse(file(), "has tables of another version of forescale");
+    refuse(file(), "", "has tables of another version of forescale");
   SqliteStatement select(sqlite_, "SELECT value FROM study WHERE name = ?");
   for (const NamedFact& fact : kFacts) {
     select.bind(1, fact.name);
-    if (!select.step()) refuse(file(), fmt::format("lacks \"{}\" in its table study", fact.name));
+    if (!select.step())
+      refuse(file(), "", fmt::format("lacks \"{}\" in its table study", fact.name));
     facts_.*fact.value = select.text(0);
     select.run();
   }
@@ -149,9 +148,10 @@ void SweepDatabase::read_facts() {
 void SweepDatabase::refuse_others(const SweepFacts& wanted) const {
   for (const NamedFact& fact : kFacts)
     if (*fact.title != '\0' && facts_.*fact.value != wanted.*fact.value)
-      refuse(file(), fmt::format("holds answers to another question ({}: {} there, {} here); "
-                                 "name another file",
-                                 fact.title, facts_.*fact.value, wanted.*fact.value));
+      refuse(file(), "",
+             fmt::format("holds answers to another question ({}: {} there, {} here); "
+                         "name another file",
+                         fact.title, facts_.*fact.value, wanted.*fact.value));
 }
 
 void SweepDatabase::store(const std::vector<SweepRow>& rows) {

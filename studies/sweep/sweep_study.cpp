@@ -40,7 +40,7 @@ std::string read_file(const std::string& file) {
   return text.str();
 }
 
-std::string text_of(const json& scalar) {
+std::string text_of_value(const json& scalar) {
   return scalar.is_string() ? scalar.get<std::string>() : scalar.dump();
 }
 
@@ -48,13 +48,13 @@ std::string text_of(const json& scalar) {
 std::vector<std::string> texts_of(const json& value) {
   std::vector<std::string> texts;
   if (value.is_array())
-    for (const json& element : value) texts.push_back(text_of(element));
+    for (const json& element : value) texts.push_back(text_of_value(element));
   else
-    texts.push_back(text_of(value));
+    texts.push_back(text_of_value(value));
   return texts;
 }
 
-const CommandLine& command_of(const JsonInput& study, const CommandLines& commands) {
+const CommandLine& study_command(const JsonInput& study, const CommandLines& commands) {
   const JsonInput name = study.at("command");
   const auto found = commands.find(name.string());
   if (found != commands.end()) return *found->second;
@@ -86,7 +86,7 @@ StudyPoint point_of(const std::string& command, const Inputs& inputs) {
 class StudyReader {
  public:
   StudyReader(const JsonInput& root, const CommandLines& commands)
-      : root_(root), line_(command_of(root, commands)) {
+      : root_(root), line_(study_command(root, commands)) {
     study_.command = root.at("command").string();
   }
 

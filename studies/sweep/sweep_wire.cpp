@@ -26,14 +26,14 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) fail("getifaddrs");
+  if (getifaddrs(&list) != 0) throw_errno("getifaddrs");
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET ||
         (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0)
@@ -176,11 +176,11 @@ Listener::Listener() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | 
   sockaddr_in any{};
   any.sin_family = AF_INET;
   any.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (descriptor_ < 0) fail("socket");
+  if (descriptor_ < 0) throw_errno("socket");
   if (bind(descriptor_, reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
       listen(descriptor_, kBacklog) != 0) {
     close(descriptor_);
-    fail("listen");
+    throw_errno("listen");
   }
 }
 
@@ -196,7 +196,7 @@ MasterAddress Listener::address() const {
   sockaddr_in bound{};
   socklen_t length = sizeof bound;
   if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&bound), &length) != 0)
-    fail("getsockname");
+    throw_errno("getsockname");
   std::random_device random;
   return {
       .host = host_name(),

@@ -115,9 +115,9 @@ std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<P
   return candidates;
 }
 
-class Search {
+class CollectiveSearch {
  public:
-  Search(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
+  CollectiveSearch(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
       : question_(question), machine_(machine), asker_(machine), tolerance_(tolerance) {}
 
   TunedChoice best_of(const std::vector<PlanChoice>& plans) {
@@ -254,7 +254,7 @@ bool TunedChoice::is_tie(const TunedPlan& other) const {
 
 TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
                       const OfferedPlans& offered, double tolerance) {
-  Search search(question, machine, tolerance);
+  CollectiveSearch search(question, machine, tolerance);
   const std::vector<PlanChoice> plans = tune_candidates(question);
   TunedPoint point{.question = question,
                    .known = search.best_of(plans),

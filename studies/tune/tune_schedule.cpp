@@ -124,10 +124,10 @@ Question with_values(Question question, const std::vector<Setting>& settings, co
   return question;
 }
 
-class Search {
+class ScheduleSearch {
  public:
   // `question` is of one GPU count.
-  Search(Asker& asker, Question question, std::vector<Setting> settings)
+  ScheduleSearch(Asker& asker, Question question, std::vector<Setting> settings)
       : asker_(asker),
         question_(std::move(question)),
         settings_(std::move(settings)),
@@ -243,8 +243,8 @@ std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
 }
 
 // Best and beginning with all uncertain numbers at their ends, if they are drawn.
-void add_ranges(TunedSchedule& row, Asker& asker, const Question& question, const Search& search,
-                Draws draws) {
+void add_ranges(TunedSchedule& row, Asker& asker, const Question& question,
+                const ScheduleSearch& search, Draws draws) {
   const std::vector<RangedAnswer> answers =
       asker.ask({with_values(question, search.settings(), Point(search.settings().size(), 0)),
                  with_values(question, search.settings(), search.best())},
@@ -292,7 +292,7 @@ ScheduleTuning tune_schedule(const ScheduleTuneSettings& settings) {
       continue;
     }
     question.gpus = {gpus};
-    Search search(asker, question, std::move(searched));
+    ScheduleSearch search(asker, question, std::move(searched));
     search.run();
     tuning.rows.push_back(search.result());
     add_ranges(tuning.rows.back(), asker, question, search, settings.draws);

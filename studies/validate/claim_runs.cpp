@@ -13,7 +13,7 @@ namespace {
 // A run that takes longer fails alone: all claims together shall take minutes.
 constexpr double kCpuLimit_s = 100;
 
-std::string text_of(const std::optional<Calibration>& calibration) {
+std::string calibration_text(const std::optional<Calibration>& calibration) {
   if (!calibration) return "";
   return fmt::format("{} GPUs: {} images/s", calibration->gpus, calibration->images_per_s);
 }
@@ -32,7 +32,7 @@ NeededRun NeededRun::of(const RunRequest& request, int ranks, std::int64_t bytes
 }
 
 std::string ClaimRuns::key(const NeededRun& run) {
-  return fmt::format("{} {} {}", run.scenario.name(), text_of(run.calibration),
+  return fmt::format("{} {} {}", run.scenario.name(), calibration_text(run.calibration),
                      key_of(run.question));
 }
 

@@ -75,7 +75,7 @@ Formula read_point(const JsonInput& in) {
 }
 
 // `key`: "collective" or "bound".
-Formula read_collective(const JsonInput& in, Kind kind, const char* key) {
+Formula read_formula_collective(const JsonInput& in, Kind kind, const char* key) {
   in.allow_only({key, "ranks", "bytes"});
   Formula formula = of_kind(kind, in.at(key).string());
   formula.ranks = ranks_of(in.at("ranks"));
@@ -194,8 +194,8 @@ Formula read_formula(const JsonInput& in) {
   }
   if (!in.is_object()) in.fail("must be a number or a formula");
   if (in.has("point")) return read_point(in);
-  if (in.has("collective")) return read_collective(in, Kind::kCollective, "collective");
-  if (in.has("bound")) return read_collective(in, Kind::kBound, "bound");
+  if (in.has("collective")) return read_formula_collective(in, Kind::kCollective, "collective");
+  if (in.has("bound")) return read_formula_collective(in, Kind::kBound, "bound");
   if (in.has("model")) return read_fact(in);
   if (in.has("efficiency")) return read_efficiency(in);
   if (in.has("over_sizes")) return read_over_sizes(in);

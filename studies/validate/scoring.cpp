@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.hpp"
+
 namespace forescale {
 namespace {
 
 constexpr double kMissPercent = 30;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 double share_within(const std::vector<double>& errors, double limit) {
   if (errors.empty()) return 0;

@@ -25,7 +25,7 @@ const Option kStride{.name = "toy_stride",
                      .tried = {2},
                      .checked = {"", "3", "5"}};
 
-std::string refuse(const CollectiveCall& call) {
+std::string why_ranks_are_left(const CollectiveCall& call) {
   return std::gcd(call.options.number(kStride), call.rank_count) == 1 ? "" : "leaves ranks out";
 }
 
@@ -52,7 +52,7 @@ const bool kRegistered = register_collective({.op = CollectiveOp::kBroadcast,
                                               .options = {kStride},
                                               .plan = plan,
                                               .closed_form = closed_form,
-                                              .refuse = refuse});
+                                              .refuse = why_ranks_are_left});
 
 TEST(ToyCollective, IsInTheTableWithoutAnyOtherEdit) {
   EXPECT_TRUE(kRegistered);

@@ -109,16 +109,17 @@ TEST(MeasuredKernel, FlopAndBytesAreThoseOfTheShape) {
   const Measurement read = read_measurement_text(kernels_document().dump(), "m.json");
   const GpuKernel& product = read.kernels[0].kernel;
   EXPECT_EQ(flops_of(product), 2.0 * 1760 * 16 * 880);
-  EXPECT_EQ(bytes_of(product), 2.0 * (1760 * 880 + 880 * 16 + 1760 * 16));
+  EXPECT_EQ(bytes_moved_by(product), 2.0 * (1760 * 880 + 880 * 16 + 1760 * 16));
   // 56 rows padded by 1 in steps of 2 make 28, 28 columns padded by 2 stay 28; two gradients.
   const GpuKernel& conv = read.kernels[1].kernel;
   const auto& shape = std::get<ConvolutionShape>(conv.shape);
   EXPECT_EQ(shape.output_height(), 28);
   EXPECT_EQ(shape.output_width(), 28);
   EXPECT_EQ(flops_of(conv), 2 * 2.0 * 8 * 128 * 28 * 28 * (64.0 / 2) * 3 * 5);
-  EXPECT_EQ(bytes_of(conv), 2 * 4.0 * (8 * 64 * 56 * 28 + 128 * 32 * 3 * 5 + 8 * 128 * 28 * 28));
+  EXPECT_EQ(bytes_moved_by(conv),
+            2 * 4.0 * (8 * 64 * 56 * 28 + 128 * 32 * 3 * 5 + 8 * 128 * 28 * 28));
   EXPECT_EQ(flops_of(read.kernels[2].kernel), 900);
-  EXPECT_EQ(bytes_of(read.kernels[2].kernel), 5000);
+  EXPECT_EQ(bytes_moved_by(read.kernels[2].kernel), 5000);
 }
 
 TEST(MeasuredKernel, AttentionComputesHalfWhereCausalAndItsScoresAgainBackward) {
@@ -126,10 +127,10 @@ TEST(MeasuredKernel, AttentionComputesHalfWhereCausalAndItsScoresAgainBackward) 
   const double products = 2 * 2.0 * 2 * 32 * 512 * 512 * 128;  // scores, and their sum of values
   EXPECT_EQ(flops_of(kernel), products / 2);
   const double operands = 2.0 * 2 * 512 * 128 * (32 + 8 + 8 + 32);
-  EXPECT_EQ(bytes_of(kernel), operands);
+  EXPECT_EQ(bytes_moved_by(kernel), operands);
   kernel.pass = KernelPass::kBackward;
   EXPECT_EQ(flops_of(kernel), 2.5 * products / 2);
-  EXPECT_EQ(bytes_of(kernel), 2 * operands);
+  EXPECT_EQ(bytes_moved_by(kernel), 2 * operands);
   std::get<AttentionShape>(kernel.shape).is_causal = false;
   EXPECT_EQ(flops_of(kernel), 2.5 * products);
 }
@@ -137,7 +138,7 @@ TEST(MeasuredKernel, AttentionComputesHalfWhereCausalAndItsScoresAgainBackward) 
 TEST(MeasuredKernel, ProductsOfFp8HaveResultsOfTwoBytes) {
   GpuKernel product = read_measurement_text(kernels_document().dump(), "m.json").kernels[0].kernel;
   product.precision = Precision::kFp8;
-  EXPECT_EQ(bytes_of(product), 1760 * 880 + 880 * 16 + 2.0 * 1760 * 16);
+  EXPECT_EQ(bytes_moved_by(product), 1760 * 880 + 880 * 16 + 2.0 * 1760 * 16);
 }
 
 TEST(MeasuredKernel, RefusesByPlaceValueAndConstraint) {

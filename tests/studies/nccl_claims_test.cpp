@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "base/median.hpp"
+#include "base/units.hpp"
 #include "studies/validate/validate.hpp"
 
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kGiB = 1 << 30;
 
 struct Sizes {

@@ -23,8 +23,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::refusal;
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-
 const SettingsFormat& format(const std::string& name) {
   return Registry<SettingsFormat>::find(name, "--emit");
 }

@@ -4,10 +4,11 @@
 Types: two headers that define different ones of the same name break the one-definition rule, which no
 compiler and no linker reports.
 
-Tests: those of a folder are compiled several as one (tests/CMakeLists.txt), and which ones changes
-with every file that comes or goes. So what a file hides in its unnamed namespace has a name that no
-other file of the folder hides, and that no header declares which one of them includes. GoogleTest's
-names begin with ::, as forescale::testing may be there too.
+Sources, and tests: those of a folder are compiled several as one (CMakeLists.txt), and which ones
+changes with every file that comes or goes. So what a file hides in its unnamed namespace has a name
+that no header declares which one of them includes, as the hidden one hides the header's, and that no
+other file of the folder hides; but functions may share one whose first parameters are of different
+classes. GoogleTest's names begin with ::, as forescale::testing may be there too.
 """
 
 import re
@@ -21,7 +22,7 @@ NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
 # The same may be said again.
 ALIAS = re.compile(r"^using (\w+) = [^;]+;", re.MULTILINE)
 OF_TESTING = re.compile(r"(?<![\w:])testing::(\w+)")
-OVERLOADED = {"PrintTo"}  # by the type that GoogleTest shows with it
+OVERLOADED = {"PrintTo", "to_json"}  # by the type that GoogleTest or nlohmann shows with it
 
 
 def check_types(report, root, headers):
@@ -35,36 +36,38 @@ def check_types(report, root, headers):
                 report.add(path, line, f"{found.group(1)} is a type of {other[0]}:{other[1]} too")
 
 
-def complaints_about_folder(root, tests):
-    """{(file, line, message)} of test files that may be compiled as one."""
+def complaints_about_folder(root, sources):
+    """{(file, line, message)} of files that may be compiled as one."""
     complaints = set()
 
-    def note(names, key, path, line):
+    def note(names, key, name, path, line):
         other, other_line = names.setdefault(key, (path, line))
-        name = key[-1]
         if other != path and name not in OVERLOADED:
-            complaints.add((path, line, f"{name} is a name of {other}:{other_line} too, and the tests "
-                                        "of a folder are compiled several as one: rename it, or "
-                                        "share it in a header"))
+            complaints.add((path, line, f"{name} is a name of {other}:{other_line} too, and the "
+                                        "files of a folder are compiled several as one: rename it, "
+                                        "or share it in a header"))
 
     reached = set()
-    for path in tests:
+    for path in sources:
         check_includes.reached(root, path, reached)
-    names, helpers = {}, {}
-    for path in sorted(reached - set(tests)):
+    shown, helpers, names = {}, {}, {}
+    for path in sorted(reached - set(sources)):
         text = project.text_of(root / path) or ""
         space = NAMESPACE.search(text)
-        for name, line in project.declared(text):
-            names.setdefault((name,), (path, line))
+        for found, line in project.declared(text):
+            shown.setdefault(found.group(1), (path, line))
             if path.parts[0] == "tests" and space:
-                note(helpers, (space.group(1), name), path, line)
+                note(helpers, (space.group(1), found.group(1)), found.group(1), path, line)
     aliases = set()
-    for path in tests:
+    for path in sources:
         text = project.text_of(root / path) or ""
         said = {found.group(1): found.group(0) for found in ALIAS.finditer(text)}
-        for name, line in project.hidden(text):
-            if said.get(name) not in aliases:
-                note(names, (name,), path, line)
+        for found, line in project.hidden(text):
+            name = found.group(1)
+            if name in shown:
+                note(shown, name, name, path, line)
+            elif said.get(name) not in aliases:
+                note(names, found.groups(), name, path, line)
         aliases.update(said.values())
     return complaints
 
@@ -72,8 +75,8 @@ def complaints_about_folder(root, tests):
 def check_rooted(report, root, tests):
     """`tests`: all files of C++ in tests/."""
     texts = {path: project.code_only(project.text_of(root / path) or "") for path in tests}
-    ours = {name for path, code in texts.items() if path.name.endswith(project.CXX_HEADERS)
-            for name, _ in project.declared(code)}
+    ours = {found.group(1) for path, code in texts.items() if path.name.endswith(project.CXX_HEADERS)
+            for found, _ in project.declared(code)}
     for path, code in texts.items():
         for found in OF_TESTING.finditer(code):
             if found.group(1) not in ours:
@@ -88,11 +91,13 @@ def main():
     check_types(report, root, [path for path in files if path.name.endswith(project.CXX_HEADERS)])
     tests = [path for path in files if path.parts[0] == "tests"]
     complaints = set()
+    # Those in calibrate/bench/ are of programs.
+    sources = [path for path in files if path.suffix == ".cpp" and "bench" not in path.parts]
     for folder in project.FOLDERS:
-        # tests/calibrate/bench/ are programs.
         complaints |= complaints_about_folder(root, [
-            path for path in tests if path.parts[1] == folder and path.suffix == ".cpp"
-            and "bench" not in path.parts])
+            path for path in sources if path.parts[0] == folder])
+        complaints |= complaints_about_folder(root, [
+            path for path in sources if path.parts[:2] == ("tests", folder)])
     for complaint in complaints:
         report.add(*complaint)
     check_rooted(report, root, tests)

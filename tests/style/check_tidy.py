@@ -40,6 +40,7 @@ WORD = re.compile(r"(?:\bforescale::|(?<![\w.:>]))(\w+)")
 # A name for something elsewhere, which several files may use for the same.
 BORROWED = re.compile(r"^(?:using [\w:]+::|namespace )(\w+)(?: = [\w:]+)?;", re.MULTILINE)
 
+INCLUDED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 OPEN_ENUM = re.compile(r"^enum (?!class)(\w+)", re.MULTILINE)
 
 
@@ -55,15 +56,23 @@ def checker():
 
 def flags_of(entry):
     """What of the compile command decides how a source is read: neither the files, nor how well it
-    is optimised, nor the precompiled header, which is gcc's."""
+    is optimised, nor the precompiled header, which is gcc's, nor what is for several in one."""
     words = iter(shlex.split(entry["command"])[1:])
     flags = []
     for word in words:
         if word in ("-o", "-c", "-include"):
             next(words)
-        elif not re.match(r"-O|-Winvalid-pch|--param=", word):
+        elif not re.match(r"-O|-Winvalid-pch|--param=|-Wno-(shadow|subobject-linkage)$", word):
             flags.append(word)
     return tuple(flag for flag in flags if flag != entry["file"])
+
+
+def compiled(entry):
+    """The sources of a compile command: what it includes where CMake has put several into one."""
+    path = pathlib.Path(os.path.realpath(os.path.join(entry["directory"], entry["file"])))
+    if path.parent.name != "Unity":
+        return [path]
+    return [pathlib.Path(os.path.realpath(name)) for name in INCLUDED.findall(path.read_text())]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,12 +86,12 @@ class Source:
 
 
 def hidden(text, pattern):
-    return {name for name, _ in project.hidden(text, pattern)}
+    return {found.group(1) for found, _ in project.hidden(text, pattern)}
 
 
 @functools.cache
 def declared(path):
-    return frozenset(name for name, _ in project.declared(project.text_of(path) or ""))
+    return frozenset(found.group(1) for found, _ in project.declared(project.text_of(path) or ""))
 
 
 def read_source(root, build, path, flags):
@@ -126,7 +135,8 @@ def joined(root, group):
 
         def name_namespace(block):
             code = project.code_only(block.group(1))
-            names = sorted(source.shown & set(project.DECLARED.findall(code)))
+            names = sorted(source.shown
+                           & {found.group(1) for found in project.DECLARED.finditer(code)})
             again = [found.group(0) for found in BORROWED.finditer(code)
                      if found.group(1) in source.borrowed]
             return (f"namespace part_{part} {{{block.group(1)}}}"
@@ -200,9 +210,9 @@ def main():
     stamps = build / "tidy"
     stamps.mkdir(exist_ok=True)
     flags = {
-        pathlib.Path(os.path.realpath(os.path.join(entry["directory"], entry["file"]))):
-            flags_of(entry)
+        path: flags_of(entry)
         for entry in json.loads((build / "compile_commands.json").read_text())
+        for path in compiled(entry)
     }
     sources, left_out = [], []
     for path in project.files(root, project.CXX_SOURCES):

@@ -87,25 +87,24 @@ def line_of(text, position):
 
 UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
 # What is declared at namespace scope, where nothing is indented: the last word before its parameters,
-# value or body.
+# value or body; and the first parameter's type, where it is a class of the project.
 DECLARED = re.compile(r"^(?!namespace\b|template\b|using [\w:]+;|static_assert\b|.*\boperator\b)"
-                      r"(?:\[\[\w+\]\] )?[A-Za-z_][^\n;={(\[]*?(?<!::)\b(\w+)\s*(?:final\s*)?(?::[^:][^{\n]*)?[;={(\[]",
-                      re.MULTILINE)
+                      r"(?:\[\[\w+\]\] )?[A-Za-z_][^\n;={(\[]*?(?<!::)\b(\w+)\s*(?:final\s*)?(?::[^:][^{\n]*)?[;={(\[]"
+                      r"(?:(?<=\()(?:const )?([A-Z]\w*))?", re.MULTILINE)
 
 
 def declared(text):
-    """(name, line) of what a C++ file declares at namespace scope."""
+    """(match of DECLARED, line) of what a C++ file declares at namespace scope."""
     code = code_only(text)
-    return [(found.group(1), line_of(code, found.start())) for found in DECLARED.finditer(code)]
+    return [(found, line_of(code, found.start())) for found in DECLARED.finditer(code)]
 
 
 def hidden(text, pattern=DECLARED):
-    """(name, line) of what `pattern` finds in the unnamed namespaces of a C++ file."""
+    """(match, line) of what `pattern` finds in the unnamed namespaces of a C++ file."""
     for block in UNNAMED.finditer(text):
         code = code_only(block.group(1))
         for found in pattern.finditer(code):
-            yield (found.group(1),
-                   line_of(text, block.start(1)) + line_of(code, found.start()) - 1)
+            yield found, line_of(text, block.start(1)) + line_of(code, found.start()) - 1
 
 
 class Report:

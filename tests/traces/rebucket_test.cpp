@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/units.hpp"
 #include "tests/base/refusal.hpp"
 #include "tests/traces/trace_files.hpp"
 
@@ -11,8 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kMiB = 1 << 20;
 
 std::vector<MeasuredGradient> gradients(const std::vector<std::int64_t>& sizes) {
   std::vector<MeasuredGradient> made;

@@ -49,7 +49,7 @@ int vertex_of(const JsonInput& in, const Vertices& vertices) {
   in.fail("is " + unknown_name(name, names));
 }
 
-PortRoute build(FabricSite& site) {
+PortRoute build_explicit(FabricSite& site) {
   const Vertices vertices = read_vertices(site);
   const JsonInput links_in = site.in.at("links");
   const auto first_link = static_cast<int>(site.platform.links.size());
@@ -98,14 +98,15 @@ PortRoute build(FabricSite& site) {
   };
 }
 
-const bool kRegistered = add_fabric({.name = "explicit",
-                                     .usage = "",
-                                     .summary = "switches and links as listed, shortest paths",
-                                     .keys = {"switches", "links"},
-                                     .generator_keys = {},
-                                     .link_prefixes = {},
-                                     .host_count = nullptr,
-                                     .build = build});
+const bool kExplicitRegistered =
+    add_fabric({.name = "explicit",
+                .usage = "",
+                .summary = "switches and links as listed, shortest paths",
+                .keys = {"switches", "links"},
+                .generator_keys = {},
+                .link_prefixes = {},
+                .host_count = nullptr,
+                .build = build_explicit});
 
 }  // namespace
 }  // namespace forescale

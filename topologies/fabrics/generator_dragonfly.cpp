@@ -44,7 +44,7 @@ std::int64_t pair_number(std::int64_t a, std::int64_t b, std::int64_t count) {
   return a * (2 * count - a - 1) / 2 + (b - a - 1);
 }
 
-Dragonfly read_shape(const JsonInput& in) {
+Dragonfly read_dragonfly(const JsonInput& in) {
   constexpr std::int64_t kShapeMax = 4096;
   Dragonfly shape;
   shape.groups = in.at("groups").integer(2, kShapeMax);
@@ -117,8 +117,8 @@ Route minimal(const Dragonfly& shape, std::int64_t from, std::int64_t to) {
   return route;
 }
 
-PortRoute build(FabricSite& site) {
-  Dragonfly shape = read_shape(site.in);
+PortRoute build_dragonfly(FabricSite& site) {
+  Dragonfly shape = read_dragonfly(site.in);
   site.check_room(shape.port_count());
   const int host_class = site.link_class({.prefix = "", .fallback = -1, .latency_share = 1});
   const int local_class =
@@ -169,7 +169,7 @@ PortRoute build(FabricSite& site) {
   return [shape](int from, int to) { return minimal(shape, from, to); };
 }
 
-const bool kRegistered = add_fabric(
+const bool kDragonflyRegistered = add_fabric(
     {.name = "dragonfly",
      .usage = "dragonfly:groups=G,routers=A,hosts=P,globals=H,bandwidth=B,latency=T"
               "[,rows=R][,local_bandwidth=B,local_latency=T][,column_bandwidth=B,column_latency=T]"
@@ -178,8 +178,8 @@ const bool kRegistered = add_fabric(
      .keys = {"groups", "routers", "rows", "hosts", "globals"},
      .generator_keys = {},
      .link_prefixes = {"", "local_", "column_", "global_"},
-     .host_count = [](const JsonInput& in) { return read_shape(in).port_count(); },
-     .build = build});
+     .host_count = [](const JsonInput& in) { return read_dragonfly(in).port_count(); },
+     .build = build_dragonfly});
 
 }  // namespace
 }  // namespace forescale

@@ -112,7 +112,7 @@ Route d_mod_k(const std::vector<Level>& levels, const LinkRun& host_links, std::
   return route;
 }
 
-PortRoute build(FabricSite& site) {
+PortRoute build_fat_tree(FabricSite& site) {
   std::vector<Level> levels = read_levels(site.in);
   site.check_room(levels.back().ports);
   const int host_class = site.link_class({.prefix = "", .fallback = -1, .latency_share = 1});
@@ -146,7 +146,7 @@ PortRoute build(FabricSite& site) {
   return [levels, host_links](int from, int to) { return d_mod_k(levels, host_links, from, to); };
 }
 
-const bool kRegistered = add_fabric(
+const bool kFatTreeRegistered = add_fabric(
     {.name = "fat-tree",
      .usage = "fat-tree:radix=K[,levels=2|3][,hosts=N],bandwidth=B,latency=T[,up_bandwidth=B] or "
               "fat-tree:down=4x8,up=2,...",
@@ -155,7 +155,7 @@ const bool kRegistered = add_fabric(
      .generator_keys = {"hosts"},
      .link_prefixes = {"", "up_"},
      .host_count = [](const JsonInput& in) { return hosts_or(in, read_levels(in).back().ports); },
-     .build = build});
+     .build = build_fat_tree});
 
 }  // namespace
 }  // namespace forescale

@@ -47,7 +47,7 @@ void generate(Platform& platform, const JsonInput& in) {
   place_nodes(platform, pcie_tree(tree, in), 1, in);
 }
 
-const bool kRegistered = Registry<Generator>::add(
+const bool kPcieRegistered = Registry<Generator>::add(
     {.name = "pcie",
      .usage =
          "pcie:gpu=k80[,gpu_model=NAME,sockets=2,switches=1,cards=2,gpus=1,cpu=CPU,link=CLASS,...]",

@@ -8,7 +8,7 @@
 namespace forescale {
 namespace {
 
-PortRoute build(FabricSite& site) {
+PortRoute build_star(FabricSite& site) {
   constexpr double kHalf = 0.5;
   const int link_class = site.link_class(
       {.prefix = "", .fallback = -1, .latency_share = site.is_generated ? kHalf : 1});
@@ -26,7 +26,7 @@ PortRoute build(FabricSite& site) {
   };
 }
 
-const bool kRegistered = add_fabric(
+const bool kStarRegistered = add_fabric(
     {.name = "star",
      .usage = "star:hosts=N,bandwidth=B,latency=T[,duplex=half] or star:hosts=N,link=CLASS",
      .summary = "hosts on one ideal switch; latency is host to host",
@@ -34,7 +34,7 @@ const bool kRegistered = add_fabric(
      .generator_keys = {"hosts"},
      .link_prefixes = {""},
      .host_count = [](const JsonInput& in) { return in.at("hosts").integer(1, kHostsMax); },
-     .build = build});
+     .build = build_star});
 
 }  // namespace
 }  // namespace forescale

@@ -37,7 +37,7 @@ struct Torus {
   LinkRun host_links;
 };
 
-Torus read_shape(const JsonInput& in) {
+Torus read_torus(const JsonInput& in) {
   constexpr int kDimensionsMax = 6;
   Torus torus;
   for (std::int64_t extent : integer_list(in.at("dims"), 1, kHostsMax)) {
@@ -92,8 +92,8 @@ void note_splits(FabricSite& site, const Torus& torus) {
   }
 }
 
-PortRoute build(FabricSite& site) {
-  Torus torus = read_shape(site.in);
+PortRoute build_torus(FabricSite& site) {
+  Torus torus = read_torus(site.in);
   site.check_room(torus.routers * torus.hosts);
   const int grid_class = site.link_class({.prefix = "", .fallback = -1, .latency_share = 1});
   const int host_class =
@@ -129,7 +129,7 @@ PortRoute build(FabricSite& site) {
   return [torus](int from, int to) { return dimension_order(torus, from, to); };
 }
 
-const bool kRegistered =
+const bool kTorusRegistered =
     add_fabric({.name = "torus",
                 .usage = "torus:dims=4x4x4[,hosts=PER_ROUTER],bandwidth=B,latency=T"
                          "[,host_bandwidth=B,host_latency=T]",
@@ -139,10 +139,10 @@ const bool kRegistered =
                 .link_prefixes = {"", "host_"},
                 .host_count =
                     [](const JsonInput& in) {
-                      const Torus torus = read_shape(in);
+                      const Torus torus = read_torus(in);
                       return torus.routers * torus.hosts;
                     },
-                .build = build});
+                .build = build_torus});
 
 }  // namespace
 }  // namespace forescale

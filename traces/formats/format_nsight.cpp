@@ -159,7 +159,7 @@ ImportedTrace import_nsight(const std::vector<std::string>& files, const ImportO
   return rebuild(std::move(ranks), options);
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kNsightRegistered = Registry<TraceFormat>::add(
     {.name = "nsight",
      .description = "Nsight Systems' SQLite export, execution traces behind it",
      .reads = {"--ranks", "--batch", "--without-stragglers"},

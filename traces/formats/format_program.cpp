@@ -52,7 +52,7 @@ ImportedTrace import_program(const std::vector<std::string>& files, const Import
   return imported;
 }
 
-const bool kRegistered =
+const bool kProgramRegistered =
     Registry<TraceFormat>::add({.name = "program",
                                 .description = "what forescale predict --record wrote",
                                 .reads = {"--ranks"},

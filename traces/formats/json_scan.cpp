@@ -10,17 +10,16 @@
 namespace forescale {
 namespace {
 
-constexpr size_t kBlockBytes = 1 << 17;
+constexpr size_t kJsonBlockBytes = 1 << 17;
 constexpr size_t kValueBytesMax = 64 << 20;
 constexpr int kEnd = -1;
 
-bool is_space(int c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool ends_scalar(int c) { return c == ',' || c == ']' || c == '}' || c == kEnd || is_space(c); }
 
 }  // namespace
 
 JsonScan::JsonScan(TraceInput& input, std::string array_key)
-    : input_(input), array_key_(std::move(array_key)), block_(kBlockBytes) {}
+    : input_(input), array_key_(std::move(array_key)), block_(kJsonBlockBytes) {}
 
 int JsonScan::peek() {
   if (at_ == end_) {

@@ -9,6 +9,9 @@
 
 namespace forescale {
 
+// Between JSON's tokens.
+inline bool is_space(int c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
 // The file is an array, or an object in which `array_key` is one. Memory is that of one value.
 class JsonScan {
  public:

@@ -11,10 +11,6 @@
 namespace forescale {
 namespace {
 
-bool begins_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 // A thread notes the end of a collective after it has woken whom it waited for.
 constexpr std::int64_t kNoted_ns = 1'000'000;
 
@@ -24,7 +20,7 @@ bool by_begin(const ClockSpan& a, const ClockSpan& b) { return a.begin_ns < b.be
 bool is_scope(std::string_view name) {
   for (const char* scope : {"ProfilerStep#", "DistributedDataParallel.", "Optimizer.", "enumerate(",
                             "nn.Module", "##", "[pytorch|profiler", "PyTorch Profiler"})
-    if (begins_with(name, scope)) return true;
+    if (name.starts_with(scope)) return true;
   return false;
 }
 
@@ -32,14 +28,14 @@ bool is_scope(std::string_view name) {
 
 void HostTimeline::take(std::string_view name, const ClockSpan& span, const std::string& thread,
                         std::int64_t bytes) {
-  if (begins_with(name, "gloo:")) {
+  if (name.starts_with("gloo:")) {
     if (const auto op = collective_of(name))
       collectives_.push_back({.span = span, .op = *op, .bytes = bytes, .thread = thread});
     return;
   }
-  if (begins_with(name, "Optimizer.step")) optimizer_.push_back(span);
+  if (name.starts_with("Optimizer.step")) optimizer_.push_back(span);
   if (is_scope(name)) return;
-  if (begins_with(name, "c10d::"))
+  if (name.starts_with("c10d::"))
     if (const auto op = collective_of(name)) launches_.push_back({.span = span, .op = *op});
   if (name == "torch::autograd::AccumulateGrad") gradients_.push_back(span);
   ops_[thread].push_back(span);

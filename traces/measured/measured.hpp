@@ -10,6 +10,8 @@
 
 namespace forescale {
 
+inline double seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) * 1e-9; }
+
 // Nanoseconds of the rank's own clock.
 struct ClockSpan {
   std::int64_t begin_ns = 0;

@@ -9,8 +9,6 @@
 namespace forescale {
 namespace {
 
-double seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) * 1e-9; }
-
 // Something that a rank did, on its own clock.
 struct Piece {
   ClockSpan span;

@@ -8,14 +8,10 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
-
-[[noreturn]] void refuse(const std::string& source, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = value, .constraint = constraint});
-}
 
 void check_groups(const std::vector<MeasuredRank>& ranks, int world) {
   for (const MeasuredRank& rank : ranks)
@@ -49,10 +45,9 @@ void check_times(const std::vector<MeasuredRank>& ranks) {
 }
 
 void check_sizes(const std::vector<MeasuredRank>& ranks) {
-  constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
   for (const MeasuredRank& rank : ranks)
     for (const MeasuredCollective& collective : rank.collectives)
-      if (collective.bytes > kBytesMax)
+      if (collective.bytes > kProgramBytesMax)
         refuse(rank.file, fmt::format("{} of {} bytes", name_of(collective.op), collective.bytes),
                "must have at most 2^50 bytes");
   std::map<std::string, int> without;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kFirstBucketBytes = 1 << 20;
 
-[[noreturn]] void refuse(const MeasuredRank& rank, const std::string& constraint) {
+[[noreturn]] void refuse_bucket(const MeasuredRank& rank, const std::string& constraint) {
   throw InputError(
       {.source = "--bucket", .path = rank.file, .value = "", .constraint = constraint});
 }
@@ -38,14 +38,15 @@ class Rebucket {
 
   void run() {
     if (rank_.gradients.empty())
-      refuse(rank_, "needs a trace that holds when gradients were ready");
+      refuse_bucket(rank_, "needs a trace that holds when gradients were ready");
     constexpr std::int64_t kGradientBytesMax = std::int64_t{1} << 40;
     for (const MeasuredGradient& gradient : rank_.gradients)
       if (gradient.bytes > kGradientBytesMax)
-        refuse(rank_,
-               fmt::format("needs gradients of 1 TiB at most: one has {} bytes", gradient.bytes));
+        refuse_bucket(rank_, fmt::format("needs gradients of 1 TiB at most: one has {} bytes",
+                                         gradient.bytes));
       else if (gradient.bytes < 0)
-        refuse(rank_, "needs the sizes of gradients: give the execution trace behind the timeline");
+        refuse_bucket(rank_,
+                      "needs the sizes of gradients: give the execution trace behind the timeline");
     const Dependencies before = dependencies_of(rank_);
     for (size_t i = 0; i < rank_.calls.size(); ++i)
       rank_.calls[i].resumes_ns = before.resumes_ns[i];
@@ -80,7 +81,7 @@ class Rebucket {
         carried_bytes += rank_.collectives[static_cast<size_t>(rank_.tasks[i].collective)].bytes;
       }
     if (old.empty() || carried_bytes != ready_bytes)
-      refuse(
+      refuse_bucket(
           rank_,
           fmt::format("needs steps whose all-reduces carry the gradients and nothing else: here {} "
                       "bytes, of gradients {}",

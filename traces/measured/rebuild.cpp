@@ -18,11 +18,6 @@
 namespace forescale {
 namespace {
 
-[[noreturn]] void refuse(const std::string& source, const std::string& value,
-                         const std::string& constraint) {
-  throw InputError({.source = source, .path = "", .value = value, .constraint = constraint});
-}
-
 class Rebuild {
  public:
   Rebuild(std::vector<MeasuredRank> ranks, const ImportOptions& options)

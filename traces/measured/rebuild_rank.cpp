@@ -13,10 +13,6 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr double kNs = 1e-9;
-
-double seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) * kNs; }
-
 // Thread 0 is the host, each other thread a stream. Signals say that a task was launched, and that
 // it is done where something of another thread waits for it.
 class Builder {

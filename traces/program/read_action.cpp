@@ -28,7 +28,7 @@ Phase read_phase(const JsonInput& in) {
 }
 
 std::int64_t bytes_of(const JsonInput& line) {
-  return line.at("bytes").integer(0, std::int64_t{1} << 50);
+  return line.at("bytes").integer(0, kProgramBytesMax);
 }
 double duration(const JsonInput& line, const char* key) { return line.at(key).number(0, 1e9); }
 

@@ -6,6 +6,7 @@
 
 #include "algorithms/job_json.hpp"
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 #include "traces/program/program.hpp"
 #include "traces/program/read_action.hpp"
 
@@ -14,11 +15,9 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr int kRanksMax = 1 << 20;
-
-class Reader {
+class ProgramReader {
  public:
-  Reader(std::istream& in, const std::string& file) : in_(in), file_(file) {}
+  ProgramReader(std::istream& in, const std::string& file) : in_(in), file_(file) {}
 
   Program read() {
     read_header();
@@ -61,7 +60,7 @@ class Reader {
     header->allow_only({"format", "title", "ranks", "workers", "servers_have_nodes", "iterations",
                         "is_asynchronous", "images", "value_bytes", "platform", "stack",
                         "placement", "data", "noise", "stragglers", "plans", "schedule"});
-    const auto ranks = static_cast<int>(header->at("ranks").integer(1, kRanksMax));
+    const auto ranks = static_cast<int>(header->at("ranks").integer(1, kProgramRanksMax));
     program_.ranks.resize(static_cast<size_t>(ranks));
     seen_.resize(static_cast<size_t>(ranks));
     for (size_t rank = 0; rank < seen_.size(); ++rank) model_of_.push_back(rank);
@@ -191,6 +190,8 @@ class Reader {
 
 }  // namespace
 
-Program read_program(std::istream& in, const std::string& file) { return Reader(in, file).read(); }
+Program read_program(std::istream& in, const std::string& file) {
+  return ProgramReader(in, file).read();
+}
 
 }  // namespace forescale

@@ -56,7 +56,7 @@ const std::vector<EventDefinition>& definitions() {
   return all;
 }
 
-std::string quoted(const std::string& text) {
+std::string paje_quoted(const std::string& text) {
   std::string plain = text;
   for (char& c : plain) {
     if (c == '"') c = '\'';
@@ -122,7 +122,7 @@ class Writer {
               const std::string& name) {
     if (created_.insert(alias).second)
       fmt::print(out_, "{} {:.9f} {} {} {} {}\n", static_cast<int>(kCreate), begin_s_, alias, type,
-                 parent, quoted(name));
+                 parent, paje_quoted(name));
   }
 
   std::string track_of(size_t span) const {
@@ -157,7 +157,7 @@ class Writer {
       add(spans[i].begin_s, true,
           fmt::format("{} {:.9f} state {} {}\n", static_cast<int>(kPush), spans[i].begin_s,
                       track_of(i),
-                      quoted(timeline_.labels()[static_cast<size_t>(spans[i].label)])));
+                      paje_quoted(timeline_.labels()[static_cast<size_t>(spans[i].label)])));
       add(spans[i].end_s, false,
           fmt::format("{} {:.9f} state {}\n", static_cast<int>(kPop), spans[i].end_s, track_of(i)));
     }
@@ -171,7 +171,8 @@ class Writer {
                            spans[i + 1].track == Track::kReceive &&
                            spans[i + 1].rank == spans[i].peer;
       if (!is_pair) continue;
-      const std::string label = quoted(timeline_.labels()[static_cast<size_t>(spans[i].label)]);
+      const std::string label =
+          paje_quoted(timeline_.labels()[static_cast<size_t>(spans[i].label)]);
       add(spans[i].begin_s, true,
           fmt::format("{} {:.9f} message root {} {} m{}\n", static_cast<int>(kStartLink),
                       spans[i].begin_s, label, track_of(i), i));

@@ -9,16 +9,15 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/chakra/chakra_groups.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
-using Kind = ChakraNode::Kind;
+using ChakraKind = ChakraNode::Kind;
 
 constexpr double kUs_per_second = 1e6;
 constexpr double kDuration_s_max = 1e9;
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
-constexpr std::int64_t kRanksMax = 1 << 20;
 
 // NodeType of the schema, et_def.proto.
 enum NodeType : std::int64_t {
@@ -55,8 +54,8 @@ void ChakraBuilder::fail_node(const std::string& constraint) const {
 }
 
 void ChakraBuilder::set_world_size(std::int64_t ranks, const std::string& path) {
-  if (ranks < 1 || ranks > kRanksMax)
-    fail(path, fmt::format("{} ranks", ranks), fmt::format("must be 1 to {}", kRanksMax));
+  if (ranks < 1 || ranks > kProgramRanksMax)
+    fail(path, fmt::format("{} ranks", ranks), fmt::format("must be 1 to {}", kProgramRanksMax));
   rank_.world_size = std::max(rank_.world_size, static_cast<int>(ranks));
 }
 
@@ -90,7 +89,7 @@ void ChakraBuilder::classify(ChakraNode& node) {
       return copy(node);
     case kCompute:
       if (!fields_->is_cpu_op) ++rank_.gaps.without_device;
-      return task(node, Kind::kKernel);
+      return task(node, ChakraKind::kKernel);
     case kCommSend:
     case kCommReceive:
       return message(node, fields_->type == kCommSend);
@@ -100,16 +99,16 @@ void ChakraBuilder::classify(ChakraNode& node) {
     case kBatch:
     case kCheckpoint:
       ++rank_.gaps.other_nodes;
-      return task(node, Kind::kHostWork);
+      return task(node, ChakraKind::kHostWork);
     default:
       fail_node(fmt::format("has type {}: must be 0 to {}", fields_->type,
                             static_cast<std::int64_t>(kCheckpoint)));
   }
 }
 
-void ChakraBuilder::task(ChakraNode& node, Kind on_gpu) {
-  node.kind = fields_->is_cpu_op.value_or(false) ? Kind::kHostWork : on_gpu;
-  node.place = place(node.kind == Kind::kKernel);
+void ChakraBuilder::task(ChakraNode& node, ChakraKind on_gpu) {
+  node.kind = fields_->is_cpu_op.value_or(false) ? ChakraKind::kHostWork : on_gpu;
+  node.place = place(node.kind == ChakraKind::kKernel);
   node.duration_s = duration_s();
   if (node.duration_s == 0) ++rank_.gaps.without_time;
 }
@@ -135,8 +134,8 @@ double ChakraBuilder::duration_s() const {
 }
 
 void ChakraBuilder::copy(ChakraNode& node) {
-  if (!fields_->tensor_size) return task(node, Kind::kKernel);
-  node.kind = Kind::kCopy;
+  if (!fields_->tensor_size) return task(node, ChakraKind::kKernel);
+  node.kind = ChakraKind::kCopy;
   node.bytes = bytes(*fields_->tensor_size);
   node.to_host = fields_->type == kMemoryStore;
   ++rank_.gaps.copies;
@@ -145,9 +144,9 @@ void ChakraBuilder::copy(ChakraNode& node) {
 void ChakraBuilder::message(ChakraNode& node, bool sends) {
   const std::optional<std::int64_t>& peer = sends ? fields_->comm_dst : fields_->comm_src;
   if (!peer || !fields_->comm_size) return left_out(node);
-  if (*peer < 0 || *peer >= kRanksMax)
-    fail_node(fmt::format("names rank {}: must be 0 to {}", *peer, kRanksMax - 1));
-  node.kind = sends ? Kind::kSend : Kind::kReceive;
+  if (*peer < 0 || *peer >= kProgramRanksMax)
+    fail_node(fmt::format("names rank {}: must be 0 to {}", *peer, kProgramRanksMax - 1));
+  node.kind = sends ? ChakraKind::kSend : ChakraKind::kReceive;
   node.peer = static_cast<std::int32_t>(*peer);
   node.tag = static_cast<std::uint64_t>(fields_->comm_tag.value_or(0));
   node.bytes = bytes(*fields_->comm_size);
@@ -160,7 +159,7 @@ void ChakraBuilder::collective(ChakraNode& node) {
   if (type < 0 || type > kBarrier)
     fail_node(fmt::format("has comm_type {}: must be 0 to {}", type, kBarrier));
   if (type != kBarrier && !fields_->comm_size) return left_out(node);
-  node.kind = Kind::kCollective;
+  node.kind = ChakraKind::kCollective;
   if (type == kBarrier) {
     ++rank_.gaps.barriers;
   } else {
@@ -180,15 +179,15 @@ void ChakraBuilder::collective(ChakraNode& node) {
 void ChakraBuilder::left_out(ChakraNode& node) {
   if (fields_->is_cpu_op.value_or(false)) {
     ++rank_.gaps.host_calls;
-    return task(node, Kind::kHostWork);
+    return task(node, ChakraKind::kHostWork);
   }
   ++rank_.gaps.left_out;
   rank_.gaps.left_out_s += static_cast<double>(fields_->duration_us) / kUs_per_second;
 }
 
 std::int64_t ChakraBuilder::bytes(std::int64_t value) const {
-  if (value < 0 || value > kBytesMax)
-    fail_node(fmt::format("has {} bytes: must be 0 to {}", value, kBytesMax));
+  if (value < 0 || value > kProgramBytesMax)
+    fail_node(fmt::format("has {} bytes: must be 0 to {}", value, kProgramBytesMax));
   return value;
 }
 

@@ -12,12 +12,10 @@
 namespace forescale {
 namespace {
 
-using Kind = ChakraNode::Kind;
+using ChakraKind = ChakraNode::Kind;
 
 // Threads of a program; thread 0 starts the others.
 constexpr std::int32_t kLanesMax = (1 << 16) - 2;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // Rows of different lengths: row i is [begin[i], begin[i + 1]).
 struct Rows {
@@ -35,8 +33,8 @@ class Ordering {
     find_users();
     std::vector<std::size_t> open(count_);
     const auto comes_later = [&](std::int32_t a, std::int32_t b) {
-      const ChakraNode& first = rank_.nodes[at(a)];
-      const ChakraNode& second = rank_.nodes[at(b)];
+      const ChakraNode& first = rank_.nodes[as_index(a)];
+      const ChakraNode& second = rank_.nodes[as_index(b)];
       return std::pair(first.start_us, first.id) > std::pair(second.start_us, second.id);
     };
     std::priority_queue<std::int32_t, std::vector<std::int32_t>, decltype(comes_later)> ready(
@@ -51,8 +49,8 @@ class Ordering {
       const std::int32_t node = ready.top();
       ready.pop();
       found.push_back(node);
-      for (std::size_t i = users_.begin[at(node)]; i < users_.begin[at(node) + 1]; ++i)
-        if (--open[at(users_.values[i])] == 0) ready.push(users_.values[i]);
+      for (std::size_t i = users_.begin[as_index(node)]; i < users_.begin[as_index(node) + 1]; ++i)
+        if (--open[as_index(users_.values[i])] == 0) ready.push(users_.values[i]);
     }
     if (found.size() < count_) refuse_cycle(open);
     return found;
@@ -93,13 +91,13 @@ class Ordering {
 
   void find_users() {
     users_.begin.assign(count_ + 1, 0);
-    for (const std::int32_t node : needs_.values) ++users_.begin[at(node) + 1];
+    for (const std::int32_t node : needs_.values) ++users_.begin[as_index(node) + 1];
     for (std::size_t i = 0; i < count_; ++i) users_.begin[i + 1] += users_.begin[i];
     users_.values.resize(needs_.values.size());
     std::vector<std::size_t> next(users_.begin.begin(), users_.begin.end() - 1);
     for (std::size_t i = 0; i < count_; ++i)
       for (std::size_t k = needs_.begin[i]; k < needs_.begin[i + 1]; ++k)
-        users_.values[next[at(needs_.values[k])]++] = static_cast<std::int32_t>(i);
+        users_.values[next[as_index(needs_.values[k])]++] = static_cast<std::int32_t>(i);
   }
 
   // Every node that is left has a dependency that is left: following them ends in a cycle.
@@ -109,8 +107,8 @@ class Ordering {
     while (open[node] == 0) ++node;
     const auto next = [&](std::size_t from) {
       std::size_t k = needs_.begin[from];
-      while (open[at(needs_.values[k])] == 0) ++k;
-      return at(needs_.values[k]);
+      while (open[as_index(needs_.values[k])] == 0) ++k;
+      return as_index(needs_.values[k]);
     };
     for (; !is_seen[node]; node = next(node)) is_seen[node] = true;
     std::string cycle = fmt::format("{}", rank_.nodes[node].id);
@@ -141,26 +139,26 @@ class Lanes {
     graph_.waits_begin.push_back(0);
     for (std::size_t i = 0; i < graph_.order.size(); ++i) {
       const std::int32_t node = graph_.order[i];
-      position_[at(node)] = static_cast<std::int32_t>(i);
+      position_[as_index(node)] = static_cast<std::int32_t>(i);
       place(node);
-      if (graph_.lane[at(node)] >= 0) find_waits(node);
+      if (graph_.lane[as_index(node)] >= 0) find_waits(node);
       graph_.waits_begin.push_back(graph_.waits.size());
     }
   }
 
  private:
   bool is_nothing(std::int32_t node) const {
-    if (rank_.nodes[at(node)].kind != Kind::kNothing) return false;
-    for (std::size_t k = needs_.begin[at(node)]; k < needs_.begin[at(node) + 1]; ++k)
-      if (graph_.lane[at(needs_.values[k])] >= 0) return false;
+    if (rank_.nodes[as_index(node)].kind != ChakraKind::kNothing) return false;
+    for (std::size_t k = needs_.begin[as_index(node)]; k < needs_.begin[as_index(node) + 1]; ++k)
+      if (graph_.lane[as_index(needs_.values[k])] >= 0) return false;
     return true;
   }
 
   void place(std::int32_t node) {
     if (is_nothing(node)) return;
-    const ChakraNode& what = rank_.nodes[at(node)];
-    std::int32_t& lane = graph_.lane[at(node)];
-    if (what.kind == Kind::kCollective) {
+    const ChakraNode& what = rank_.nodes[as_index(node)];
+    std::int32_t& lane = graph_.lane[as_index(node)];
+    if (what.kind == ChakraKind::kCollective) {
       lane = lane_of({true, what.group});
     } else if (what.place >= 0) {
       lane = lane_of({false, what.place});
@@ -188,35 +186,35 @@ class Lanes {
 
   std::int32_t chain_of(std::int32_t node) {
     std::int32_t best = -1;
-    for (std::size_t k = needs_.begin[at(node)]; k < needs_.begin[at(node) + 1]; ++k) {
+    for (std::size_t k = needs_.begin[as_index(node)]; k < needs_.begin[as_index(node) + 1]; ++k) {
       const std::int32_t other = needs_.values[k];
-      const auto last = last_of_chain_.find(graph_.lane[at(other)]);
+      const auto last = last_of_chain_.find(graph_.lane[as_index(other)]);
       if (last == last_of_chain_.end() || last->second != other) continue;
-      if (best < 0 || position_[at(other)] > position_[at(best)]) best = other;
+      if (best < 0 || position_[as_index(other)] > position_[as_index(best)]) best = other;
     }
-    return best < 0 ? new_lane() : graph_.lane[at(best)];
+    return best < 0 ? new_lane() : graph_.lane[as_index(best)];
   }
 
   // Of each other lane the last node that it needs, as those before it are done by then; none that
   // its own lane has waited for.
   void find_waits(std::int32_t node) {
-    const std::int32_t lane = graph_.lane[at(node)];
-    waited_.resize(at(graph_.lane_count));
-    std::unordered_map<std::int32_t, std::int32_t>& waited = waited_[at(lane)];
+    const std::int32_t lane = graph_.lane[as_index(node)];
+    waited_.resize(as_index(graph_.lane_count));
+    std::unordered_map<std::int32_t, std::int32_t>& waited = waited_[as_index(lane)];
     last_.clear();
-    for (std::size_t k = needs_.begin[at(node)]; k < needs_.begin[at(node) + 1]; ++k) {
+    for (std::size_t k = needs_.begin[as_index(node)]; k < needs_.begin[as_index(node) + 1]; ++k) {
       const std::int32_t other = needs_.values[k];
-      const std::int32_t its_lane = graph_.lane[at(other)];
+      const std::int32_t its_lane = graph_.lane[as_index(other)];
       if (its_lane < 0 || its_lane == lane) continue;
       const auto known = waited.find(its_lane);
-      if (known != waited.end() && known->second >= position_[at(other)]) continue;
+      if (known != waited.end() && known->second >= position_[as_index(other)]) continue;
       std::int32_t& last = last_.try_emplace(its_lane, other).first->second;
-      if (position_[at(other)] > position_[at(last)]) last = other;
+      if (position_[as_index(other)] > position_[as_index(last)]) last = other;
     }
     for (const auto& [its_lane, last] : last_) {
-      waited[its_lane] = position_[at(last)];
+      waited[its_lane] = position_[as_index(last)];
       graph_.waits.push_back(last);
-      graph_.is_awaited[at(last)] = true;
+      graph_.is_awaited[as_index(last)] = true;
     }
   }
 

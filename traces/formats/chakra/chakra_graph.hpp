@@ -7,6 +7,7 @@
 // one does already, it begins a lane of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct ChakraGraph {
   std::vector<std::size_t> waits_begin;
   std::vector<bool> is_awaited;  // by another lane
 };
+
+// Of a node, or of a lane.
+inline std::size_t as_index(std::int32_t number) { return static_cast<std::size_t>(number); }
 
 // InputError for a number that two nodes have, a dependency on a node that is not there, and a
 // cycle. Frees rank.needs.

@@ -7,13 +7,12 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
 namespace dom = simdjson::dom;
-
-constexpr std::int64_t kRanksMax = 1 << 20;
 
 class Parser {
  public:
@@ -70,7 +69,7 @@ class Parser {
   }
 
   void add(ChakraGroup& group, std::int64_t rank) const {
-    if (rank < 0 || rank >= kRanksMax) fail(fmt::format("rank {}", rank));
+    if (rank < 0 || rank >= kProgramRanksMax) fail(fmt::format("rank {}", rank));
     group.ranks.push_back(static_cast<int>(rank));
   }
 

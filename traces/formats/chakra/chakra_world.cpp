@@ -7,13 +7,13 @@
 
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
-using Kind = ChakraNode::Kind;
+using ChakraKind = ChakraNode::Kind;
 
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
 constexpr std::size_t kReplicatedNodesMax = std::size_t{1} << 21;
 
 [[noreturn]] void fail(const std::string& source, const std::string& path, const std::string& value,
@@ -22,16 +22,17 @@ constexpr std::size_t kReplicatedNodesMax = std::size_t{1} << 21;
 }
 
 bool communicates(const ChakraNode& node) {
-  return node.kind == Kind::kCollective || node.kind == Kind::kSend || node.kind == Kind::kReceive;
+  return node.kind == ChakraKind::kCollective || node.kind == ChakraKind::kSend ||
+         node.kind == ChakraKind::kReceive;
 }
 
 // Chakra gives what one rank has; of an allgather and a gather forescale names the whole result.
 std::int64_t bytes_of(const ChakraFile& file, const ChakraNode& node, std::size_t members) {
   const bool is_share = node.op == CollectiveOp::kAllGather || node.op == CollectiveOp::kGather;
   const std::int64_t count = is_share ? static_cast<std::int64_t>(members) : 1;
-  if (node.bytes > kBytesMax / count)
+  if (node.bytes > kProgramBytesMax / count)
     fail(file.rank.file, fmt::format("node {}", node.id), fmt::format("{} bytes", node.bytes),
-         fmt::format("of each of {} ranks must be at most {} together", members, kBytesMax));
+         fmt::format("of each of {} ranks must be at most {} together", members, kProgramBytesMax));
   return node.bytes * count;
 }
 
@@ -46,7 +47,7 @@ ChakraWorld::ChakraWorld(const std::vector<ChakraFile>& files, const ImportOptio
   check_messages();
 }
 
-bool ChakraWorld::has(Kind kind) const {
+bool ChakraWorld::has(ChakraKind kind) const {
   return std::any_of(files_.begin(), files_.end(), [&](const ChakraFile& file) {
     return std::any_of(file.rank.nodes.begin(), file.rank.nodes.end(),
                        [&](const ChakraNode& node) { return node.kind == kind; });
@@ -153,7 +154,7 @@ void ChakraWorld::check_replication() const {
            fmt::format("has {} ranks of {}: where there are such groups, every rank's trace is "
                        "needed",
                        group.ranks.size(), traced_count_));
-  if (has(Kind::kSend) || has(Kind::kReceive))
+  if (has(ChakraKind::kSend) || has(ChakraKind::kReceive))
     fail(files_.front().rank.file, "", "messages",
          "name ranks: where there are any, every rank's trace is needed");
 }
@@ -175,7 +176,7 @@ void ChakraWorld::check_collectives() const {
     std::vector<std::vector<Call>> mine(file.rank.groups.size());
     for (const std::int32_t index : file.graph.order) {
       const ChakraNode& node = file.rank.nodes[static_cast<std::size_t>(index)];
-      if (node.kind == Kind::kCollective)
+      if (node.kind == ChakraKind::kCollective)
         mine[static_cast<std::size_t>(node.group)].push_back({node.op, node.bytes, node.id});
     }
     for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -203,13 +204,13 @@ void ChakraWorld::check_collectives() const {
 void ChakraWorld::check_messages() {
   for (std::size_t i = 0; i < files_.size(); ++i)
     for (const ChakraNode& node : files_[i].rank.nodes) {
-      if (node.kind != Kind::kSend && node.kind != Kind::kReceive) continue;
+      if (node.kind != ChakraKind::kSend && node.kind != ChakraKind::kReceive) continue;
       const auto rank = static_cast<int>(i);
       if (node.peer == rank || node.peer >= rank_count_)
         fail(files_[i].rank.file, fmt::format("node {}", node.id),
              fmt::format("a message with rank {}", node.peer),
              fmt::format("must be with another rank than {}, below {}", rank, rank_count_));
-      const bool sends = node.kind == Kind::kSend;
+      const bool sends = node.kind == ChakraKind::kSend;
       const auto pair = sends ? std::pair(rank, node.peer) : std::pair(node.peer, rank);
       messages_[pair][{node.tag, node.bytes}] += sends ? 1 : -1;
     }

@@ -20,9 +20,7 @@ namespace forescale {
 namespace {
 
 using ActionKind = Action::Kind;
-using Kind = ChakraNode::Kind;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+using ChakraKind = ChakraNode::Kind;
 
 class RankBuilder {
  public:
@@ -39,10 +37,10 @@ class RankBuilder {
       running_.push_back(-1);
     }
     for (std::size_t i = 0; i < graph.order.size(); ++i)
-      if (graph.lane[at(graph.order[i])] >= 0) run(i);
+      if (graph.lane[as_index(graph.order[i])] >= 0) run(i);
     for (std::int32_t lane = 0; lane < graph.lane_count; ++lane) {
       finish_kernels(lane);
-      writer_.wait(0, lanes_[at(lane)].id);
+      writer_.wait(0, lanes_[as_index(lane)].id);
     }
     writer_.end_iteration();
     return std::move(built_);
@@ -52,47 +50,47 @@ class RankBuilder {
   void run(std::size_t position) {
     const ChakraGraph& graph = file_.graph;
     const std::int32_t index = graph.order[position];
-    const std::int32_t lane = graph.lane[at(index)];
-    const int thread = lanes_[at(lane)].thread;
+    const std::int32_t lane = graph.lane[as_index(index)];
+    const int thread = lanes_[as_index(lane)].thread;
     for (std::size_t i = graph.waits_begin[position]; i < graph.waits_begin[position + 1]; ++i)
-      writer_.wait(thread, done_[at(graph.waits[i])]);
-    const ChakraNode& node = file_.rank.nodes[at(index)];
-    if (node.kind == Kind::kKernel) {
-      running_[at(lane)] = start(lane, node);
-    } else if (node.kind != Kind::kNothing) {
+      writer_.wait(thread, done_[as_index(graph.waits[i])]);
+    const ChakraNode& node = file_.rank.nodes[as_index(index)];
+    if (node.kind == ChakraKind::kKernel) {
+      running_[as_index(lane)] = start(lane, node);
+    } else if (node.kind != ChakraKind::kNothing) {
       finish_kernels(lane);
       writer_.wait(thread, start(lane, node));
     }
-    if (done_[at(index)] < 0) return;
+    if (done_[as_index(index)] < 0) return;
     finish_kernels(lane);
-    writer_.set(thread, done_[at(index)]);
+    writer_.set(thread, done_[as_index(index)]);
   }
 
   // Kernels of a lane run in order on its stream: it is enough to wait for the last one.
   void finish_kernels(std::int32_t lane) {
-    int& last = running_[at(lane)];
-    if (last >= 0) writer_.wait(lanes_[at(lane)].thread, last);
+    int& last = running_[as_index(lane)];
+    if (last >= 0) writer_.wait(lanes_[as_index(lane)].thread, last);
     last = -1;
   }
 
   int start(std::int32_t lane, const ChakraNode& node) {
-    const int thread = lanes_[at(lane)].thread;
-    const std::string& label = file_.rank.labels[at(node.label)];
+    const int thread = lanes_[as_index(lane)].thread;
+    const std::string& label = file_.rank.labels[as_index(node.label)];
     switch (node.kind) {
-      case Kind::kKernel:
+      case ChakraKind::kKernel:
         return writer_.start(thread, ActionKind::kKernel,
                              Kernel{.stream = lane, .duration_s = node.duration_s, .label = label});
-      case Kind::kCopy:
+      case ChakraKind::kCopy:
         return writer_.start(
             thread, ActionKind::kHostCopy,
             HostCopy{.bytes = node.bytes, .to_host = node.to_host, .label = label});
-      case Kind::kSend:
+      case ChakraKind::kSend:
         return writer_.start(thread, ActionKind::kSend,
                              message(node, world_.tag(rank_, node.peer, node), label));
-      case Kind::kReceive:
+      case ChakraKind::kReceive:
         return writer_.start(thread, ActionKind::kReceive,
                              message(node, world_.tag(node.peer, rank_, node), label));
-      case Kind::kCollective:
+      case ChakraKind::kCollective:
         return writer_.start(thread, ActionKind::kCollective, world_.step(file_, node));
       default:
         return writer_.start(
@@ -121,14 +119,14 @@ class RankBuilder {
 
 void count(const ChakraFile& file, const ChakraWorld& world, ImportTotals& found) {
   for (const ChakraNode& node : file.rank.nodes) {
-    if (node.kind == Kind::kCollective) {
+    if (node.kind == ChakraKind::kCollective) {
       Volume& volume = found.collectives[name_of(node.op)];
       ++volume.count;
       volume.bytes += static_cast<double>(world.traced_bytes(file, node));
-    } else if (node.kind == Kind::kSend) {
+    } else if (node.kind == ChakraKind::kSend) {
       ++found.messages.count;
       found.messages.bytes += static_cast<double>(node.bytes);
-    } else if (node.kind == Kind::kKernel) {
+    } else if (node.kind == ChakraKind::kKernel) {
       ++found.kernels;
       found.compute_s += node.duration_s;
     }
@@ -204,17 +202,17 @@ ImportedTrace import_chakra(const std::vector<std::string>& names, const ImportO
   program.title = simdjson::validate_utf8(title) ? title : "Chakra trace";
   program.workers = world.rank_count();
   program.iterations = 1;
-  program.images.assign(at(world.rank_count()), options.images);
+  program.images.assign(as_index(world.rank_count()), options.images);
   for (int rank = 0; rank < world.rank_count(); ++rank) {
-    const std::size_t traced = at(rank) % files.size();
-    program.ranks.push_back(at(rank) < files.size()
+    const std::size_t traced = as_index(rank) % files.size();
+    program.ranks.push_back(as_index(rank) < files.size()
                                 ? RankBuilder(files[traced], world, rank).build()
                                 : program.ranks[traced]);
   }
   return imported;
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kChakraRegistered = Registry<TraceFormat>::add(
     {.name = "chakra",
      .description = "Chakra execution traces (MLCommons, ASTRA-sim): protobuf or JSON",
      .reads = {"--ranks", "--flops-per-s", "--batch"},

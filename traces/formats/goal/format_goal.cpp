@@ -135,9 +135,9 @@ struct Balance {
   std::uint32_t line = 0;   // of the last of them
 };
 
-class Importer {
+class GoalImporter {
  public:
-  Importer(const std::string& file, const ImportOptions& options)
+  GoalImporter(const std::string& file, const ImportOptions& options)
       : reader_(file), unit_s_(options.cycle_s > 0 ? options.cycle_s : kNanosecond_s) {
     const auto ranks = static_cast<std::size_t>(reader_.rank_count());
     require_ranks(options, ranks);
@@ -223,7 +223,7 @@ bool begins_with_rank_count(const std::string& head) {
   return head.compare(begin, 9, "num_ranks") == 0;
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kGoalRegistered = Registry<TraceFormat>::add(
     {.name = "goal",
      .description = "GOAL schedules of LogGOPSim, in text",
      .reads = {"--ranks", "--cycle", "--batch"},
@@ -236,7 +236,7 @@ const bool kRegistered = Registry<TraceFormat>::add(
                                .path = "",
                                .value = "",
                                .constraint = "is one file too many: a GOAL file has all ranks"});
-           return Importer(files.front(), options).import();
+           return GoalImporter(files.front(), options).import();
          }});
 
 }  // namespace

@@ -6,12 +6,11 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
-constexpr std::uint64_t kRanksMax = 1 << 20;  // as in a program
-constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 50;
 constexpr std::uint64_t kCpusMax = 1 << 16;
 constexpr std::uint64_t kTasksMax = std::numeric_limits<int>::max() / 4;  // ids of a program
 // Generators write digits of several numbers one behind the other: from here on tags are counted.
@@ -34,7 +33,7 @@ std::size_t length_of_word(std::string_view text) {
 GoalReader::GoalReader(const std::string& file) : lines_(file) {
   if (!next_statement() || take() != "num_ranks")
     lines_.fail(word_, "must begin with \"num_ranks\" and their number");
-  rank_count_ = static_cast<int>(take_number(kRanksMax));
+  rank_count_ = static_cast<int>(take_number(kProgramRanksMax));
   if (rank_count_ == 0) lines_.fail(word_, "must be at least 1");
   seen_.resize(static_cast<std::size_t>(rank_count_));
 }
@@ -164,7 +163,7 @@ void GoalReader::read_task(GoalRank& rank, std::string_view what) {
 }
 
 void GoalReader::read_message(GoalTask& task) {
-  task.amount = take_number(kBytesMax);
+  task.amount = take_number(kProgramBytesMax);
   expect("b");
   expect(task.kind == GoalTask::Kind::kSend ? "to" : "from");
   if (task.kind == GoalTask::Kind::kReceive && is_any_next())

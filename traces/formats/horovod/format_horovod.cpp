@@ -17,6 +17,7 @@
 #include "traces/formats/horovod/horovod_turns.hpp"
 #include "traces/formats/trace_format.hpp"
 #include "traces/formats/trace_lines.hpp"
+#include "traces/program/action.hpp"
 #include "traces/program/program_writer.hpp"
 
 namespace forescale {
@@ -24,13 +25,11 @@ namespace {
 
 using Kind = Action::Kind;
 
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;  // as in a program
+double timeline_seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
 
-double seconds(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
-
-class Importer {
+class HorovodImporter {
  public:
-  Importer(const std::string& file, const ImportOptions& options)
+  HorovodImporter(const std::string& file, const ImportOptions& options)
       : file_(file),
         timeline_(read_horovod(file)),
         ready_(static_cast<size_t>(timeline_.ranks)),
@@ -53,7 +52,7 @@ class Importer {
                                         .ranks = timeline_.ranks,
                                         .traced_ranks = timeline_.ranks,
                                         .on_host = steps_.back().on_host,
-                                        .time_s = seconds(all.span.length_ns())});
+                                        .time_s = timeline_seconds(all.span.length_ns())});
     }
     result_.measured.step_s = step_s();
     for (size_t rank = 0; rank < ready_.size(); ++rank) write_rank(rank);
@@ -73,7 +72,7 @@ class Importer {
     for (size_t i = 1; i < ends.size(); ++i) lengths.push_back(ends[i] - ends[i - 1]);
     if (lengths.empty()) return 0;
     std::sort(lengths.begin(), lengths.end());
-    return seconds(lengths[lengths.size() / 2]);
+    return timeline_seconds(lengths[lengths.size() / 2]);
   }
 
   // A rank is ready with the tensor of a call.
@@ -108,7 +107,7 @@ class Importer {
     // The file has the output of rank 0.
     const int parts = step.op == CollectiveOp::kReduceScatter ? timeline_.ranks : 1;
     for (const int call : all.calls) {
-      if (call_at(call).bytes > (kBytesMax - step.bytes) / parts)
+      if (call_at(call).bytes > (kProgramBytesMax - step.bytes) / parts)
         throw InputError({.source = file_,
                           .path = "",
                           .value = step.label,
@@ -150,8 +149,8 @@ class Importer {
         writer.wait(thread, requests.collective[static_cast<size_t>(ended)]);
       writer.wait(thread, requests.ready[i]);
       if (turns_[i].delay_ns > 0)
-        writer.wait(thread,
-                    writer.start(thread, Kind::kTimer, TimerStart{seconds(turns_[i].delay_ns)}));
+        writer.wait(thread, writer.start(thread, Kind::kTimer,
+                                         TimerStart{timeline_seconds(turns_[i].delay_ns)}));
       requests.collective.push_back(writer.start(thread, Kind::kCollective, steps_[i]));
       writer.set(thread, requests.started[i]);
       Volume& volume = result_.found.collectives[name_of(steps_[i].op)];
@@ -191,10 +190,10 @@ class Importer {
   void compute(ProgramWriter& writer, std::int64_t time_ns, Phase phase, const HorovodCall& until) {
     if (time_ns <= 0) return;
     ++result_.found.kernels;
-    result_.found.compute_s += seconds(time_ns);
+    result_.found.compute_s += timeline_seconds(time_ns);
     writer.wait(
         0, writer.start(0, Kind::kKernel,
-                        Kernel{.duration_s = seconds(time_ns),
+                        Kernel{.duration_s = timeline_seconds(time_ns),
                                .phase = phase,
                                .label = timeline_.tensors[static_cast<size_t>(until.tensor)]}));
   }
@@ -219,7 +218,7 @@ class Importer {
     result_.notes.push_back(fmt::format(
         "the first iteration begins with the first tick; ticks are when the coordinator heard of a "
         "tensor; its delays, kept as timers, are {:.6f} s for each rank",
-        seconds(delays_ns)));
+        timeline_seconds(delays_ns)));
     note(cached_,
          "operations have no ticks (their responses were cached): all ranks are taken as ready "
          "when their negotiation ended or, without one, when they began");
@@ -278,10 +277,10 @@ ImportedTrace import_horovod(const std::vector<std::string>& files, const Import
                       .path = "",
                       .value = "",
                       .constraint = "must not be there: " + files[0] + " holds all ranks"});
-  return Importer(files.front(), options).import();
+  return HorovodImporter(files.front(), options).import();
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kHorovodRegistered = Registry<TraceFormat>::add(
     {.name = "horovod",
      .description = "Horovod's timeline (HOROVOD_TIMELINE), of all ranks",
      .reads = {"--batch"},

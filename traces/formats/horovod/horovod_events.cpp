@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
+#include "traces/formats/json_scan.hpp"
 #include "traces/formats/trace_lines.hpp"
 
 namespace forescale {
@@ -15,14 +17,11 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr int kEnd = std::char_traits<char>::eof();
+constexpr int kEndOfStream = std::char_traits<char>::eof();
 constexpr size_t kEventBytesMax = 1 << 20;
-constexpr double kNs_per_us = 1000;
 constexpr double kTime_us_max = 9e15;                            // in ns it still fits 64 bits
 constexpr std::int64_t kRun_ns_max = 1'000'000'000'000'000'000;  // of a program's compute time
 constexpr std::int64_t kTensorBytesMax = std::int64_t{1} << 50;  // as in a program
-
-bool is_space(int c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 std::optional<std::int64_t> bytes_of_dtype(std::string_view dtype) {
   constexpr std::array<std::pair<const char*, int>, 12> kTypes{{{"uint8", 1},
@@ -55,7 +54,7 @@ int HorovodEvents::take_past_space() {
   std::streambuf& text = *input_.stream().rdbuf();
   int c = text.sbumpc();
   while (is_space(c)) c = text.sbumpc();
-  position_ = input_.position() - (c == kEnd ? 0 : 1);
+  position_ = input_.position() - (c == kEndOfStream ? 0 : 1);
   return c;
 }
 
@@ -67,12 +66,12 @@ bool HorovodEvents::next() {
   int c = take_past_space();
   if (!is_first_ && c == ',')
     c = take_past_space();
-  else if (!is_first_ && c != ']' && c != kEnd)
+  else if (!is_first_ && c != ']' && c != kEndOfStream)
     fail("", "is no JSON: expected , or ]");
   is_first_ = false;
-  if (c == kEnd) return false;
+  if (c == kEndOfStream) return false;
   if (c == ']') {
-    if (take_past_space() != kEnd) fail("", "must be the end: it is behind the array's");
+    if (take_past_space() != kEndOfStream) fail("", "must be the end: it is behind the array's");
     return false;
   }
   if (c != '{') fail("", "must be an event: an object");
@@ -86,7 +85,7 @@ void HorovodEvents::take_object() {
   text_.assign(1, '{');
   for (std::int64_t depth = 1; depth > 0;) {
     const int c = in.sbumpc();
-    if (c == kEnd) fail(text_, "is cut off: the file ends within this event");
+    if (c == kEndOfStream) fail(text_, "is cut off: the file ends within this event");
     text_ += static_cast<char>(c);
     if (c == '"') take_string();
     if (c == '{') ++depth;
@@ -99,7 +98,7 @@ void HorovodEvents::take_string() {
   std::streambuf& in = *input_.stream().rdbuf();
   for (bool is_escaped = false;;) {
     const int c = in.sbumpc();
-    if (c == kEnd) fail(text_, "is cut off: the file ends within this event");
+    if (c == kEndOfStream) fail(text_, "is cut off: the file ends within this event");
     text_ += static_cast<char>(c);
     if (c == '"' && !is_escaped) return;
     is_escaped = c == '\\' && !is_escaped;

@@ -11,20 +11,20 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/horovod/horovod_events.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
-using Phase = HorovodEvents::Phase;
+using EventPhase = HorovodEvents::Phase;
 
 constexpr std::string_view kNegotiation = "NEGOTIATE_";
-constexpr int kRanksMax = 1 << 20;       // as in a program
 constexpr size_t kCallsMax = 1 << 28;    // requests of a program are int
 constexpr int kIterationsMax = 1 << 20;  // as in a program
 
-class Reader {
+class HorovodReader {
  public:
-  explicit Reader(const std::string& file) : events_(file) {}
+  explicit HorovodReader(const std::string& file) : events_(file) {}
 
   HorovodTimeline read() {
     while (events_.next()) take_event();
@@ -70,19 +70,19 @@ class Reader {
 
   void take_event() {
     switch (events_.phase()) {
-      case Phase::kName:
+      case EventPhase::kName:
         timeline_.tensors[static_cast<size_t>(tensor().index)] = events_.name();
         break;
-      case Phase::kBegin:
+      case EventPhase::kBegin:
         begin(tensor());
         break;
-      case Phase::kEnd:
+      case EventPhase::kEnd:
         end(tensor());
         break;
-      case Phase::kTick:
+      case EventPhase::kTick:
         tick(tensor());
         break;
-      case Phase::kOther:
+      case EventPhase::kOther:
         break;
     }
   }
@@ -187,7 +187,8 @@ class Reader {
     const std::string_view name = events_.name();
     int rank = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    if (error != std::errc() || end != name.data() + name.size() || rank < 0 || rank >= kRanksMax)
+    if (error != std::errc() || end != name.data() + name.size() || rank < 0 ||
+        rank >= kProgramRanksMax)
       events_.fail(name, "must be a rank, as names of ticks (\"ph\": \"X\") are");
     ranks_.insert(rank);
     call_of(tensor).ticks.push_back({.rank = rank, .time_ns = events_.time_ns()});
@@ -273,6 +274,6 @@ class Reader {
 
 }  // namespace
 
-HorovodTimeline read_horovod(const std::string& file) { return Reader(file).read(); }
+HorovodTimeline read_horovod(const std::string& file) { return HorovodReader(file).read(); }
 
 }  // namespace forescale

@@ -94,10 +94,6 @@ Nodes read_nodes(const std::string& file) {
   return nodes;
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& constraint) {
-  throw InputError({.source = file, .path = "", .value = "", .constraint = constraint});
-}
-
 }  // namespace
 
 bool is_execution_trace(const std::string& head) {
@@ -110,15 +106,17 @@ void add_execution_trace(const std::string& file, MeasuredRank& rank) {
   const Nodes nodes = read_nodes(file);
   const size_t period = nodes.collectives.size();
   if (period == 0 || rank.collectives.size() % period != 0)
-    refuse(file, fmt::format("has {} collectives, the timeline {} has {}: they must be so many, or "
-                             "a multiple",
-                             period, rank.file, rank.collectives.size()));
+    refuse(file, "",
+           fmt::format("has {} collectives, the timeline {} has {}: they must be so many, or "
+                       "a multiple",
+                       period, rank.file, rank.collectives.size()));
   for (size_t i = 0; i < rank.collectives.size(); ++i) {
     const Node& node = nodes.collectives[i % period];
     MeasuredCollective& collective = rank.collectives[i];
     if (node.op != collective.op)
-      refuse(file, fmt::format("has {} as collective {}, the timeline {} has {}", name_of(node.op),
-                               i % period, rank.file, name_of(collective.op)));
+      refuse(file, "",
+             fmt::format("has {} as collective {}, the timeline {} has {}", name_of(node.op),
+                         i % period, rank.file, name_of(collective.op)));
     if (collective.bytes < 0) collective.bytes = node.bytes;
   }
   const size_t gradients = nodes.gradients.size();

@@ -43,7 +43,7 @@ ImportedTrace import_kineto(const std::vector<std::string>& files, const ImportO
   return rebuild(std::move(ranks), options);
 }
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kKinetoRegistered = Registry<TraceFormat>::add(
     {.name = "kineto",
      .description = "PyTorch profiler's timeline (Chrome JSON), execution traces behind it",
      .reads = {"--ranks", "--batch", "--bucket", "--without-stragglers"},

@@ -8,15 +8,15 @@
 
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 
 namespace forescale {
 namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr double kNs_per_us = 1000;
-constexpr double kTime_us_max = 2e15;      // differences in ns still fit 64 bits
-constexpr double kDuration_us_max = 1e15;  // as in a program
+constexpr double kKinetoTime_us_max = 2e15;  // differences in ns still fit 64 bits
+constexpr double kDuration_us_max = 1e15;    // as in a program
 
 std::int64_t nanoseconds(const JsonScan& scan, dom::element value, const char* key,
                          double most_us) {
@@ -76,7 +76,7 @@ std::optional<KinetoEvent> kineto_event(const JsonScan& scan, dom::parser& parse
   if (element["cat"].get(event.category) != simdjson::SUCCESS) event.category = {};
   dom::element time;
   if (element["ts"].get(time) != simdjson::SUCCESS) scan.fail("ts", "is missing in the event");
-  event.span.begin_ns = nanoseconds(scan, time, "ts", kTime_us_max);
+  event.span.begin_ns = nanoseconds(scan, time, "ts", kKinetoTime_us_max);
   event.span.end_ns = event.span.begin_ns;
   if (element["dur"].get(time) == simdjson::SUCCESS)
     event.span.end_ns += nanoseconds(scan, time, "dur", kDuration_us_max);

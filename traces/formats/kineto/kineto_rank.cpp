@@ -10,15 +10,12 @@
 #include "traces/formats/kineto/kineto_event.hpp"
 #include "traces/measured/gpu_timeline.hpp"
 #include "traces/measured/host_timeline.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
 namespace dom = simdjson::dom;
-
-bool begins_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
 
 // Categories were capitalised once.
 bool is_category(const KinetoEvent& event, std::string_view now, std::string_view once) {
@@ -53,9 +50,9 @@ std::int64_t bytes_of_inputs(const KinetoEvent& event) {
   return sum;
 }
 
-class Reader {
+class KinetoReader {
  public:
-  explicit Reader(const std::string& file) : input_(file), scan_(input_, "traceEvents") {
+  explicit KinetoReader(const std::string& file) : input_(file), scan_(input_, "traceEvents") {
     rank_.file = file;
   }
 
@@ -87,7 +84,7 @@ class Reader {
 
  private:
   void take(const KinetoEvent& event) {
-    if (begins_with(event.name, "ProfilerStep#") && event.category != "gpu_user_annotation" &&
+    if (event.name.starts_with("ProfilerStep#") && event.category != "gpu_user_annotation" &&
         event.category != "Trace")
       rank_.steps.push_back(event.span);
     if (is_category(event, "kernel", "Kernel")) {
@@ -99,10 +96,10 @@ class Reader {
       gpu_.take_call(event.name, event.span, event.integer("correlation"));
     } else if (event.category.empty() || is_category(event, "cpu_op", "Operator") ||
                event.category == "user_annotation") {
-      if (begins_with(event.name, "nccl:"))
+      if (event.name.starts_with("nccl:"))
         gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event));
       host_.take(event.name, event.span, event.thread,
-                 begins_with(event.name, "gloo:") ? bytes_of_inputs(event) : -1);
+                 event.name.starts_with("gloo:") ? bytes_of_inputs(event) : -1);
     }
   }
 
@@ -121,8 +118,7 @@ class Reader {
     if (about["rank"].get(number) == simdjson::SUCCESS) rank_.rank = static_cast<int>(number);
     if (about["world_size"].get(number) == simdjson::SUCCESS)
       rank_.world_size = static_cast<int>(number);
-    constexpr std::int64_t kRanksMax = 1 << 20;
-    if (rank_.rank < -1 || rank_.world_size < 0 || rank_.world_size > kRanksMax)
+    if (rank_.rank < -1 || rank_.world_size < 0 || rank_.world_size > kProgramRanksMax)
       scan_.fail("distributedInfo", "must have a rank >= 0 and a world_size <= 1048576");
     dom::array groups;
     if (about["pg_config"].get(groups) != simdjson::SUCCESS) return;
@@ -134,7 +130,7 @@ class Reader {
         continue;
       std::vector<int>& ranks = groups_[std::string(name)];
       for (const dom::element member : members) {
-        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kRanksMax)
+        if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kProgramRanksMax)
           scan_.fail("pg_config", "must have ranks from 0 to 1048575");
         ranks.push_back(static_cast<int>(number));
       }
@@ -181,6 +177,6 @@ class Reader {
 
 }  // namespace
 
-MeasuredRank read_kineto(const std::string& file) { return Reader(file).read(); }
+MeasuredRank read_kineto(const std::string& file) { return KinetoReader(file).read(); }
 
 }  // namespace forescale

@@ -14,12 +14,11 @@
 namespace forescale {
 namespace {
 
-using Action = SmpiAction;
-using Kind = forescale::Action::Kind;
+using Kind = Action::Kind;
 
-class Importer {
+class SmpiImporter {
  public:
-  Importer(const std::vector<std::string>& files, const ImportOptions& options)
+  SmpiImporter(const std::vector<std::string>& files, const ImportOptions& options)
       : options_(options),
         trace_(read_smpi_trace(files)),
         mail_(trace_),
@@ -92,48 +91,48 @@ class Importer {
   void write_call(std::size_t rank, const SmpiCall& call) {
     State& state = states_[rank];
     switch (call.action) {
-      case Action::kCompute:
+      case SmpiAction::kCompute:
         compute(rank, call, smpi_amount(trace_, rank, call));
         break;
-      case Action::kSleep:
+      case SmpiAction::kSleep:
         sleep(rank, call);
         break;
-      case Action::kSend: {
+      case SmpiAction::kSend: {
         const SmpiMessage message = smpi_message(trace_, rank, call);
         finish_send(state, message, start(rank, call, message, Kind::kSend));
         break;
       }
-      case Action::kReceive:
+      case SmpiAction::kReceive:
         wait(state, start(rank, call, smpi_message(trace_, rank, call), Kind::kReceive));
         break;
-      case Action::kIsend: {
+      case SmpiAction::kIsend: {
         const SmpiMessage message = smpi_message(trace_, rank, call);
         state.requests.add({static_cast<int>(rank), message.peer, message.tag},
                            start(rank, call, message, Kind::kSend));
         break;
       }
-      case Action::kIreceive: {
+      case SmpiAction::kIreceive: {
         const SmpiMessage message = smpi_message(trace_, rank, call);
         state.requests.add({message.peer, static_cast<int>(rank), message.tag},
                            start(rank, call, message, Kind::kReceive));
         break;
       }
-      case Action::kSendReceive: {
+      case SmpiAction::kSendReceive: {
         const SmpiExchange both = smpi_exchange(trace_, rank, call);
         const int received = start(rank, call, both.received, Kind::kReceive);
         finish_send(state, both.sent, start(rank, call, both.sent, Kind::kSend));
         wait(state, received);
         break;
       }
-      case Action::kTest: {
+      case SmpiAction::kTest: {
         const int id = state.requests.find(smpi_request(trace_, rank, call));
         if (id >= 0) state.writer.test(0, id);
         break;
       }
-      case Action::kWait:
+      case SmpiAction::kWait:
         wait(state, state.requests.take(smpi_request(trace_, rank, call)));
         break;
-      case Action::kWaitAll:
+      case SmpiAction::kWaitAll:
         wait_for_all(state);
         break;
       default:
@@ -184,7 +183,7 @@ class Importer {
     return states_[rank].writer.start(0, kind, step_of(call.action, message));
   }
 
-  static MessageStep step_of(Action action, const SmpiMessage& message) {
+  static MessageStep step_of(SmpiAction action, const SmpiMessage& message) {
     return {.peer = message.peer,
             .bytes = message.bytes,
             .tag = message.tag,
@@ -209,7 +208,7 @@ class Importer {
   }
 
   void write_collective(const MatchedCollective& all, const std::vector<const SmpiCall*>& calls) {
-    const bool is_barrier = all.action() == Action::kBarrier;
+    const bool is_barrier = all.action() == SmpiAction::kBarrier;
     const CollectiveStep step{.op = all.op(),
                               .bytes = is_barrier ? SmpiNotes::kBarrierBytes : all.bytes(),
                               .root = all.root(),
@@ -267,14 +266,14 @@ class Importer {
   SmpiNotes notes_;
 };
 
-const bool kRegistered = Registry<TraceFormat>::add(
+const bool kSmpiRegistered = Registry<TraceFormat>::add(
     {.name = "smpi",
      .description = "SimGrid/SMPI time-independent traces, or a list of their files",
      .reads = {"--ranks", "--flops-per-s", "--batch"},
      .detects = [](const std::string& file,
                    const std::string& head) { return is_smpi_trace(file, head); },
      .import = [](const std::vector<std::string>& files,
-                  const ImportOptions& options) { return Importer(files, options).import(); }});
+                  const ImportOptions& options) { return SmpiImporter(files, options).import(); }});
 
 }  // namespace
 }  // namespace forescale

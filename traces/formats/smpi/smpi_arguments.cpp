@@ -6,12 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "traces/program/action.hpp"
+
 namespace forescale {
 namespace {
-
-using Action = SmpiAction;
-
-constexpr double kBytesMax = static_cast<double>(std::int64_t{1} << 50);  // as in a program
 
 // By id (src/smpi/mpi/smpi_datatype.cpp), sizes of MPI_Type_size in SimGrid 3.32 on 64-bit Linux.
 // 51 and 52 are MPI_UB and MPI_LB.
@@ -80,7 +78,7 @@ class Arguments {
   // Counts are whole in MPI; SMPI cuts them off.
   std::int64_t bytes(std::size_t number, int type_bytes) const {
     const double value = std::floor(amount(number)) * type_bytes;
-    if (value > kBytesMax)
+    if (value > kProgramBytesMax)
       fail(fmt::format("number {} means {} bytes, which are too many", number + 1, value));
     return static_cast<std::int64_t>(value);
   }
@@ -92,7 +90,7 @@ class Arguments {
       list.push_back(bytes(begin + i, type_bytes));
       total += static_cast<double>(list.back());
     }
-    if (total > kBytesMax) fail(fmt::format("moves {} bytes, which are too many", total));
+    if (total > kProgramBytesMax) fail(fmt::format("moves {} bytes, which are too many", total));
     return list;
   }
 
@@ -115,7 +113,7 @@ int type_of_allgatherv(const Arguments& in) {
 SmpiMessage smpi_message(const SmpiTrace& trace, std::size_t rank, const SmpiCall& call) {
   const Arguments in(trace, rank, call);
   SmpiMessage message{.peer = in.peer(0), .tag = in.tag(1)};
-  const bool receives = call.action == Action::kReceive || call.action == Action::kIreceive;
+  const bool receives = call.action == SmpiAction::kReceive || call.action == SmpiAction::kIreceive;
   // A receiver that does not know how much will come says 0 or -1.
   if (!receives || trace.ranks[rank].argument(call, 2) > 0) message.bytes = in.bytes(2, in.type(3));
   return message;
@@ -136,38 +134,38 @@ SmpiCollective smpi_collective(const SmpiTrace& trace, std::size_t rank, const S
   const Arguments in(trace, rank, call);
   const std::size_t ranks = in.rank_count();
   switch (call.action) {
-    case Action::kBroadcast:
+    case SmpiAction::kBroadcast:
       return {.root = in.root(1), .bytes = in.bytes(0, in.type(2))};
-    case Action::kReduce:
+    case SmpiAction::kReduce:
       return {.root = in.root(2),
               .bytes = in.bytes(0, in.type(3)),
               .parts = {},
               .operations = in.amount(1)};
-    case Action::kAllReduce:
-    case Action::kScan:
-    case Action::kExscan:
+    case SmpiAction::kAllReduce:
+    case SmpiAction::kScan:
+    case SmpiAction::kExscan:
       return {.bytes = in.bytes(0, in.type(2)), .parts = {}, .operations = in.amount(1)};
-    case Action::kReduceScatter:
+    case SmpiAction::kReduceScatter:
       in.need(ranks + 1);
       return {.bytes = 0, .parts = in.parts(0, in.type(ranks + 1)), .operations = in.amount(ranks)};
-    case Action::kAllToAll:
-    case Action::kAllGather:
+    case SmpiAction::kAllToAll:
+    case SmpiAction::kAllGather:
       return {.bytes = in.bytes(0, in.type(2))};
-    case Action::kAllToAllV:
+    case SmpiAction::kAllToAllV:
       in.need(2 * ranks + 2);
       return {.bytes = 0, .parts = in.parts(1, in.first_of_two_types(2 * ranks + 2))};
-    case Action::kGather:
-    case Action::kScatter:
+    case SmpiAction::kGather:
+    case SmpiAction::kScatter:
       return {.root = in.root(2), .bytes = in.bytes(0, in.type(3))};
-    case Action::kGatherV:
+    case SmpiAction::kGatherV:
       in.need(ranks + 1);
       return {.root = in.root(ranks + 1), .bytes = in.bytes(0, in.type(ranks + 2))};
-    case Action::kScatterV:
+    case SmpiAction::kScatterV:
       in.need(ranks + 1);
       return {.root = in.root(ranks + 1),
               .bytes = 0,
               .parts = in.parts(0, in.first_of_two_types(ranks + 2))};
-    case Action::kAllGatherV:
+    case SmpiAction::kAllGatherV:
       in.need(ranks + 1);
       return {.bytes = in.bytes(0, type_of_allgatherv(in))};
     default:  // a barrier has no numbers

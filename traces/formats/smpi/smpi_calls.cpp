@@ -10,46 +10,43 @@
 #include "base/error.hpp"
 #include "traces/formats/trace_input.hpp"
 #include "traces/formats/trace_lines.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
 namespace {
 
-using Action = SmpiAction;
-
-constexpr std::uint64_t kRanksMax = 1 << 20;  // as in a program
-
-constexpr std::array<SmpiActionName, 32> kActions{{{"init", Action::kInit, 0},
-                                                   {"finalize", Action::kFinalize, 0},
-                                                   {"comm_size", Action::kNothing, 0},
-                                                   {"comm_split", Action::kCommunicator, 0},
-                                                   {"comm_dup", Action::kCommunicator, 0},
-                                                   {"location", Action::kNothing, 2},
-                                                   {"compute", Action::kCompute, 1},
-                                                   {"sleep", Action::kSleep, 1},
-                                                   {"send", Action::kSend, 3},
-                                                   {"isend", Action::kIsend, 3},
-                                                   {"recv", Action::kReceive, 3},
-                                                   {"irecv", Action::kIreceive, 3},
-                                                   {"sendRecv", Action::kSendReceive, 4},
-                                                   {"sendrecv", Action::kSendReceive, 4},
-                                                   {"test", Action::kTest, 3},
-                                                   {"wait", Action::kWait, 3},
-                                                   {"waitall", Action::kWaitAll, 0},
-                                                   {"barrier", Action::kBarrier, 0},
-                                                   {"bcast", Action::kBroadcast, 1},
-                                                   {"reduce", Action::kReduce, 2},
-                                                   {"allreduce", Action::kAllReduce, 2},
-                                                   {"reducescatter", Action::kReduceScatter, 2},
-                                                   {"scan", Action::kScan, 2},
-                                                   {"exscan", Action::kExscan, 2},
-                                                   {"alltoall", Action::kAllToAll, 2},
-                                                   {"alltoallv", Action::kAllToAllV, 4},
-                                                   {"gather", Action::kGather, 2},
-                                                   {"gatherv", Action::kGatherV, 2},
-                                                   {"scatter", Action::kScatter, 2},
-                                                   {"scatterv", Action::kScatterV, 2},
-                                                   {"allgather", Action::kAllGather, 2},
-                                                   {"allgatherv", Action::kAllGatherV, 2}}};
+constexpr std::array<SmpiActionName, 32> kActions{{{"init", SmpiAction::kInit, 0},
+                                                   {"finalize", SmpiAction::kFinalize, 0},
+                                                   {"comm_size", SmpiAction::kNothing, 0},
+                                                   {"comm_split", SmpiAction::kCommunicator, 0},
+                                                   {"comm_dup", SmpiAction::kCommunicator, 0},
+                                                   {"location", SmpiAction::kNothing, 2},
+                                                   {"compute", SmpiAction::kCompute, 1},
+                                                   {"sleep", SmpiAction::kSleep, 1},
+                                                   {"send", SmpiAction::kSend, 3},
+                                                   {"isend", SmpiAction::kIsend, 3},
+                                                   {"recv", SmpiAction::kReceive, 3},
+                                                   {"irecv", SmpiAction::kIreceive, 3},
+                                                   {"sendRecv", SmpiAction::kSendReceive, 4},
+                                                   {"sendrecv", SmpiAction::kSendReceive, 4},
+                                                   {"test", SmpiAction::kTest, 3},
+                                                   {"wait", SmpiAction::kWait, 3},
+                                                   {"waitall", SmpiAction::kWaitAll, 0},
+                                                   {"barrier", SmpiAction::kBarrier, 0},
+                                                   {"bcast", SmpiAction::kBroadcast, 1},
+                                                   {"reduce", SmpiAction::kReduce, 2},
+                                                   {"allreduce", SmpiAction::kAllReduce, 2},
+                                                   {"reducescatter", SmpiAction::kReduceScatter, 2},
+                                                   {"scan", SmpiAction::kScan, 2},
+                                                   {"exscan", SmpiAction::kExscan, 2},
+                                                   {"alltoall", SmpiAction::kAllToAll, 2},
+                                                   {"alltoallv", SmpiAction::kAllToAllV, 4},
+                                                   {"gather", SmpiAction::kGather, 2},
+                                                   {"gatherv", SmpiAction::kGatherV, 2},
+                                                   {"scatter", SmpiAction::kScatter, 2},
+                                                   {"scatterv", SmpiAction::kScatterV, 2},
+                                                   {"allgather", SmpiAction::kAllGather, 2},
+                                                   {"allgatherv", SmpiAction::kAllGatherV, 2}}};
 
 // The next word of `text`, which is then the rest; empty at the end.
 std::string_view take_word(std::string_view& text) {
@@ -88,7 +85,7 @@ std::string beside(const std::string& list, std::string_view name) {
   return (std::filesystem::path(list).parent_path() / std::string(take_word(name))).string();
 }
 
-class Reader {
+class SmpiReader {
  public:
   SmpiTrace read(const std::vector<std::string>& files) {
     for (const std::string& file : files) read_file(file);
@@ -156,8 +153,8 @@ class Reader {
     std::string_view rest = lines.text();
     const std::string_view number = take_word(rest);
     std::uint64_t rank = 0;
-    if (!parse_number(number, rank) || rank >= kRanksMax)
-      lines.fail(number, fmt::format("must be a rank from 0 to {}", kRanksMax - 1));
+    if (!parse_number(number, rank) || rank >= kProgramRanksMax)
+      lines.fail(number, fmt::format("must be a rank from 0 to {}", kProgramRanksMax - 1));
     const std::string_view name = take_word(rest);
     const SmpiActionName* const known = find_smpi_action(name);
     if (known == nullptr) {
@@ -166,8 +163,8 @@ class Reader {
       lines.fail(name, "is " + unknown_name(printable(name), names));
     }
     SmpiRank& calls = rank_of(lines, static_cast<std::size_t>(rank), known->action);
-    if (known->action == Action::kFinalize) calls.is_finalized = true;
-    if (known->action == Action::kFinalize || known->action == Action::kNothing) return;
+    if (known->action == SmpiAction::kFinalize) calls.is_finalized = true;
+    if (known->action == SmpiAction::kFinalize || known->action == SmpiAction::kNothing) return;
     SmpiCall call{.action = known->action,
                   .line = lines.number(),
                   .count = 0,
@@ -182,21 +179,21 @@ class Reader {
     if (call.count < known->least_arguments)
       lines.fail(lines.text(), fmt::format("must have {} numbers behind \"{}\", not {}",
                                            known->least_arguments, name, call.count));
-    if (call.action == Action::kInit)
+    if (call.action == SmpiAction::kInit)
       // Without an argument, counts are bytes (TAU's traces); with one, doubles (MPE's, SMPI's).
       calls.default_type_bytes = call.count == 0 ? 1 : 8;
     else
       calls.calls.push_back(call);
   }
 
-  SmpiRank& rank_of(const TraceLines& lines, std::size_t number, Action action) {
+  SmpiRank& rank_of(const TraceLines& lines, std::size_t number, SmpiAction action) {
     if (number >= trace_.ranks.size()) trace_.ranks.resize(number + 1);
     SmpiRank& rank = trace_.ranks[number];
     const bool is_new = rank.default_type_bytes == 0;
     const std::size_t file = trace_.files.size() - 1;
     if (!is_new && rank.file != file)
       lines.fail(std::to_string(number), "is a rank that " + trace_.files[rank.file] + " has too");
-    if (is_new != (action == Action::kInit))
+    if (is_new != (action == SmpiAction::kInit))
       lines.fail(lines.text(), is_new ? "must come after the rank's \"init\""
                                       : "is there for the second time in this rank");
     rank.file = file;
@@ -224,7 +221,9 @@ void SmpiTrace::fail(std::size_t rank, const SmpiCall& call, const std::string& 
   fail_at_line(file_of(rank), call.line, name_of(call.action), constraint);
 }
 
-SmpiTrace read_smpi_trace(const std::vector<std::string>& files) { return Reader().read(files); }
+SmpiTrace read_smpi_trace(const std::vector<std::string>& files) {
+  return SmpiReader().read(files);
+}
 
 bool is_smpi_trace(const std::string& file, std::string_view head) {
   const std::string_view line = first_line(head);

@@ -6,15 +6,10 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "traces/program/action.hpp"
 
 namespace forescale {
-namespace {
-
-using Action = SmpiAction;
-
-constexpr double kBytesMax = static_cast<double>(std::int64_t{1} << 50);  // as in a program
-
-}  // namespace
+namespace {}  // namespace
 
 MatchedCollective::MatchedCollective(const SmpiTrace& trace,
                                      const std::vector<const SmpiCall*>& calls)
@@ -29,24 +24,24 @@ MatchedCollective::MatchedCollective(const SmpiTrace& trace,
   }
   check_alike();
   switch (action()) {
-    case Action::kAllToAll:
+    case SmpiAction::kAllToAll:
       bytes_ = sum(std::vector<std::int64_t>(calls.size(), said_.front().bytes));
       break;
-    case Action::kAllToAllV:
-    case Action::kGather:
-    case Action::kGatherV:
-    case Action::kScatter:
-    case Action::kScatterV:
+    case SmpiAction::kAllToAllV:
+    case SmpiAction::kGather:
+    case SmpiAction::kGatherV:
+    case SmpiAction::kScatter:
+    case SmpiAction::kScatterV:
       match_pairs();
       break;
-    case Action::kAllGather:
-    case Action::kAllGatherV: {
+    case SmpiAction::kAllGather:
+    case SmpiAction::kAllGatherV: {
       std::vector<std::int64_t> shares;
       for (const SmpiCollective& said : said_) shares.push_back(said.bytes);
       match_shares(shares);
       break;
     }
-    case Action::kReduceScatter:
+    case SmpiAction::kReduceScatter:
       match_shares(said_.front().parts);
       break;
     default:
@@ -56,23 +51,23 @@ MatchedCollective::MatchedCollective(const SmpiTrace& trace,
 
 CollectiveOp MatchedCollective::op() const {
   switch (action()) {
-    case Action::kBroadcast:
+    case SmpiAction::kBroadcast:
       return CollectiveOp::kBroadcast;
-    case Action::kReduce:
+    case SmpiAction::kReduce:
       return CollectiveOp::kReduce;
-    case Action::kReduceScatter:
+    case SmpiAction::kReduceScatter:
       return CollectiveOp::kReduceScatter;
-    case Action::kAllToAll:
-    case Action::kAllToAllV:
+    case SmpiAction::kAllToAll:
+    case SmpiAction::kAllToAllV:
       return CollectiveOp::kAllToAll;
-    case Action::kGather:
-    case Action::kGatherV:
+    case SmpiAction::kGather:
+    case SmpiAction::kGatherV:
       return CollectiveOp::kGather;
-    case Action::kScatter:
-    case Action::kScatterV:
+    case SmpiAction::kScatter:
+    case SmpiAction::kScatterV:
       return CollectiveOp::kScatter;
-    case Action::kAllGather:
-    case Action::kAllGatherV:
+    case SmpiAction::kAllGather:
+    case SmpiAction::kAllGatherV:
       return CollectiveOp::kAllGather;
     default:
       return CollectiveOp::kAllReduce;
@@ -80,20 +75,21 @@ CollectiveOp MatchedCollective::op() const {
 }
 
 bool MatchedCollective::is_exact() const {
-  return action() != Action::kBarrier && action() != Action::kScan && action() != Action::kExscan;
+  return action() != SmpiAction::kBarrier && action() != SmpiAction::kScan &&
+         action() != SmpiAction::kExscan;
 }
 
 std::int64_t MatchedCollective::bytes_between(std::size_t source, std::size_t destination) const {
   const auto root = static_cast<std::size_t>(this->root());
   switch (action()) {
-    case Action::kAllToAllV:
+    case SmpiAction::kAllToAllV:
       return said_[source].parts[destination];
-    case Action::kGather:
-    case Action::kGatherV:
+    case SmpiAction::kGather:
+    case SmpiAction::kGatherV:
       return destination == root ? said_[source].bytes : 0;
-    case Action::kScatter:
+    case SmpiAction::kScatter:
       return source == root ? said_[source].bytes : 0;
-    case Action::kScatterV:
+    case SmpiAction::kScatterV:
       return source == root ? said_[source].parts[destination] : 0;
     default:
       FORESCALE_CHECK(false, "moves nothing between pairs");
@@ -112,9 +108,9 @@ double MatchedCollective::bytes_of_call(std::size_t rank) const {
 }
 
 void MatchedCollective::check_alike() const {
-  const bool has_parts = action() == Action::kReduceScatter;
-  const bool has_one_size = action() == Action::kBroadcast || action() == Action::kReduce ||
-                            action() == Action::kAllToAll || op() == CollectiveOp::kAllReduce;
+  const bool has_parts = action() == SmpiAction::kReduceScatter;
+  const bool has_one_size = action() == SmpiAction::kBroadcast || action() == SmpiAction::kReduce ||
+                            action() == SmpiAction::kAllToAll || op() == CollectiveOp::kAllReduce;
   for (std::size_t rank = 1; rank < said_.size(); ++rank) {
     const SmpiCollective& first = said_.front();
     const SmpiCollective& here = said_[rank];
@@ -159,7 +155,7 @@ void MatchedCollective::match_shares(const std::vector<std::int64_t>& shares) {
 
 std::int64_t MatchedCollective::sum(const std::vector<std::int64_t>& parts) const {
   const double total = std::accumulate(parts.begin(), parts.end(), 0.0);
-  if (total > kBytesMax)
+  if (total > kProgramBytesMax)
     trace_.fail(0, *calls_.front(),
                 fmt::format("moves {} bytes in all, which are too many", total));
   return static_cast<std::int64_t>(total);
