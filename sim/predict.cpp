@@ -170,9 +170,9 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
     stage.parameter_bytes += layer.parameters * job.value_bytes;
     for (const std::int64_t values : layer.parameter_tensors)
       stage.tensor_bytes.push_back(values * job.value_bytes);
-    if (layer.matrix_rows > 0) {
-      stage.matrix_rows = layer.matrix_rows;
-      stage.matrix_columns = layer.matrix_columns;
+    if (const LinearShape* matrix = layer.fully_connected()) {
+      stage.matrix_rows = matrix->outputs;
+      stage.matrix_columns = matrix->inputs;
     }
     stage.update_s += inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
   }

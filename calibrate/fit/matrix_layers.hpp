@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/compute/network_kernels.hpp"
+#include "models/workload/matrix_work.hpp"
 
 namespace forescale {
 

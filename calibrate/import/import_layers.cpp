@@ -84,7 +84,7 @@ LayerNetwork load_layer_network(const std::string& name, std::int64_t batch) {
 
 void add_layer_rows(ImportTarget& target, const LayerNetwork& from,
                     const std::vector<LayerRow>& rows) {
-  std::map<KernelPass, std::vector<std::optional<GpuKernel>>> kernels;
+  std::map<KernelPass, std::vector<std::vector<GpuKernel>>> kernels;
   for (const KernelPass pass :
        {KernelPass::kForward, KernelPass::kBackwardWeights, KernelPass::kBackward})
     kernels[pass] = layer_kernels(from.network, {.batch = from.batch, .pass = pass});
@@ -95,9 +95,10 @@ void add_layer_rows(ImportTarget& target, const LayerNetwork& from,
       ++unknown;
       continue;
     }
-    const auto& kernel = kernels.at(pass_of(row, from, from.network.layers[place]))[place];
-    if (!kernel) continue;
-    target.add_kernel(row.line, {.kernel = *kernel,
+    const std::vector<GpuKernel>& asked =
+        kernels.at(pass_of(row, from, from.network.layers[place]))[place];
+    if (asked.size() != 1) continue;
+    target.add_kernel(row.line, {.kernel = asked[0],
                                  .time_s = row.time_s,
                                  .low_s = row.time_s,
                                  .high_s = row.time_s,

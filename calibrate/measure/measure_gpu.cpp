@@ -56,8 +56,8 @@ json series_to_ask(const GpuMeasureOptions& options) {
   return series;
 }
 
-std::vector<LayerKernels> kernels_of(const std::string& name, std::int64_t batch,
-                                     Precision precision) {
+std::vector<LayerKernels> kernels_of_network(const std::string& name, std::int64_t batch,
+                                             Precision precision) {
   for (const MatrixNetwork& network : matrix_networks())
     if (network.name == name) return matrix_kernels(network, batch, precision);
   return network_kernels(load_network(name, "--networks"), batch, precision);
@@ -67,12 +67,20 @@ std::string key_of(const GpuKernel& kernel) {
   return fmt::format("{} {} {}", to_text(kernel), name_of(kernel.pass), name_of(kernel.precision));
 }
 
+// What the program of calibrate/bench/gpu/ runs.
+bool is_measurable(const GpuKernel& kernel) {
+  const auto* product = std::get_if<GemmShape>(&kernel.shape);
+  return std::holds_alternative<ConvolutionShape>(kernel.shape) ||
+         (product != nullptr && product->count == 1);
+}
+
 class KernelList {
  public:
   void add(const std::string& network, std::int64_t batch, Precision precision) {
-    for (const LayerKernels& layer : kernels_of(network, batch, precision)) {
+    for (const LayerKernels& layer : kernels_of_network(network, batch, precision)) {
       for (const GpuKernel& kernel : layer.kernels)
-        if (seen_.insert(key_of(kernel)).second) put(kernel, network, layer.layer);
+        if (is_measurable(kernel) && seen_.insert(key_of(kernel)).second)
+          put(kernel, network, layer.layer);
       ++layers_;
     }
   }

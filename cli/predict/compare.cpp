@@ -53,7 +53,7 @@ std::vector<std::string> short_names(const Comparison& comparison) {
 void print_curves(const Comparison& comparison) {
   std::vector<std::string> heads{"GPUs"};
   for (const std::string& name : short_names(comparison)) {
-    heads.push_back(name + " images/s");
+    heads.push_back(fmt::format("{} {}/s", name, comparison.contenders.front().prediction.samples));
     heads.push_back("efficiency");
   }
   std::map<int, std::vector<std::string>> rows;

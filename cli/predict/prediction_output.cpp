@@ -22,19 +22,23 @@ std::string range_cell(const Row& row) {
   return fmt::format("{}..{}", ms(low), ms(high));
 }
 
-std::vector<std::string> prediction_headings(bool with_range) {
-  std::vector<std::string> titles = {
-      "GPUs",     "batch/GPU", "iteration ms", with_range ? "90 % ms" : "",
-      "images/s", "speed-up",  "eff %"};
+std::vector<std::string> prediction_headings(const Prediction& prediction) {
+  std::vector<std::string> titles = {"GPUs",
+                                     "batch/GPU",
+                                     "iteration ms",
+                                     prediction.has_range() ? "90 % ms" : "",
+                                     prediction.samples + "/s",
+                                     "speed-up",
+                                     "eff %"};
   for (const PhaseEntry& phase : kPhases) titles.push_back(fmt::format("{} %", phase.title));
   titles.insert(titles.end(), {"idle %", "bound ms", "<busiest resource"});
   return titles;
 }
 
-void add_prediction_row(Table& table, const Row& row, bool with_range) {
+void add_prediction_row(Table& table, const Row& row, const Prediction& prediction) {
   const PredictionPoint& p = row.point;
   if (!p.fits) {
-    std::vector<std::string> cells(prediction_headings(with_range).size(), "-");
+    std::vector<std::string> cells(prediction_headings(prediction).size(), "-");
     cells.front() = std::to_string(p.gpus);
     cells[1] = std::to_string(p.batch_per_gpu);
     cells.back() = fmt::format("out of GPU memory: needs {}", to_text(Bytes{p.memory_bytes}));
@@ -44,7 +48,7 @@ void add_prediction_row(Table& table, const Row& row, bool with_range) {
   std::vector<std::string> cells = {std::to_string(p.gpus),
                                     std::to_string(p.batch_per_gpu),
                                     ms(p.iteration_s),
-                                    with_range ? range_cell(row) : "",
+                                    prediction.has_range() ? range_cell(row) : "",
                                     fmt::format("{:.4g}", p.images_per_s),
                                     fmt::format("{:.2f}", row.speedup),
                                     percent_of(row.efficiency, 1)};
@@ -88,8 +92,8 @@ std::string to_table(const Prediction& prediction) {
       "schedule {}, stack {}; predicted, steady state; shares of the iteration at "
       "rank 0\n",
       prediction.schedule, prediction.stack);
-  Table table(prediction_headings(prediction.has_range()));
-  for (const Row& row : prediction.rows) add_prediction_row(table, row, prediction.has_range());
+  Table table(prediction_headings(prediction));
+  for (const Row& row : prediction.rows) add_prediction_row(table, row, prediction);
   text += table.text();
   if (prediction.baseline_gpus > 0)
     text += fmt::format(
@@ -98,9 +102,9 @@ std::string to_table(const Prediction& prediction) {
   const auto last = std::find_if(prediction.rows.rbegin(), prediction.rows.rend(),
                                  [](const Row& row) { return row.point.fits; });
   if (last != prediction.rows.rend()) {
-    text += fmt::format("bound at {} GPUs: {}; an epoch of {} images takes {}\n", last->point.gpus,
+    text += fmt::format("bound at {} GPUs: {}; an epoch of {} {} takes {}\n", last->point.gpus,
                         last->point.bound_reason, prediction.question.epoch_images,
-                        to_text(Seconds{last->epoch_s}));
+                        prediction.samples, to_text(Seconds{last->epoch_s}));
   }
   const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
                                      [](const NumberSource& number) { return number.assumed; });

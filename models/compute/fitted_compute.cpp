@@ -26,8 +26,15 @@ PassTime sum(const PassTime& a, const PassTime& b) {
 }
 
 // A convolution as the product of its filters and the inputs that each output sees; the passes'
-// operands change places. Nothing for both gradients together, and for groups.
+// operands change places. Nothing for both gradients together, and for groups. Several products as
+// one of as many columns.
 std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
+  if (const auto* several = std::get_if<GemmShape>(&kernel.shape)) {
+    if (several->count == 1) return std::nullopt;
+    GpuKernel product = kernel;
+    product.shape = GemmShape{.m = several->m, .n = several->n * several->count, .k = several->k};
+    return product;
+  }
   const auto* shape = std::get_if<ConvolutionShape>(&kernel.shape);
   if (shape == nullptr || shape->groups != 1) return std::nullopt;
   const std::int64_t outputs = shape->batch * shape->output_height() * shape->output_width();
@@ -69,7 +76,7 @@ class Passes {
       : fitted_(fitted),
         network_(network),
         precision_(kernels.precision),
-        cost_(read_framework_cost(kernels.memory_format, provenance)),
+        cost_(read_framework_cost(network, kernels.memory_format, provenance)),
         peaks_(peaks_of(gpu)),
         provenance_(provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
@@ -86,6 +93,10 @@ class Passes {
   PassTime backward(size_t layer, const BatchLine& data_sheet) const {
     const Layer& of = network_.layers[layer];
     if (of.forward_flops <= 0) return first_of(layer, {{KernelPass::kBackward}}, data_sheet, 2);
+    if (std::holds_alternative<AttentionShape>(of.work))
+      return first_of(layer, {{KernelPass::kBackward}}, data_sheet, 1);
+    if (std::holds_alternative<GemmShape>(of.work))
+      return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 2);
     std::vector<KernelPass> apart{KernelPass::kBackwardWeights};
     if (of.backward_flops > 1.5 * of.forward_flops) apart.push_back(KernelPass::kBackwardData);
     return first_of(layer, {apart, {KernelPass::kBackward}}, data_sheet, apart.size());
@@ -115,27 +126,47 @@ class Passes {
     std::vector<TimedBatch> points;
     LayerTimeSource source = LayerTimeSource::kShapes;
     for (size_t i = 0; i < std::size(kBatches); ++i) {
-      const std::optional<GpuKernel>& kernel = kernels_.at(pass)[i][layer];
-      const std::optional<FoundFit> found = kernel ? find_fit(*kernel) : std::nullopt;
-      if (!found) return {.line = {}, .source = LayerTimeSource::kDataSheet};
-      const KernelEstimate estimate = found->fit.estimate(found->kernel);
-      if (found->is_scaled)
-        source = LayerTimeSource::kScaled;
-      else if (!estimate.is_near)
-        source = std::max(source, LayerTimeSource::kRoofline);
-      points.push_back({.batch = static_cast<double>(kBatches[i]),
-                        .time_s = found->factor * estimate.time_s + cost_.kernel.value});
+      const std::vector<GpuKernel>& kernels = kernels_.at(pass)[i][layer];
+      if (kernels.empty()) return {.line = {}, .source = LayerTimeSource::kDataSheet};
+      double time_s = 0;
+      for (const GpuKernel& kernel : kernels) {
+        const std::optional<FoundFit> found = find_fit(kernel);
+        if (!found) return {.line = {}, .source = LayerTimeSource::kDataSheet};
+        const KernelEstimate estimate = found->fit.estimate(found->kernel);
+        if (found->is_scaled)
+          source = LayerTimeSource::kScaled;
+        else if (!estimate.is_near)
+          source = std::max(source, LayerTimeSource::kRoofline);
+        time_s += found->factor * estimate.time_s + cost_.kernel.value;
+      }
+      points.push_back({.batch = static_cast<double>(kBatches[i]), .time_s = time_s});
     }
     return {.line = fit_line(points), .source = source};
   }
 
   std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
-    if (auto same = in_any_precision(kernel)) return same;
     const std::optional<GpuKernel> product = as_product(kernel);
-    if (!product) return std::nullopt;
+    const bool is_convolution = std::holds_alternative<ConvolutionShape>(kernel.shape);
+    if (!product || is_convolution)
+      if (auto same = in_any_precision(kernel)) return same;
+    if (!product) return attention_backward(kernel);
     std::optional<FoundFit> found = in_any_precision(*product);
     if (!found) return std::nullopt;
-    found->factor = over_product(kernel.pass);
+    if (is_convolution) found->factor = over_product(kernel.pass);
+    found->is_scaled = true;
+    return found;
+  }
+
+  // From the forward pass, FLOP for FLOP.
+  std::optional<FoundFit> attention_backward(const GpuKernel& kernel) const {
+    if (!std::holds_alternative<AttentionShape>(kernel.shape)) return std::nullopt;
+    GpuKernel forward = kernel;
+    forward.pass = KernelPass::kForward;
+    std::optional<FoundFit> found = in_any_precision(forward);
+    if (!found) return std::nullopt;
+    if (!attention_backward_) attention_backward_ = read_attention_backward(provenance_);
+    found->kernel = kernel;
+    found->factor = *attention_backward_;
     found->is_scaled = true;
     return found;
   }
@@ -184,9 +215,10 @@ class Passes {
   Provenance* provenance_;
   // Read when a kernel asks for them.
   mutable std::optional<double> other_precision_;
+  mutable std::optional<double> attention_backward_;
   mutable std::map<KernelPass, double> over_product_;
   // By pass, batch and layer.
-  std::map<KernelPass, std::vector<std::vector<std::optional<GpuKernel>>>> kernels_;
+  std::map<KernelPass, std::vector<std::vector<std::vector<GpuKernel>>>> kernels_;
 };
 
 // The data sheet's roofline at the precision's peak, FP32's where it has none; activations of half
@@ -278,10 +310,10 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
     compute.forward.push_back(forward.source);
     compute.backward.push_back(backward.source);
   }
-  table.description =
-      fmt::format("{} on {} ({}, {}): passes {}{}", network.name, fitted.name, name_of(precision),
-                  name_of(kernels.memory_format), count_text(compute),
-                  unmeasured_text(compute, network, precision));
+  table.description = fmt::format(
+      "{} on {} ({}{}): passes {}{}", network.name, fitted.name, name_of(precision),
+      network.has_sequences() ? "" : fmt::format(", {}", name_of(kernels.memory_format)),
+      count_text(compute), unmeasured_text(compute, network, precision));
   const auto source = fitted.provenance.find("source");
   table.source = source == fitted.provenance.end() ? "GPU model " + fitted.name : source->second;
   const auto sheet_only = [](LayerTimeSource each) {

@@ -85,7 +85,7 @@ const char* operation_of(const GpuKernel& kernel) {
 double flops_of(const GpuKernel& kernel) {
   const double gradients = kernel.pass == KernelPass::kBackward ? 2 : 1;
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
-    return gradients * 2 * real(gemm->m) * real(gemm->n) * real(gemm->k);
+    return gradients * 2 * real(gemm->count) * real(gemm->m) * real(gemm->n) * real(gemm->k);
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return gradients * 2 * output_count(*c) * weight_count(*c) / real(c->filters);
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
@@ -99,8 +99,9 @@ double bytes_moved_by(const GpuKernel& kernel) {
   const double width = static_cast<double>(bytes_a_value(kernel.precision)) *
                        (kernel.pass == KernelPass::kBackward ? 2 : 1);
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
-    return width * (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n) +
-                    (kernel.precision == Precision::kFp8 ? 2 : 1) * real(gemm->m) * real(gemm->n));
+    return width * real(gemm->count) *
+           (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n) +
+            (kernel.precision == Precision::kFp8 ? 2 : 1) * real(gemm->m) * real(gemm->n));
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return width * (input_count(*c) + weight_count(*c) + output_count(*c));
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
@@ -112,8 +113,9 @@ double bytes_moved_by(const GpuKernel& kernel) {
 
 std::string to_text(const GpuKernel& kernel) {
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
-    return fmt::format("gemm {}x{}x{} {}{}", gemm->m, gemm->n, gemm->k,
-                       gemm->transpose_a ? 'T' : 'N', gemm->transpose_b ? 'T' : 'N');
+    return fmt::format("gemm {}x{}x{} {}{}{}", gemm->m, gemm->n, gemm->k,
+                       gemm->transpose_a ? 'T' : 'N', gemm->transpose_b ? 'T' : 'N',
+                       gemm->count > 1 ? fmt::format(", {} of them", gemm->count) : "");
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return fmt::format(
         "convolution {}x{}x{}x{}, {} filters {}x{}, pad {}x{}, stride {}x{}, groups {}", c->batch,

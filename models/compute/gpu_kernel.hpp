@@ -16,13 +16,14 @@
 
 namespace forescale {
 
-// C (m x n) = A (m x k) B (k x n), column-major as cuBLAS has it.
+// C (m x n) = A (m x k) B (k x n), column-major as cuBLAS has it; `count` of them in one kernel.
 struct GemmShape {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
   bool transpose_a = false;
   bool transpose_b = false;
+  std::int64_t count = 1;
   bool operator==(const GemmShape&) const = default;
 };
 

@@ -25,24 +25,25 @@ LayerShape layer_shape(const Layer& layer, const LayerCall& call) {
           .flops = images * (is_forward ? layer.forward_flops : layer.backward_flops)};
 }
 
-// The pass's own kernel; of all gradients together, the forward one's shape.
-std::optional<GpuKernel> pass_of(const std::vector<GpuKernel>& kernels, KernelPass pass) {
+// The pass's own kernels; of all gradients together, the forward one's shape.
+std::vector<GpuKernel> pass_of(const std::vector<GpuKernel>& kernels, KernelPass pass) {
   const KernelPass wanted = pass == KernelPass::kBackward ? KernelPass::kForward : pass;
+  std::vector<GpuKernel> found;
   for (GpuKernel kernel : kernels) {
     if (kernel.pass != wanted) continue;
     kernel.pass = pass;
-    return kernel;
+    found.push_back(kernel);
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace
 
-std::vector<std::optional<GpuKernel>> layer_kernels(const Network& network, const LayerCall& call) {
+std::vector<std::vector<GpuKernel>> layer_kernels(const Network& network, const LayerCall& call) {
   std::map<std::string, std::vector<GpuKernel>> products;
   for (LayerKernels& layer : network_kernels(network, call.batch, call.precision))
     products.emplace(layer.layer, std::move(layer.kernels));
-  std::vector<std::optional<GpuKernel>> all;
+  std::vector<std::vector<GpuKernel>> all;
   for (const Layer& layer : network.layers) {
     const auto found = products.find(layer.name);
     if (layer.traffic_per_image.value == 0)
@@ -50,8 +51,8 @@ std::vector<std::optional<GpuKernel>> layer_kernels(const Network& network, cons
     else if (found != products.end())
       all.push_back(pass_of(found->second, call.pass));
     else
-      all.push_back(GpuKernel{
-          .shape = layer_shape(layer, call), .pass = call.pass, .precision = call.precision});
+      all.push_back({GpuKernel{
+          .shape = layer_shape(layer, call), .pass = call.pass, .precision = call.precision}});
   }
   return all;
 }

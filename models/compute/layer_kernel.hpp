@@ -1,11 +1,10 @@
 // A network's layers as what a GPU is asked to do for one pass of a batch.
 //
-// Convolutions and fully connected layers as in network_kernels.hpp; all gradients together
+// Products, convolutions and attention as in network_kernels.hpp; all gradients together
 // ("backward") have the forward pass's shape. All else is a layer of the bytes that it reads and
 // writes, and a dilated convolution too.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "models/compute/gpu_kernel.hpp"
@@ -19,8 +18,8 @@ struct LayerCall {
   Precision precision = Precision::kFp32;
 };
 
-// One a layer of the network, in its order; nothing where the layer leaves the GPU nothing to do
-// (data, views, a gradient that nobody needs). InputError unless batch > 0.
-std::vector<std::optional<GpuKernel>> layer_kernels(const Network& network, const LayerCall& call);
+// Those of each layer of the network, in its order; nothing where the layer leaves the GPU nothing
+// to do (data, views, a gradient that nobody needs). InputError unless batch > 0.
+std::vector<std::vector<GpuKernel>> layer_kernels(const Network& network, const LayerCall& call);
 
 }  // namespace forescale

@@ -4,6 +4,7 @@
 
 #include "base/data_files.hpp"
 #include "base/json_input.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
@@ -15,6 +16,14 @@ double bounded_time_s(double compute_s, double traffic_s, double factor) {
                      : std::max(factor * compute_s, traffic_s);
 }
 
+double backward_traffic(const Layer& layer, const RooflineParameters& parameters) {
+  const Operator* known = find_operator(layer.type);
+  if (known != nullptr && known->backward_traffic > 0) return known->backward_traffic;
+  const auto ratio = parameters.backward_traffic.find(layer.type);
+  return ratio != parameters.backward_traffic.end() ? ratio->second
+                                                    : parameters.backward_traffic_default;
+}
+
 LayerTime layer_time(const GpuModel& gpu, const Layer& layer, const RooflineParameters& parameters,
                      const RooflineScale& scale) {
   LayerTime time;
@@ -23,14 +32,11 @@ LayerTime layer_time(const GpuModel& gpu, const Layer& layer, const RooflinePara
   const double flops_per_s = parameters.efficiency * gpu.peak_flops.value;
   const double kernel_s =
       scale.kernel.value + (layer.parameter_bytes() / gpu.memory_bandwidth).value;
-  time.forward_t0_s = kernel_s;
+  time.forward_t0_s = layer.reads_all_parameters ? kernel_s : scale.kernel.value;
   time.forward_t1_s = bounded_time_s(layer.forward_flops / flops_per_s, traffic_s, scale.factor);
   if (!layer.backward_runs) return time;
 
-  const auto ratio = parameters.backward_traffic.find(layer.type);
-  const double traffic_ratio = ratio != parameters.backward_traffic.end()
-                                   ? ratio->second
-                                   : parameters.backward_traffic_default;
+  const double traffic_ratio = backward_traffic(layer, parameters);
   const double kernels = layer.forward_flops > 0 ? layer.backward_flops / layer.forward_flops : 1;
   time.backward_t0_s = kernels * kernel_s;
   time.backward_t1_s =
@@ -54,12 +60,20 @@ std::map<KernelPass, double> read_convolution_over_product(Provenance* provenanc
   return factors;
 }
 
+double read_attention_backward(Provenance* provenance) {
+  return assumptions(provenance).at("compute").at("attention_backward").factor(1e-3, 1e3);
+}
+
 double read_other_precision(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("other_precision").factor(1e-3, 1e3);
 }
 
-FrameworkCost read_framework_cost(MemoryFormat format, Provenance* provenance) {
-  const JsonInput in = assumptions(provenance).at("compute").at("frameworks").at(name_of(format));
+FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
+                                  Provenance* provenance) {
+  const JsonInput in = assumptions(provenance)
+                           .at("compute")
+                           .at("frameworks")
+                           .at(network.has_sequences() ? "sequences" : name_of(format));
   return {.other_layers = in.at("other_layers").factor(1e-3, 1e3),
           .kernel = in.at("kernel_s").seconds()};
 }
@@ -70,7 +84,7 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   const JsonInput in = all.at("compute");
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
                  "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
-                 "frameworks", "other_precision"});
+                 "frameworks", "other_precision", "attention_backward"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);

@@ -46,11 +46,15 @@ struct FrameworkCost {
       1;           // of passes that are no convolution and no product, over their bytes' time
   Seconds kernel;  // a kernel
 };
-// From models/compute/assumptions.json.
-FrameworkCost read_framework_cost(MemoryFormat format, Provenance* provenance);
+// From models/compute/assumptions.json, by memory format; transformers have none.
+FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
+                                  Provenance* provenance);
 
 // Time of kernels whose precision was not measured, over that by the peaks. From assumptions.json.
 double read_other_precision(Provenance* provenance);
+
+// Time of attention's backward pass over its forward one, FLOP for FLOP. From assumptions.json.
+double read_attention_backward(Provenance* provenance);
 
 // What a convolution takes over the product that it is, by pass. From
 // models/compute/assumptions.json.

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "models/workload/layer_rules.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
@@ -33,7 +33,9 @@ Extent read_extent(const JsonInput& in, std::int64_t min) {
 
 void check_keys(const JsonInput& in, const std::string& type) {
   std::vector<std::string> known = {"name", "type", "bottom", "top", "auxiliary", "note", "source"};
-  for (const std::string& option : layer_rule(type)->options) known.push_back(option);
+  const Operator& rule = *find_operator(type);
+  for (const auto* keys : {&rule.options, &rule.sizes, &rule.flags})
+    known.insert(known.end(), keys->begin(), keys->end());
   for (const std::string& key : in.keys())
     if (std::find(known.begin(), known.end(), key) == known.end())
       in.at(key).fail("key is " + unknown_name(key, known) + " for a " + type + " layer");
@@ -44,7 +46,7 @@ LayerSpec read_layer_spec(const JsonInput& in) {
   layer.path = in.path();
   layer.name = in.at("name").string();
   layer.type = in.at("type").string();
-  if (layer_rule(layer.type) == nullptr)
+  if (find_operator(layer.type) == nullptr)
     in.at("type").fail("is " + unknown_name(layer.type, layer_types()));
   check_keys(in, layer.type);
   if (const auto names = in.find("bottom")) layer.bottoms = read_names(*names);
@@ -62,6 +64,10 @@ LayerSpec read_layer_spec(const JsonInput& in) {
   if (const auto value = in.find("round_mode")) layer.round_mode = value->one_of({"CEIL", "FLOOR"});
   if (const auto value = in.find("global_pooling")) layer.global_pooling = value->boolean();
   if (const auto value = in.find("auxiliary")) layer.auxiliary = value->boolean();
+  for (const std::string& key : find_operator(layer.type)->sizes)
+    if (const auto value = in.find(key)) layer.sizes[key] = value->integer(1, kMaxOutputs);
+  for (const std::string& key : find_operator(layer.type)->flags)
+    if (const auto value = in.find(key); value && value->boolean()) layer.flags.insert(key);
   return layer;
 }
 
@@ -91,6 +97,8 @@ json write_layer(const LayerSpec& layer) {
   if (layer.round_mode != defaults.round_mode) out["round_mode"] = layer.round_mode;
   if (layer.global_pooling) out["global_pooling"] = true;
   if (layer.auxiliary) out["auxiliary"] = true;
+  for (const auto& [key, size] : layer.sizes) out[key] = size;
+  for (const std::string& key : layer.flags) out[key] = true;
   return out;
 }
 

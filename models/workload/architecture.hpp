@@ -4,13 +4,15 @@
 // As JSON (models/workload/zoo/*.json): {"name", "source", "input_shape": [channels, height,
 // width], "published": {"parameters": N, "source": ...}, "layers": [{"name", "type", "bottom",
 // "top", hyper-parameters...}]}. "bottom" is one name or a list; "top" is the layer's name unless
-// given; "kernel_size", "stride", "pad" and "dilation" are one number or [height, width]. Limits:
-// one image input; no recurrent layers, no parameters shared between layers.
+// given; "kernel_size", "stride", "pad" and "dilation" are one number or [height, width]. Text has
+// the input shape [tokens]. Limits: one input.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,8 @@
 
 namespace forescale {
 
-// Values of a blob for one image, without the batch: {channels, height, width} or {values}.
+// Values of a blob for one image, without the batch: {channels, height, width} or {values}; of text
+// for one sequence: {tokens, values}.
 using Shape = std::vector<std::int64_t>;
 
 struct Extent {
@@ -43,8 +46,10 @@ struct LayerSpec {
   std::string pool = "MAX";
   std::string round_mode = "CEIL";
   bool global_pooling = false;
-  bool auxiliary = false;  // of a head that only training has
-  std::string path;        // where in the file, for errors: "/layers/3"
+  bool auxiliary = false;                     // of a head that only training has
+  std::map<std::string, std::int64_t> sizes;  // what the operator alone knows: "heads"
+  std::set<std::string> flags;                // of its own, those that are true: "causal"
+  std::string path;                           // where in the file, for errors: "/layers/3"
 };
 
 struct Architecture {

@@ -10,7 +10,7 @@
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
-#include "models/workload/layer_rules.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
@@ -36,7 +36,7 @@ class Inference {
                     .input_shape = net_.input_shape,
                     .architecture = net_};
     for (const LayerSpec& spec : net_.layers) {
-      const LayerRule* rule = layer_rule(spec.type);
+      const Operator* rule = find_operator(spec.type);
       if (rule == nullptr)
         layer_error(spec, net_.file,
                     {.key = "type",
@@ -50,7 +50,7 @@ class Inference {
   }
 
  private:
-  void check_arity(const LayerSpec& spec, const LayerRule& rule) const {
+  void check_arity(const LayerSpec& spec, const Operator& rule) const {
     const std::size_t count = spec.bottoms.size();
     if (count < rule.bottoms_min || count > rule.bottoms_max)
       layer_error(
@@ -61,7 +61,8 @@ class Inference {
                "must be {} {} for a {} layer", count < rule.bottoms_min ? "at least" : "at most",
                count < rule.bottoms_min ? rule.bottoms_min : rule.bottoms_max, spec.type)});
     if (spec.tops.size() > rule.tops_max ||
-        (spec.tops.empty() && rule.kind != LayerKind::kOutput && rule.kind != LayerKind::kIgnored))
+        (spec.tops.empty() && rule.kind != OperatorKind::kOutput &&
+         rule.kind != OperatorKind::kIgnored))
       layer_error(
           spec, net_.file,
           {.key = "top",
@@ -85,7 +86,7 @@ class Inference {
     return found->second;
   }
 
-  std::optional<Layer> add(const LayerSpec& spec, const LayerRule& rule) {
+  std::optional<Layer> add(const LayerSpec& spec, const Operator& rule) {
     std::vector<Shape> inputs;
     std::int64_t values_read = 0;
     bool learns_below = false;
@@ -96,8 +97,8 @@ class Inference {
       inputs.push_back(blob.shape);
       values_read += value_count(blob.shape, spec, net_.file);
     }
-    if (rule.kind == LayerKind::kIgnored) return std::nullopt;
-    if (rule.kind == LayerKind::kData) inputs = {net_.input_shape};
+    if (rule.kind == OperatorKind::kIgnored) return std::nullopt;
+    if (rule.kind == OperatorKind::kData) inputs = {net_.input_shape};
 
     const LayerEffect effect = rule.apply(spec, net_.file, inputs);
     Layer layer;
@@ -108,12 +109,15 @@ class Inference {
     layer.parameters = std::accumulate(effect.parameter_tensors.begin(),
                                        effect.parameter_tensors.end(), std::int64_t{0});
     layer.forward_flops = effect.forward_flops;
-    layer.backward_flops = effect.forward_flops * (learns_below ? 2 : 1);
+    layer.backward_flops =
+        effect.forward_flops *
+        (effect.backward_over_forward >= 0 ? effect.backward_over_forward : (learns_below ? 2 : 1));
     layer.backward_runs = learns_below || layer.parameters > 0;
+    layer.kept_flags = effect.kept_flags;
     layer.kept_per_image = kBytesPerValue * Bytes{effect.kept_values};
     layer.output_shape = effect.outputs[0];
-    layer.matrix_rows = effect.matrix_rows;
-    layer.matrix_columns = effect.matrix_columns;
+    layer.work = effect.work;
+    layer.reads_all_parameters = effect.reads_all_parameters;
 
     std::int64_t values_written = 0;
     for (std::size_t i = 0; i < spec.tops.size(); ++i) {
@@ -122,15 +126,15 @@ class Inference {
         layer.in_place = true;
       values_written += value_count(shape, spec, net_.file);
     }
-    const bool own_memory = !layer.in_place && rule.kind != LayerKind::kView;
+    const bool own_memory = !layer.in_place && rule.kind != OperatorKind::kView;
     layer.activation_per_image = {own_memory ? kBytesPerValue * values_written : 0};
-    const bool works = rule.kind != LayerKind::kData && rule.kind != LayerKind::kView;
+    const bool works = rule.kind != OperatorKind::kData && rule.kind != OperatorKind::kView;
     layer.traffic_per_image = {works ? kBytesPerValue * (values_read + values_written) : 0};
     return layer;
   }
 
   // Enters a top; true when it replaces one of the layer's own bottoms.
-  bool place(const LayerSpec& spec, const LayerRule& rule, const std::string& top,
+  bool place(const LayerSpec& spec, const Operator& rule, const std::string& top,
              const Shape& shape, bool learns) {
     const bool in_place =
         std::find(spec.bottoms.begin(), spec.bottoms.end(), top) != spec.bottoms.end();
@@ -146,7 +150,7 @@ class Inference {
     blobs_[top] = Blob{.shape = shape,
                        .learns = learns,
                        .used = false,
-                       .may_go_unused = rule.kind == LayerKind::kOutput,
+                       .may_go_unused = rule.kind == OperatorKind::kOutput,
                        .producer = &spec};
     return in_place;
   }
@@ -175,6 +179,16 @@ auto total(const Network& network, Heads heads, Member member) {
 
 }  // namespace
 
+const LinearShape* Layer::fully_connected() const {
+  const auto* linear = std::get_if<LinearShape>(&work);
+  return linear != nullptr && linear->vectors == 1 ? linear : nullptr;
+}
+
+bool Network::has_sequences() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const Layer& layer) { return layer.output_shape.size() == 2; });
+}
+
 std::int64_t Network::parameters(Heads heads) const {
   return total(*this, heads, [](const Layer& layer) { return layer.parameters; });
 }
@@ -193,7 +207,13 @@ Network infer_network(const Architecture& architecture) { return Inference(archi
 
 Network read_network(const JsonInput& in, const std::optional<Shape>& input_shape) {
   Architecture architecture = read_architecture(in);
-  if (input_shape) architecture.input_shape = *input_shape;
+  if (input_shape) {
+    if (input_shape->size() != architecture.input_shape.size())
+      in.at("input_shape")
+          .fail(fmt::format("cannot become {}: an image has three sides, text one",
+                            to_text(*input_shape)));
+    architecture.input_shape = *input_shape;
+  }
   Network network = infer_network(architecture);
   if (const auto inferred = in.find("inferred"); inferred && !input_shape) {
     const JsonInput count = inferred->at("parameters");

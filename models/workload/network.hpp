@@ -2,8 +2,9 @@
 // and shape for one image, inferred from an Architecture.
 //
 // backward FLOP = forward FLOP * (weight gradient: 1) + (input gradient: 1, where something below
-// the layer learns). A multiply-add is 2 FLOP; everything is FP32, 4 bytes a value.
-// Limits: biases, activations and normalisation count no FLOP (they are bound by memory).
+// the layer learns); attention has its own factor. A multiply-add is 2 FLOP; everything is FP32, 4
+// bytes a value. Limits: biases, activations and normalisation count no FLOP (they are bound by
+// memory).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "base/units.hpp"
 #include "models/workload/architecture.hpp"
+#include "models/workload/matrix_work.hpp"
 
 namespace forescale {
 
@@ -28,15 +30,18 @@ struct Layer {
   double backward_flops = 0;                    // for one image
   bool backward_runs = false;                   // false where nothing in it or below it learns
   Bytes activation_per_image;                   // outputs; 0 in place
+  std::int64_t kept_flags = 0;                  // an image: a byte each, but 4 in Caffe
   Bytes kept_per_image;     // kept for the backward pass beside the outputs (masks, scales)
   Bytes traffic_per_image;  // inputs read + outputs written by the forward pass; 0: no GPU work
   Shape output_shape;       // of the first top
-  std::int64_t matrix_rows = 0;     // M of a fully connected layer's M x N weights, else 0
-  std::int64_t matrix_columns = 0;  // N
-  bool auxiliary = false;           // of a head that only training has
+  MatrixWork work;          // for one image
+  bool reads_all_parameters = true;
+  bool auxiliary = false;  // of a head that only training has
   bool in_place = false;
 
   Bytes parameter_bytes() const { return {parameters * kBytesPerValue}; }
+  // Where an image is one vector; else null.
+  const LinearShape* fully_connected() const;
 };
 
 // kMain leaves out auxiliary heads, which exist only in training.
@@ -48,6 +53,11 @@ struct Network {
   std::vector<Layer> layers;  // in execution order
   Shape input_shape;
   Architecture architecture;  // what it was inferred from, published totals included
+
+  bool is_text() const { return input_shape.size() == 1; }
+  // Some layer works on tokens x values: a transformer.
+  bool has_sequences() const;
+  const char* samples() const { return is_text() ? "sequences" : "images"; }
 
   std::int64_t parameters(Heads heads = Heads::kAll) const;
   Bytes parameter_bytes(Heads heads = Heads::kAll) const;

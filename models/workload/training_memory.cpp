@@ -4,14 +4,14 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
-#include "models/workload/layer_rules.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr double kBytesMax = 4e18;
 
-bool is_input(const Layer& layer) { return layer_rule(layer.type)->kind == LayerKind::kData; }
+bool is_input(const Layer& layer) { return find_operator(layer.type)->kind == OperatorKind::kData; }
 
 // Weights, gradients, momentum; in half precision master weights too.
 Bytes parameter_bytes(const Network& network, std::int64_t value_bytes) {
@@ -23,7 +23,14 @@ Bytes parameter_bytes(const Network& network, std::int64_t value_bytes) {
 Bytes caffe_per_image(const Network& network) {
   Bytes sum;
   for (const Layer& layer : network.layers)
-    sum = sum + (is_input(layer) ? 1 : 2) * layer.activation_per_image + layer.kept_per_image;
+    sum = sum + (is_input(layer) ? 1 : 2) * layer.activation_per_image + layer.kept_per_image +
+          kBytesPerValue * Bytes{layer.kept_flags};
+  return sum;
+}
+
+Bytes flags_per_image(const Network& network) {
+  Bytes sum;
+  for (const Layer& layer : network.layers) sum = sum + Bytes{layer.kept_flags};
   return sum;
 }
 
@@ -61,7 +68,8 @@ Bytes training_memory(const Network& network, std::int64_t batch, Provenance* pr
   const Bytes libraries = in.at("library_bytes").bytes();
   const std::int64_t value_bytes = bytes_a_value(precision);
   const Bytes in_fp32 = caffe ? caffe_per_image(network) : planned_per_image(network);
-  const Bytes per_image{in_fp32.value * value_bytes / kBytesPerValue};
+  const Bytes per_image = Bytes{in_fp32.value * value_bytes / kBytesPerValue} +
+                          (caffe ? Bytes{} : flags_per_image(network));
   if (static_cast<double>(batch) * static_cast<double>(per_image.value) > kBytesMax)
     throw InputError({.source = "batch",
                       .path = "",

@@ -7,6 +7,7 @@
 //              + workspace * convolution layers + libraries
 // TensorFlow, MXNet and PyTorch give a gradient back once it was used and share one workspace:
 //        bytes = 3 * parameters + batch * (activations + kept + 2 * largest activation)
+//        (flags that are kept, as Dropout's mask, a byte each; in Caffe 4)
 //              + shared workspace + libraries
 // In half precision (FP16, BF16) weights, gradients and activations have 2 bytes a value; FP32
 // master weights and the momentum have 4: Micikevicius et al., Mixed Precision Training, ICLR 2018,

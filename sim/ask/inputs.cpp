@@ -45,17 +45,18 @@ std::optional<Shape> parse_shape(const std::string& text) {
   while (at != end) {
     std::int64_t side = 0;
     const auto [stop, error] = std::from_chars(at, end, side);
-    const bool is_last = shape.size() + 1 == kSides;
-    if (error != std::errc() || side < 1 || (stop == end) != is_last) break;
+    if (error != std::errc() || side < 1) break;
     shape.push_back(side);
-    if (is_last) return shape;
-    if (*stop != 'x') break;
+    if (stop == end && (shape.size() == 1 || shape.size() == kSides)) return shape;
+    if (stop == end || *stop != 'x' || shape.size() == kSides) break;
     at = stop + 1;
   }
-  throw InputError({.source = "--input-shape",
-                    .path = "",
-                    .value = text,
-                    .constraint = "must be channels x height x width, such as 3x227x227"});
+  throw InputError(
+      {.source = "--input-shape",
+       .path = "",
+       .value = text,
+       .constraint =
+           "must be channels x height x width, such as 3x227x227, or tokens, such as 512"});
 }
 
 }  // namespace forescale

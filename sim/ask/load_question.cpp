@@ -132,9 +132,10 @@ void scale_parameters(Network& network, double scale) {
       values = scaled(values, scale);
       layer.parameters += values;
     }
-    if (layer.matrix_rows == 0) continue;
-    layer.matrix_rows = scaled(layer.matrix_rows, std::sqrt(scale));
-    layer.matrix_columns = scaled(layer.matrix_columns, std::sqrt(scale));
+    if (auto* matrix = std::get_if<LinearShape>(&layer.work)) {
+      matrix->outputs = scaled(matrix->outputs, std::sqrt(scale));
+      matrix->inputs = scaled(matrix->inputs, std::sqrt(scale));
+    }
   }
 }
 

@@ -109,6 +109,7 @@ Prediction run_prediction(const Question& question, const PredictionSettings& se
   prediction.framework = nominal.framework ? to_text(*nominal.framework) : "";
   for (const Option& option : nominal.schedule->options)
     prediction.options[option.name] = to_text(option, nominal.options.number(option.name));
+  prediction.samples = nominal.network.samples();
   prediction.stack = nominal.stack.name;
   prediction.title = title_of(question, nominal);
   for (const Provenance* provenance :

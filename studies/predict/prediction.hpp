@@ -33,6 +33,7 @@ struct Prediction {
   std::string framework;                       // that was asked for; may be empty
   std::string data;                            // source of training images; empty: synthetic
   std::map<std::string, std::string> options;  // of the schedule, all of them
+  std::string samples;                         // "images", or "sequences" of text
   std::string stack;
   int baseline_gpus = 0;
   std::vector<Row> rows;

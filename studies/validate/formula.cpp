@@ -283,7 +283,7 @@ double model_fact(const std::string& model, const std::string& fact) {
   double connected_flops = 0;
   for (const Layer& layer : network.layers) {
     if (layer.auxiliary || layer.parameters == 0) continue;
-    const bool is_connected = layer.matrix_rows > 0;
+    const bool is_connected = std::holds_alternative<LinearShape>(layer.work);
     (is_connected ? connected_parameters : convolution_parameters) +=
         static_cast<double>(layer.parameters);
     (is_connected ? connected_flops : convolution_flops) += layer.forward_flops;

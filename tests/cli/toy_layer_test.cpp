@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json_text.hpp"
-#include "models/workload/layer_rules.hpp"
+#include "models/workload/operator.hpp"
 #include "tests/cli/in_process.hpp"
 
 namespace forescale {
@@ -21,7 +21,7 @@ LayerEffect toy(const LayerSpec& layer, const std::string& file, const std::vect
 }
 
 const bool kToyLayerRegistered =
-    Registry<LayerRule>::add({.name = "Toy", .options = {"num_output"}, .apply = toy});
+    Registry<Operator>::add({.name = "Toy", .options = {"num_output"}, .apply = toy});
 
 constexpr const char* kNetwork = R"({
   "name": "toy-net", "source": "this test", "input_shape": [3, 8, 8],

@@ -77,7 +77,7 @@ TEST(ComputeChoice, ResNet50OnOneGpuIsWithin15Percent) {
     std::int64_t batch;
     double images_per_s;
   };
-  const Network network = load_network("resnet-50", "--model");
+  const Network network = load_network("resnet-50-v1.5", "--model");
   for (const Row& row :
        {Row{"a100", {}, 256, 938}, Row{"a100", Precision::kFp16, 256, 2470},
         Row{"v100-sxm2", {}, 112, 367}, Row{"v100-sxm2", Precision::kFp16, 256, 1200}}) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
@@ -108,7 +109,7 @@ TEST(Zoo, CifarResNetByHand) {
   EXPECT_EQ(network.parameters(), sum);
   std::int64_t weighted = 0;
   for (const Layer& layer : network.layers)
-    weighted += layer.matrix_rows > 0 ||
+    weighted += layer.fully_connected() != nullptr ||
                 (layer.type == "Convolution" && layer.name.find("/sc") == std::string::npos);
   EXPECT_EQ(weighted, 50);
 }
@@ -122,7 +123,7 @@ TEST(Zoo, AlexNet22kByHand) {
                                     384 * 384 * 9 + 384 + 256 * 384 * 9 + 256;
   EXPECT_EQ(network.parameters(), connected + convolutions);
   EXPECT_NEAR(static_cast<double>(network.parameters()), 120e6, 0.12 * 120e6);
-  EXPECT_EQ(find(network, "fc8").matrix_rows, 21841);
+  EXPECT_EQ(find(network, "fc8").fully_connected()->outputs, 21841);
 }
 
 TEST(Zoo, AlexNetFlopsByHand) {
@@ -167,8 +168,8 @@ TEST(Zoo, ShapesOfWellKnownLayers) {
   const Network alexnet = load_network("alexnet", "--model");
   EXPECT_EQ(find(alexnet, "conv1").output_shape, (Shape{96, 55, 55}));  // (227 - 11) / 4 + 1
   EXPECT_EQ(find(alexnet, "pool5").output_shape, (Shape{256, 6, 6}));
-  EXPECT_EQ(find(alexnet, "fc6").matrix_rows, 4096);
-  EXPECT_EQ(find(alexnet, "fc6").matrix_columns, 256 * 6 * 6);
+  EXPECT_EQ(find(alexnet, "fc6").fully_connected()->outputs, 4096);
+  EXPECT_EQ(find(alexnet, "fc6").fully_connected()->inputs, 256 * 6 * 6);
   EXPECT_EQ(find(alexnet, "fc7").parameter_tensors, (std::vector<std::int64_t>{4096 * 4096, 4096}));
   const Network googlenet = load_network("googlenet", "--model");
   EXPECT_EQ(find(googlenet, "inception_3a/output").output_shape, (Shape{256, 28, 28}));
@@ -300,7 +301,8 @@ TEST(TrainingMemory, AddsItsParts) {
   const Bytes one = training_memory(network, 1);
   const Bytes many = training_memory(network, 257);
   Bytes per_image = 2 * network.activation_per_image() - find(network, "data").activation_per_image;
-  for (const Layer& layer : network.layers) per_image = per_image + layer.kept_per_image;
+  for (const Layer& layer : network.layers)
+    per_image = per_image + layer.kept_per_image + Bytes{4 * layer.kept_flags};
   EXPECT_EQ((many - one).value, 256 * per_image.value);
   const std::int64_t workspace = 5 * 3 * (std::int64_t{8} << 20);
   EXPECT_EQ((one - per_image).value,
@@ -323,6 +325,19 @@ TEST(TrainingMemory, MeasuredBatchesFit) {
   EXPECT_LT(bytes("resnet-152", 32, Framework::kMxnet), k80);
   EXPECT_LT(bytes("resnet-152", 64, Framework::kTensorFlow), p100);
   EXPECT_GT(bytes("nasnet-large", 64, Framework::kTensorFlow), p100);
+  // lambdal/deeplearning-benchmark, one A100 or H100 of 80 GB.
+  const auto pytorch = [](const std::string& name, std::int64_t batch, Precision precision) {
+    return training_memory(load_network(name, "--model"), batch, nullptr, Framework::kPyTorch,
+                           precision)
+        .value;
+  };
+  const std::int64_t h100 = std::int64_t{80} << 30;
+  for (const auto& [name, fp32, fp16] :
+       {std::tuple{"bert-base-squad", 172, 320}, {"bert-large-squad", 64, 112}}) {
+    EXPECT_LT(pytorch(name, fp32, Precision::kFp32), h100) << name;
+    EXPECT_LT(pytorch(name, fp16, Precision::kFp16), h100) << name;
+    EXPECT_GT(pytorch(name, 2 * fp32, Precision::kFp32), h100) << name;
+  }
   // Caffe keeps the gradients of all blobs.
   EXPECT_GT(bytes("resnet-50", 64, Framework::kCaffe),
             bytes("resnet-50", 64, Framework::kTensorFlow));
@@ -331,7 +346,8 @@ TEST(TrainingMemory, MeasuredBatchesFit) {
 TEST(TrainingMemory, PlannedByHand) {
   const Network network = load_network("alexnet", "--model");
   Bytes per_image = network.activation_per_image();
-  for (const Layer& layer : network.layers) per_image = per_image + layer.kept_per_image;
+  for (const Layer& layer : network.layers)
+    per_image = per_image + layer.kept_per_image + Bytes{layer.kept_flags};
   per_image = per_image + 2 * find(network, "conv1").activation_per_image;
   EXPECT_EQ(training_memory(network, 3, nullptr, Framework::kMxnet).value,
             3 * network.parameter_bytes().value + 3 * per_image.value + (std::int64_t{256} << 20) +

@@ -25,7 +25,7 @@ TrainingStage stage_of(const std::string& name, std::int64_t parameter_bytes) {
           .tensor_bytes = {parameter_bytes}};
 }
 
-TrainingStage fully_connected(std::int64_t rows, std::int64_t columns) {
+TrainingStage linear_stage(std::int64_t rows, std::int64_t columns) {
   TrainingStage stage = stage_of("fc", rows * columns * 4);
   stage.matrix_rows = rows;
   stage.matrix_columns = columns;
@@ -93,7 +93,7 @@ TEST(PoseidonVolumes, SimulatedBytesAreTheFormulas) {
       {"factors-to-server", factors_to_server_values(kExample)},
       {"auto", broadcast_values(kExample)}};
   for (const auto& [way, expected] : values) {
-    TrainingJob job = host_job(schedule, {fully_connected(4096, 4096)}, {{"fc", way}});
+    TrainingJob job = host_job(schedule, {linear_stage(4096, 4096)}, {{"fc", way}});
     job.batch = 256;
     const double bytes =
         in_child([&] { return train(schedule, job, {.workers = 4, .servers = 4}).bytes_sent; });
@@ -105,7 +105,7 @@ TEST(PoseidonVolumes, SimulatedBytesAreTheFormulas) {
 // A bias goes through the server as a matrix does, whatever the weights do.
 TEST(PoseidonVolumes, BiasTakesTheWayOfTheMatrices) {
   const Schedule& schedule = schedule_of("poseidon");
-  TrainingStage stage = fully_connected(100, 200);
+  TrainingStage stage = linear_stage(100, 200);
   stage.parameter_bytes += 400;
   stage.tensor_bytes.push_back(400);
   TrainingJob job = host_job(schedule, {stage}, {{"fc", "factors"}});
@@ -130,7 +130,7 @@ TEST(PoseidonChoice, CrossesOverWithTheBatch) {
   const Schedule& schedule = schedule_of("poseidon");
   for (const std::int64_t batch : {399, 400}) {
     const FactorCase layer{.rows = 4096, .columns = 4096, .batch = batch, .workers = 8};
-    TrainingJob job = host_job(schedule, {fully_connected(4096, 4096)}, {{"fc", "auto"}});
+    TrainingJob job = host_job(schedule, {linear_stage(4096, 4096)}, {{"fc", "auto"}});
     job.batch = batch;
     EXPECT_EQ(total(schedule.traffic(job, 8, own_nodes(16))),
               4 * (batch == 399 ? broadcast_values(layer) : factors_to_server_values(layer)))
@@ -143,7 +143,7 @@ TEST(PoseidonChoice, CrossesOverWithTheBatch) {
 // One worker, no peers: its own product is left, 2 K M N = 2e9 operations at 1e12 a second.
 TEST(PoseidonReconstruction, TakesTheGpu) {
   const Schedule& schedule = schedule_of("poseidon");
-  TrainingJob job = host_job(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
+  TrainingJob job = host_job(schedule, {linear_stage(1000, 1000)}, {{"fc", "factors"}});
   job.batch = 1000;
   job.gpu_flops = 1e12;
   EXPECT_NEAR(cluster_iteration_s(schedule, job, {}), kStageForward_s + kStageBackward_s + 2e-3,
@@ -194,7 +194,7 @@ TEST(PoseidonAtTheClock, HidesEncodingAlone) {
 TEST(PoseidonFactors, OneThreadEncodesCopiesAndParses) {
   const Schedule& schedule = schedule_of("poseidon");
   const auto time_s = [&](const char* factors, double backward_s) {
-    TrainingJob job = host_job(schedule, {stage_of("low", 0), fully_connected(1000, 1000)},
+    TrainingJob job = host_job(schedule, {stage_of("low", 0), linear_stage(1000, 1000)},
                                {{"fc", "factors"}, {"factors", factors}});
     job.stages.front().backward_s = backward_s;
     job.batch = 125;
@@ -213,7 +213,7 @@ TEST(PoseidonFactors, OneThreadEncodesCopiesAndParses) {
 // Every worker's factors are multiplied, and applied with an update of their own: 4 (1 + 0.5) ms.
 TEST(PoseidonFactors, EveryWorkersAreAnUpdate) {
   const Schedule& schedule = schedule_of("poseidon");
-  TrainingJob job = host_job(schedule, {fully_connected(1000, 1000)}, {{"fc", "factors"}});
+  TrainingJob job = host_job(schedule, {linear_stage(1000, 1000)}, {{"fc", "factors"}});
   job.batch = 500;  // 2 K M N = 1e9 operations
   job.gpu_flops = 1e12;
   job.stages.front().update_s = 0.5e-3;
@@ -314,7 +314,7 @@ TEST(PoseidonThreeLevels, FourGpusANodeMoveAQuarterBetweenNodes) {
   const std::vector<int> nodes = {0, 0, 0, 0, 1, 1, 1, 1, 0, 1};  // the last two are servers
   for (const char* way : {"matrices", "factors"}) {
     const auto traffic = [&](const char* three_level) {
-      TrainingJob job = host_job(schedule, {stage_of("conv", 1 << 20), fully_connected(512, 512)},
+      TrainingJob job = host_job(schedule, {stage_of("conv", 1 << 20), linear_stage(512, 512)},
                                  {{"fc", way}, {"three_level", three_level}});
       job.batch = 16;
       return schedule.traffic(job, 8, nodes);

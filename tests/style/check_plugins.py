@@ -5,7 +5,7 @@ import re
 
 import project
 
-PLUGIN_FOLDERS = ["algorithms/collectives", "algorithms/schedules"]
+PLUGIN_FOLDERS = ["algorithms/collectives", "algorithms/schedules", "models/workload/operators"]
 PLUGIN_FILES = re.compile(r"topologies/fabrics/generator_[^/]+$")
 
 # At namespace scope, filled before main():  const bool kRegistered = Registry<T>::add({...});

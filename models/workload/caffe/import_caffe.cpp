@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "models/workload/caffe/caffe_prototxt.hpp"
-#include "models/workload/layer_rules.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
@@ -82,7 +82,7 @@ LayerSpec convert(const CaffeLayer& entry, const std::string& file, std::set<std
   layer.path = entry.path;
   layer.name = in.name();
   layer.type = in.type();
-  if (layer_rule(layer.type) == nullptr)
+  if (find_operator(layer.type) == nullptr)
     layer_error(
         layer, file,
         {.key = "type",

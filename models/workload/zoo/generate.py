@@ -8,6 +8,7 @@ frameworks that plan their memory do.
 """
 
 import json
+import math
 import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -69,6 +70,155 @@ class Net:
                           for key, value in self.header.items())
         path = FOLDER / (self.header["name"] + ".json")
         path.write_text("{\n" + head + ',\n  "layers": [\n' + rows + "\n  ]\n}\n", encoding="utf-8")
+
+
+def squeeze_and_excite(net, name, blob, channels, squeezed, activation="ReLU", bias=True):
+    """Hu et al., CVPR 2018: a factor a channel from the channels' means."""
+    gate = net.global_pool(name + "/pool", blob)
+    gate = net.conv(name + "/down", gate, squeezed, 1, bias=bias)
+    gate = net.add(name + "/act", activation, gate, gate if activation == "ReLU" else None)
+    gate = net.conv(name + "/up", gate, channels, 1, bias=bias)
+    net.add(name + "/sigmoid", "Sigmoid", gate, gate)
+    return net.add(name + "/scale", "Multiply", [blob, gate])
+
+
+def resnet_v15(name, source, published, units, groups=1, width=64, excite=False, note=None):
+    """Bottleneck networks with the stride in the 3x3 convolution; `width` filters in it at first."""
+    net = Net(name=name, source=source, input_shape=[3, 224, 224], published=published,
+              note=note or "The stride is in the 3x3 convolution of a block (version 1.5).")
+    blob = net.conv_norm_relu("conv1", "data", 64, 7, 2, 3)
+    blob = net.pool("pool1", blob, "MAX", 3, 2, 1, "FLOOR")
+    channels = 64
+    for stage, count in enumerate(units):
+        filters, out = width * 2**stage, 256 * 2**stage
+        for unit in range(count):
+            prefix = f"res{stage + 2}_{unit + 1}"
+            stride = 2 if unit == 0 and stage > 0 else 1
+            shortcut = blob
+            if unit == 0:
+                shortcut = net.conv(prefix + "/shortcut", blob, out, 1, stride)
+                net.norm(prefix + "/shortcut/bn", shortcut)
+            inner = net.conv_norm_relu(prefix + "/1x1_reduce", blob, filters, 1)
+            inner = net.conv_norm_relu(prefix + "/3x3", inner, filters, 3, stride, 1,
+                                       group=None if groups == 1 else groups)
+            inner = net.conv(prefix + "/1x1_increase", inner, out, 1)
+            net.norm(prefix + "/1x1_increase/bn", inner)
+            if excite:
+                inner = squeeze_and_excite(net, prefix + "/se", inner, out, out // 16)
+            blob = net.relu(prefix + "/relu", net.sum(prefix + "/sum", inner, shortcut))
+            channels = out
+    net.classify(net.global_pool("pool5", blob), 1000)
+    return net
+
+
+def efficientnet(variant, width, depth, side, parameters):
+    """Tan and Le, ICML 2019, Table 1, scaled by section 3.3."""
+    def rounded(channels):
+        wanted = channels * width
+        near = max(8, int(wanted + 4) // 8 * 8)
+        return near + 8 if near < 0.9 * wanted else near
+
+    net = Net(name=f"efficientnet-{variant}",
+              source=f"Tan and Le, ICML 2019 (arXiv:1905.11946), Table 1; {variant.upper()}: width "
+                     f"{width}, depth {depth}, {side}x{side}",
+              input_shape=[3, side, side],
+              published={"parameters": parameters, "source": "torchvision efficientnet_"
+                         f"{variant}: trainable values"},
+              note="Stochastic depth is left out; the padding of 'same' convolutions is symmetric "
+                   "here: the same sizes and counts.")
+
+    def conv_norm(name, bottom, filters, kernel, stride=1, group=None, active=True):
+        blob = net.conv(name, bottom, filters, kernel, stride, kernel // 2, group=group)
+        net.norm(name + "/bn", blob)
+        return net.add(name + "/swish", "SiLU", blob) if active else blob
+
+    blob, channels = conv_norm("stem", "data", rounded(32), 3, 2), rounded(32)
+    stages = ((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3),
+              (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3))
+    for index, (expand, filters, count, stride, kernel) in enumerate(stages):
+        out = rounded(filters)
+        for unit in range(math.ceil(depth * count)):
+            prefix = f"block{index + 1}_{unit + 1}"
+            inner, inside, step = blob, channels * expand, stride if unit == 0 else 1
+            if expand > 1:
+                inner = conv_norm(prefix + "/expand", inner, inside, 1)
+            inner = conv_norm(prefix + "/depthwise", inner, inside, kernel, step, group=inside)
+            inner = squeeze_and_excite(net, prefix + "/se", inner, inside, max(1, channels // 4),
+                                       "SiLU")
+            inner = conv_norm(prefix + "/project", inner, out, 1, active=False)
+            blob = net.sum(prefix + "/sum", inner, blob) if channels == out and step == 1 else inner
+            channels = out
+    blob = net.global_pool("pool", conv_norm("head", blob, rounded(1280), 1))
+    net.add("dropout", "Dropout", blob, blob)
+    net.classify(blob, 1000)
+    return net
+
+
+def encoder_layer(net, prefix, blob, hidden, heads, inner):
+    """Vaswani et al., NIPS 2017, section 3.1, normalised after the sum, as BERT has it."""
+    def linear(name, bottom, outputs):
+        blob = net.add(f"{prefix}/{name}", "Linear", bottom, num_output=outputs, bias_term=False)
+        return net.add(f"{prefix}/{name}/bias", "Bias", blob, blob)
+
+    def permute(name, blob):
+        return net.add(f"{prefix}/{name}/permute", "Permute", blob, blob)
+
+    def close(name, bottom, residual):
+        net.add(f"{prefix}/{name}/dropout", "Dropout", bottom, bottom)
+        total = net.sum(f"{prefix}/{name}/sum", bottom, residual)
+        return net.add(f"{prefix}/{name}/norm", "LayerNorm", total)
+
+    query, key, value = (permute("attention/" + name, linear("attention/" + name, blob, hidden))
+                         for name in ("query", "key", "value"))
+    scores = net.add(prefix + "/attention/scores", "AttentionScores", [query, key], heads=heads)
+    for step in ("Scale", "Mask", "Softmax"):
+        net.add(f"{prefix}/attention/{step.lower()}", "Attention" + step, scores, scores)
+    scores = net.add(prefix + "/attention/dropout", "Dropout", scores)
+    mixed = net.add(prefix + "/attention/mix", "AttentionMix", [scores, value])
+    permute("attention/mix", mixed)
+    blob = close("attention/output", linear("attention/output", mixed, hidden), blob)
+    wide = net.add(prefix + "/feed_forward/gelu", "GELU", linear("feed_forward/in", blob, inner))
+    return close("feed_forward/out", linear("feed_forward/out", wide, hidden), blob)
+
+
+def bert(size, layers, hidden, heads, task, parameters):
+    """Devlin et al. 2019; with the head of SQuAD 1.1 or of pre-training."""
+    squad = task == "squad"
+    net = Net(name=f"bert-{size}-squad" if squad else f"bert-{size}",
+              source=f"Devlin et al., NAACL 2019 (arXiv:1810.04805), section 3: {layers} layers, hidden "
+                     f"size {hidden}, {heads} heads, feed-forward {4 * hidden}; vocabulary of "
+                     "bert-" + size + "-uncased" + (", sequences of 384 (section 5.2)" if squad else
+                                                    ", sequences of 512 (appendix A.2)"),
+              input_shape=[384 if squad else 512],
+              published={"parameters": parameters, "source": "Hugging Face transformers "
+                         + ("BertForQuestionAnswering" if squad else "BertForPreTraining")
+                         + f", bert-{size}-uncased: trainable values"},
+              note="Each step of attention is a kernel of its own, as in the code of 2019 to 2022: "
+                   "products, scale, mask, softmax, dropout; heads are made contiguous."
+                   + ("" if squad else " 5 of 32 words are masked: 80 of 512, 20 of 128."))
+    words = net.add("embeddings/word", "Embedding", "data", num_output=hidden, vocabulary=30522)
+    places = net.add("embeddings/position", "Embedding", "data", num_output=hidden, vocabulary=512)
+    kinds = net.add("embeddings/segment", "Embedding", "data", num_output=hidden, vocabulary=2)
+    blob = net.add("embeddings/sum", "Eltwise", [words, places, kinds], words)
+    blob = net.add("embeddings/norm", "LayerNorm", blob)
+    net.add("embeddings/dropout", "Dropout", blob, blob)
+    for i in range(layers):
+        blob = encoder_layer(net, f"layer{i + 1}", blob, hidden, heads, 4 * hidden)
+    if squad:
+        ends = net.add("ends", "Linear", blob, num_output=2)
+        net.add("loss", "SoftmaxWithLoss", [ends, "label"])
+        return net
+    first = net.add("pooler/first", "Gather", blob, count=1)
+    pooled = net.add("pooler/linear", "Linear", first, num_output=hidden)
+    net.add("pooler/tanh", "TanH", pooled, pooled)
+    follows = net.add("next_sentence", "Linear", pooled, num_output=2)
+    net.add("next_sentence/loss", "SoftmaxWithLoss", [follows, "label"])
+    masked = net.add("masked/gather", "Gather", blob, keeps=5, of=32)
+    masked = net.add("masked/linear", "Linear", masked, num_output=hidden)
+    masked = net.add("masked/norm", "LayerNorm", net.add("masked/gelu", "GELU", masked))
+    scores = net.add("masked/scores", "Linear", masked, num_output=30522, tied=True)
+    net.add("masked/loss", "SoftmaxWithLoss", [scores, "label"])
+    return net
 
 
 def resnet(layers, units, parameters):
@@ -440,10 +590,34 @@ def nasnet_large():
     return net
 
 
+def resnets_v15():
+    yield resnet_v15(
+        "resnet-50-v1.5",
+        "He et al., CVPR 2016 (arXiv:1512.03385), Table 1, 50 layers, 224x224; stride as in "
+        "torchvision and NVIDIA's DeepLearningExamples (ResNet-50 v1.5)",
+        {"parameters": 25557032, "source": "torchvision resnet50: trainable values"}, (3, 4, 6, 3))
+    resnext = ("Xie et al., CVPR 2017 (arXiv:1611.05431), Table 1 and section 5.1, 101 layers, "
+               "cardinality 32, bottleneck width 4, 224x224")
+    yield resnet_v15(
+        "resnext-101-32x4d", resnext,
+        {"parameters": 44177704, "source": "timm resnext101_32x4d: trainable values"},
+        (3, 4, 23, 3), 32, 128)
+    yield resnet_v15(
+        "se-resnext-101-32x4d", resnext + "; Hu et al., CVPR 2018 (arXiv:1709.01507), reduction 16",
+        {"parameters": 48955416, "source": "timm seresnext101_32x4d: trainable values"},
+        (3, 4, 23, 3), 32, 128, excite=True)
+
+
 def main():
     for net in (resnet(50, (3, 4, 6, 3), 25557032), resnet(152, (3, 8, 36, 3), 60192808),
                 resnet_cifar(), inception_v3(), inception_bn(), mobilenet_v1(), mobilenet_v2(),
-                nasnet_large(), alexnet_22k()):
+                nasnet_large(), alexnet_22k(), *resnets_v15(),
+                efficientnet("b0", 1.0, 1.0, 224, 5288548),
+                efficientnet("b4", 1.4, 1.8, 380, 19341616),
+                bert("base", 12, 768, 12, "squad", 108893186),
+                bert("large", 24, 1024, 16, "squad", 334094338),
+                bert("base", 12, 768, 12, "pre-training", 110106428),
+                bert("large", 24, 1024, 16, "pre-training", 336226108)):
         net.write()
 
 

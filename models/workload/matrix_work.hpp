@@ -1,0 +1,42 @@
+// What the matrix units do for one layer, and the kernels that GPU libraries are asked for.
+//
+// Fully connected, M outputs, N inputs, over V vectors an image, column-major: forward M x batch V
+// x N "TN", by data N x batch V x M "NN", by weights N x M x batch V "NT"; weights lie as Caffe and
+// PyTorch keep them. Products without weights have two gradients by data. Attention's backward pass
+// is one kernel. Limits: a recurrent layer's products of one step are not joined with the next
+// one's.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "models/compute/gpu_kernel.hpp"
+
+namespace forescale {
+
+// `outputs` x `inputs` weights over so many vectors of an image.
+struct LinearShape {
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+  std::int64_t vectors = 1;
+};
+
+// For one image. A GemmShape is a product without weights.
+using MatrixWork =
+    std::variant<std::monostate, LinearShape, ConvolutionShape, AttentionShape, GemmShape>;
+
+double forward_flops_of(const MatrixWork& work);
+
+// The three passes of `outputs` x `inputs` weights over `rows` vectors.
+struct MatrixPass {
+  KernelPass pass = KernelPass::kForward;
+  GemmShape shape;
+};
+std::vector<MatrixPass> fully_connected(std::int64_t outputs, std::int64_t inputs,
+                                        std::int64_t rows);
+
+// Forward, by data, by weights. Nothing without work.
+std::vector<GpuKernel> kernels_of(const MatrixWork& work, std::int64_t batch, Precision precision);
+
+}  // namespace forescale

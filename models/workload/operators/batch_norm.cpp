@@ -1,0 +1,22 @@
+// The running mean and variance are not learned and count as no parameter. Keeps the normalised
+// values. With its own scale and shift it is the fused layer of cuDNN, whose backward pass needs
+// the input: a copy where it works in place, else the blob that is there anyway.
+#include "models/workload/operator.hpp"
+
+namespace forescale {
+namespace {
+
+LayerEffect batch_norm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  LayerEffect effect{.outputs = {inputs[0]}};
+  effect.kept_values = value_count(inputs[0], layer, file);
+  if (!layer.scale_bias) return effect;
+  effect.parameter_tensors = {inputs[0][0], inputs[0][0]};
+  if (layer.tops != layer.bottoms) effect.kept_values = 0;
+  return effect;
+}
+
+const bool kBatchNormRegistered = Registry<Operator>::add(
+    {.name = "BatchNorm", .may_be_in_place = true, .options = {"scale_bias"}, .apply = batch_norm});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,23 @@
+// A table of `vocabulary` vectors of num_output values, one looked up a token. With "position" the
+// token is its place in the sequence.
+#include "models/workload/operator.hpp"
+
+namespace forescale {
+namespace {
+
+LayerEffect embedding(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  require_given(layer, file, "num_output", layer.num_output);
+  LayerEffect effect;
+  effect.outputs = {inputs[0]};
+  effect.outputs[0].push_back(layer.num_output);
+  effect.parameter_tensors = {
+      value_count({size_of(layer, file, "vocabulary"), layer.num_output}, layer, file)};
+  effect.reads_all_parameters = false;
+  return effect;
+}
+
+const bool kEmbeddingRegistered = Registry<Operator>::add(
+    {.name = "Embedding", .options = {"num_output"}, .sizes = {"vocabulary"}, .apply = embedding});
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,155 @@
+// Operators of sequences by hand: shapes, parameters, FLOP, what they keep, the kernels they ask
+// for.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "models/compute/network_kernels.hpp"
+#include "models/workload/network.hpp"
+#include "models/workload/operator.hpp"
+#include "tests/base/refusal.hpp"
+
+namespace forescale {
+namespace {
+
+Network network_of(const std::string& layers, const std::string& shape = "[128]") {
+  return read_network(JsonInput::from_text(
+      R"({"name": "n", "source": "this test", "input_shape": )" + shape +
+          R"(, "layers": [{"name": "data", "type": "Data", "top": ["data", "label"]}, )" + layers +
+          R"(, {"name": "loss", "type": "SoftmaxWithLoss", "bottom": ["last", "label"]}]})",
+      "net.json"));
+}
+
+std::string embedded(const std::string& rest) {
+  return R"({"name": "words", "type": "Embedding", "bottom": "data", "num_output": 64,
+             "vocabulary": 1000}, )" +
+         rest;
+}
+
+const Layer& layer_named(const Network& network, const std::string& name) {
+  for (const Layer& layer : network.layers)
+    if (layer.name == name) return layer;
+  throw std::out_of_range(name);
+}
+
+TEST(Operators, AnEmbeddingLooksUpAndALinearLayerIsAProductATokenVector) {
+  const Network network = network_of(
+      embedded(R"({"name": "last", "type": "Linear", "bottom": "words", "num_output": 10})"));
+  const Layer& words = layer_named(network, "words");
+  EXPECT_EQ(words.output_shape, (Shape{128, 64}));
+  EXPECT_EQ(words.parameters, 64'000);
+  EXPECT_FALSE(words.reads_all_parameters);
+  EXPECT_EQ(words.forward_flops, 0);
+  const Layer& linear = layer_named(network, "last");
+  EXPECT_EQ(linear.output_shape, (Shape{128, 10}));
+  EXPECT_EQ(linear.parameters, 64 * 10 + 10);
+  EXPECT_EQ(linear.forward_flops, 2.0 * 128 * 64 * 10);
+  EXPECT_EQ(linear.backward_flops, 2 * linear.forward_flops);
+  EXPECT_EQ(linear.fully_connected(), nullptr);  // no sufficient factors: 128 vectors an image
+  const auto kernels = kernels_of(linear.work, 3, Precision::kFp16);
+  ASSERT_EQ(kernels.size(), 3U);
+  EXPECT_EQ(kernels[0].shape,
+            (decltype(kernels[0].shape)(GemmShape{10, 3 * 128, 64, true, false})));
+  EXPECT_TRUE(network.is_text());
+  EXPECT_TRUE(network.has_sequences());
+}
+
+TEST(Operators, ATiedLinearLayerHasWorkAndABiasButNoWeights) {
+  const Network network = network_of(embedded(
+      R"({"name": "last", "type": "Linear", "bottom": "words", "num_output": 1000, "tied": true})"));
+  EXPECT_EQ(layer_named(network, "last").parameters, 1000);
+  EXPECT_EQ(layer_named(network, "last").forward_flops, 2.0 * 128 * 64 * 1000);
+}
+
+// Scores and mix are 4 S^2 heads D together; fused attention the same, half where causal.
+TEST(Operators, AttentionFusedOrNotHasTheSameProducts) {
+  const auto apart = network_of(embedded(
+      R"({"name": "scores", "type": "AttentionScores", "bottom": ["words", "words"], "heads": 4},
+         {"name": "softmax", "type": "AttentionSoftmax", "bottom": "scores"},
+         {"name": "last", "type": "AttentionMix", "bottom": ["softmax", "words"]})"));
+  const double flops = 4.0 * 128 * 128 * 64;
+  EXPECT_EQ(layer_named(apart, "scores").output_shape, (Shape{4, 128, 128}));
+  EXPECT_EQ(layer_named(apart, "last").output_shape, (Shape{128, 64}));
+  EXPECT_EQ(apart.forward_flops(), flops);
+  EXPECT_EQ(apart.backward_flops(), 2 * flops);
+  const auto products = kernels_of(layer_named(apart, "scores").work, 5, Precision::kFp16);
+  ASSERT_EQ(products.size(), 3U);
+  EXPECT_EQ(std::get<GemmShape>(products[0].shape).count, 20);
+  double gradients = 0;
+  for (size_t i = 1; i < products.size(); ++i) gradients += flops_of(products[i]);
+  EXPECT_EQ(gradients, 2 * flops_of(products[0]));
+
+  const auto fused = [&](const std::string& more) {
+    return network_of(
+        embedded(R"({"name": "last", "type": "Attention", "bottom": ["words", "words", "words"],
+                     "heads": 4)" +
+                 more + "}"));
+  };
+  EXPECT_EQ(fused("").forward_flops(), flops);
+  EXPECT_EQ(fused("").backward_flops(), 2.5 * flops);
+  EXPECT_EQ(fused(R"(, "causal": true)").forward_flops(), flops / 2);
+  EXPECT_EQ(layer_named(fused(""), "last").kept_per_image, Bytes{4 * 4 * 128});
+  const auto kernels = kernels_of(layer_named(fused(""), "last").work, 2, Precision::kBf16);
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(std::get<AttentionShape>(kernels[1].shape).batch, 2);
+  EXPECT_EQ(kernels[1].pass, KernelPass::kBackward);
+}
+
+TEST(Operators, NormsGatherAndGates) {
+  const Network network = network_of(embedded(
+      R"({"name": "norm", "type": "LayerNorm", "bottom": "words"},
+         {"name": "rms", "type": "RMSNorm", "bottom": "norm"},
+         {"name": "gate", "type": "SiLU", "bottom": "rms"},
+         {"name": "gated", "type": "Multiply", "bottom": ["rms", "gate"]},
+         {"name": "last", "type": "Gather", "bottom": "gated", "keeps": 5, "of": 32})"));
+  EXPECT_EQ(layer_named(network, "norm").parameters, 128);
+  EXPECT_EQ(layer_named(network, "rms").parameters, 64);
+  EXPECT_EQ(layer_named(network, "norm").kept_per_image, Bytes{4 * 2 * 128});
+  EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{20, 64}));
+  const Network image = network_of(
+      R"({"name": "pool", "type": "Pooling", "bottom": "data", "pool": "AVE",
+          "global_pooling": true},
+         {"name": "last", "type": "Multiply", "bottom": ["data", "pool"]})",
+      "[8, 4, 4]");
+  EXPECT_EQ(layer_named(image, "last").output_shape, (Shape{8, 4, 4}));
+  EXPECT_FALSE(image.has_sequences());
+}
+
+TEST(Operators, AnotherShapeOfTheInputHasAsManySides) {
+  EXPECT_EQ(load_network("bert-large", "--model", Shape{128}).input_shape, Shape{128});
+  EXPECT_NE(testing::refusal([] {
+              load_network("bert-large", "--model", Shape{3, 8, 8});
+            }).find("cannot become 3x8x8"),
+            std::string::npos);
+}
+
+TEST(Operators, WhatDoesNotFitIsRefused) {
+  const auto refusal = [](const std::string& layers) {
+    return testing::refusal([&] { network_of(embedded(layers)); });
+  };
+  EXPECT_NE(refusal(R"({"name": "last", "type": "AttentionScores", "bottom": ["words", "words"],
+                        "heads": 5})")
+                .find("must divide the width 64"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"name": "last", "type": "Attention", "bottom": ["words", "words", "words"],
+                        "heads": 4, "kv_heads": 3})")
+                .find("multiple of kv_heads"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(R"({"name": "last", "type": "Attention", "bottom": ["words", "words", "words"]})")
+          .find("/heads: is required"),
+      std::string::npos);
+  EXPECT_NE(refusal(R"({"name": "last", "type": "Gather", "bottom": "words", "count": 129})")
+                .find("must be <= the tokens 128"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"name": "last", "type": "Linear", "bottom": "words", "num_output": 4,
+                        "heads": 4})")
+                .find("for a Linear layer"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"name": "last", "type": "Convolution", "bottom": "words", "num_output": 4,
+                        "kernel_size": 3})")
+                .find("channels x height x width"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace forescale
