@@ -173,6 +173,9 @@ struct Stack {
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
 };
 
+// In place of a name: the NCCL of the platform at hand (sim/ask/inputs.hpp).
+inline constexpr const char* kNccl = "nccl";
+
 // What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:
 // "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB".
 Stack load_stack(const std::string& text, Scenario scenario = Scenario::kNominal);

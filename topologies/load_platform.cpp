@@ -95,13 +95,17 @@ void read_platform_storage(Platform& platform, const JsonInput& in) {
 // `in` notes its numbers in platform.provenance.
 void read(Platform& platform, const JsonInput& in) {
   in.allow_only({"$schema", "format", "name", "description", "assumptions", "link_classes", "node",
-                 "fabric", "placement", "storage"});
+                 "fabric", "placement", "storage", "nccl"});
   in.at("format").one_of({"forescale-platform-1"});
   platform.name = in.at("name").string();
   if (const auto description = in.find("description")) platform.description = description->string();
   if (const auto assumptions = in.find("assumptions"))
     for (const JsonInput& each : assumptions->elements())
       platform.assumptions.push_back(each.string());
+  if (const auto nccl = in.find("nccl")) {
+    platform.nccl = nccl->string();
+    find_data_file("models/stacks", platform.nccl, nccl->file() + ":" + nccl->path());
+  }
   LinkReader classes(platform);
   if (const auto own = in.find("link_classes")) classes.define(*own);
   const JsonInput node_in = in.at("node");

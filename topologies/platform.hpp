@@ -68,6 +68,7 @@ class Platform {
   std::string placement = "linear";      // their order
   int cores_per_node = 0;                // of CPUs that are not modelled too; 0: not known
   std::optional<StorageSystem> storage;  // its numbers are noted in itself, not in `provenance`
+  std::string nccl;                      // the stack of NCCL on it; empty: not known
   bool is_generated = false;             // from a generator: the stack `ideal` is its default
   bool uniform_pairs = false;  // all pairs of endpoints have equal latency and narrowest link
   Provenance provenance;

@@ -5,12 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/csv.hpp"
 #include "calibrate/import/import_format.hpp"
 
 namespace forescale {
-
-// Cells of one line; a quoted cell may hold commas, and "" inside it is a quote.
-std::vector<std::string> csv_cells(std::string_view line);
 
 class CsvTable {
  public:

@@ -35,20 +35,6 @@ std::vector<TimedBatch> without_update(const std::vector<TimedIteration>& measur
   return points;
 }
 
-// Makes the layers add up to `wanted`, in their proportions.
-void scale(std::vector<LayerTime>& layers, const BatchLine& wanted) {
-  const BatchLine now = sum(layers);
-  const double t1_factor = wanted.t1_s / now.t1_s;
-  const double t0_factor = now.t0_s > 0 ? wanted.t0_s / now.t0_s : 0;
-  const double t0_of_t1 = now.t0_s > 0 ? 0 : wanted.t0_s / now.t1_s;
-  for (LayerTime& layer : layers) {
-    layer.forward_t0_s = layer.forward_t0_s * t0_factor + layer.forward_t1_s * t0_of_t1;
-    layer.backward_t0_s = layer.backward_t0_s * t0_factor + layer.backward_t1_s * t0_of_t1;
-    layer.forward_t1_s *= t1_factor;
-    layer.backward_t1_s *= t1_factor;
-  }
-}
-
 bool same_structure(const Network& a, const Network& b) {
   return a.parameters() == b.parameters() && a.forward_flops() == b.forward_flops() &&
          a.activation_per_image() == b.activation_per_image() && a.input_shape == b.input_shape;
@@ -169,7 +155,7 @@ class Tables {
       table.assumed = true;
       asked = fmt::format("; assumed to hold for {}, which was not measured", to_text(*framework_));
     }
-    scale(table.layers, line);
+    scale_layers(table.layers, line);
     std::string batches;
     table.measured_batch_min = known.measurements[0].batch;
     for (const TimedIteration& m : known.measurements) {
@@ -241,6 +227,19 @@ double checked(std::int64_t batch) {
 }
 
 }  // namespace
+
+void scale_layers(std::vector<LayerTime>& layers, const BatchLine& wanted) {
+  const BatchLine now = sum(layers);
+  const double t1_factor = wanted.t1_s / now.t1_s;
+  const double t0_factor = now.t0_s > 0 ? wanted.t0_s / now.t0_s : 0;
+  const double t0_of_t1 = now.t0_s > 0 ? 0 : wanted.t0_s / now.t1_s;
+  for (LayerTime& layer : layers) {
+    layer.forward_t0_s = layer.forward_t0_s * t0_factor + layer.forward_t1_s * t0_of_t1;
+    layer.backward_t0_s = layer.backward_t0_s * t0_factor + layer.backward_t1_s * t0_of_t1;
+    layer.forward_t1_s *= t1_factor;
+    layer.backward_t1_s *= t1_factor;
+  }
+}
 
 double ComputeTable::forward_s(std::int64_t batch) const {
   double time_s = 0;

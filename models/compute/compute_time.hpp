@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "models/compute/framework.hpp"
+#include "models/compute/line_fit.hpp"
 #include "models/compute/roofline.hpp"
 #include "models/hardware.hpp"
 #include "models/workload/network.hpp"
@@ -46,6 +47,9 @@ struct ComputeTable {
   double backward_s(std::int64_t batch) const;
   double iteration_s(std::int64_t batch) const;  // forward + backward + update
 };
+
+// Makes the layers add up to `wanted`, in their proportions.
+void scale_layers(std::vector<LayerTime>& layers, const BatchLine& wanted);
 
 // The measurement of a pair is found by the network's structure, so an imported prototxt of a zoo
 // network finds it too. `provenance` notes the numbers and chooses the scenario; may be null.

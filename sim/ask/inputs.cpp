@@ -8,9 +8,18 @@
 #include "base/error.hpp"
 
 namespace forescale {
+namespace {
+
+// The one that runs on every GPU: no protocol or topology of later ones.
+constexpr const char* kOldestNccl = "nccl-2.3";
+
+}  // namespace
 
 Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario) {
+  const std::string nccl = platform.nccl.empty() ? kOldestNccl : platform.nccl;
+  if (text == kNccl) return load_stack(nccl, scenario);
   if (!text.empty()) return load_stack(text, scenario);
+  if (!platform.nccl.empty()) return load_stack(nccl, scenario);
   if (platform.is_generated) return load_stack("ideal", scenario);
   std::string names;
   for (const std::string& name : catalogue("models/stacks"))

@@ -12,7 +12,8 @@
 
 namespace forescale {
 
-// The stack named, else `ideal` on a generated platform, else an InputError that says to name one.
+// The stack named; kNccl is what the platform names, else nccl-2.3. Without a name the platform's
+// NCCL, else `ideal` on a generated one, else an InputError that says to name one.
 Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario);
 
 // Every rank count within the platform's slots, at least `min`; InputError naming --ranks.

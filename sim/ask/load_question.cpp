@@ -177,8 +177,14 @@ void choose_compute(const Question& question, Scenario scenario, PredictionInput
     inputs.compute = compute_on(nominal, question, inputs, inputs.provenance);
     Provenance at_end{.scenario = scenario, .numbers = {}};
     inputs.compute_at_end = compute_on(inputs.platform, question, inputs, at_end);
+    if (const auto& measured = question.throughput) {
+      const double spread =
+          scenario.end() == Scenario::kFast ? -measured->spread : measured->spread;
+      take_throughput(*measured, 1 + spread, *inputs.compute_at_end);
+    }
     scale_compute(*inputs.compute_at_end, question.compute_scale);
   }
+  if (question.throughput) take_throughput(*question.throughput, 1, inputs.compute);
   scale_compute(inputs.compute, question.compute_scale);
 }
 

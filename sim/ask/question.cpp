@@ -169,6 +169,14 @@ Texts print_memory_format(const Question& question) {
   return question.memory_format ? Texts{name_of(*question.memory_format)} : Texts{};
 }
 
+void parse_throughput_field(Question& question, const std::string& text,
+                            const std::string& source) {
+  question.throughput = parse_throughput(text, source);
+}
+Texts print_throughput(const Question& question) {
+  return question.throughput ? Texts{to_text(*question.throughput)} : Texts{};
+}
+
 void parse_input_shape(Question& question, const std::string& text, const std::string& /*source*/) {
   parse_shape(text);  // names --input-shape
   question.input_shape = text;
@@ -205,7 +213,7 @@ std::vector<QuestionField> make_fields() {
        .parse = parse_text<&Question::schedule>,
        .print = print_text<&Question::schedule>},
       of_both({.name = "stack",
-               .doc = "Communication stack (default: the system's)",
+               .doc = "Communication stack; nccl: the platform's own (default: the system's)",
                .parse = parse_text<&Question::stack>,
                .print = print_text<&Question::stack>}),
       {.name = "model",
@@ -264,6 +272,12 @@ std::vector<QuestionField> make_fields() {
            "and bf16)",
        .parse = parse_memory_format_field,
        .print = print_memory_format},
+      {.name = "throughput",
+       .doc = "Measured on one GPU: 2500images/s@256, with its spread 2500images/s@256:3% (default "
+              "2%), several batches 1400@64,2500@256, or a CSV file of them (columns batch and "
+              "images_per_s or iteration_s); layers keep their shares of it",
+       .parse = parse_throughput_field,
+       .print = print_throughput},
       {.name = "data",
        .doc = "Where training images come from: image-files, lmdb, ... (default: synthetic, which "
               "costs nothing); options as in image-files:decode_threads=4",

@@ -15,6 +15,7 @@
 #include "base/json_input.hpp"
 #include "models/compute/framework.hpp"
 #include "models/compute/gpu_kernel.hpp"
+#include "models/compute/measured_throughput.hpp"
 
 namespace forescale {
 
@@ -45,6 +46,7 @@ struct Question {
   std::string gpu_model = {};               // a file of `calibrate fit`; empty: the platform's GPU
   std::optional<Precision> precision = {};  // what frameworks take where nothing is said
   std::optional<MemoryFormat> memory_format = {};
+  std::optional<MeasuredThroughput> throughput = {};  // of one GPU
   std::string data = {};        // source of training images; empty: the system's, or synthetic
   std::string noise = {};       // parse_noise()
   std::string stragglers = {};  // "3:1.5"
