@@ -105,19 +105,23 @@ CommandOption Subcommand::add_option(const std::string& names, T& variable,
                                      const std::string& help) {
   return CommandOption(*app_->add_option(names, variable, help));
 }
-using Words = const std::string&;
-template CommandOption Subcommand::add_option(Words names, std::string& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, int& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, std::int64_t& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, std::uint64_t& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, double& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, std::vector<std::string>& variable,
-                                              Words help);
-template CommandOption Subcommand::add_option(Words names, std::vector<int>& variable, Words help);
-template CommandOption Subcommand::add_option(Words names, std::vector<std::int64_t>& variable,
-                                              Words help);
-template CommandOption Subcommand::add_option(Words names, std::vector<double>& variable,
-                                              Words help);
+using OptionText = const std::string&;
+template CommandOption Subcommand::add_option(OptionText names, std::string& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, int& variable, OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::int64_t& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::uint64_t& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, double& variable, OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::vector<std::string>& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::vector<int>& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::vector<std::int64_t>& variable,
+                                              OptionText help);
+template CommandOption Subcommand::add_option(OptionText names, std::vector<double>& variable,
+                                              OptionText help);
 
 CommandOption Subcommand::add_flag(const std::string& names, bool& variable,
                                    const std::string& help) {

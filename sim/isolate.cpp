@@ -56,7 +56,7 @@ std::string answer_text(const std::function<std::string()>& task) {
   const std::string text = answer_text(task);
   size_t written = 0;
   while (written < text.size()) {
-    const ssize_t count = write(pipe, text.data() + written, text.size() - written);
+    const ssize_t count = ::write(pipe, text.data() + written, text.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) _exit(1);
     written += static_cast<size_t>(count);
@@ -82,7 +82,7 @@ Child start(size_t task_number, const std::function<std::string()>& task) {
 // Reads what is there; true at the end of the child.
 bool read_some(Child& child) {
   std::array<char, 1 << 16> buffer{};
-  const ssize_t count = read(child.pipe, buffer.data(), buffer.size());
+  const ssize_t count = ::read(child.pipe, buffer.data(), buffer.size());
   if (count > 0) {
     child.text.append(buffer.data(), static_cast<size_t>(count));
     return false;

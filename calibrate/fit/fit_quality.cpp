@@ -96,8 +96,8 @@ Interval ratio_band(const SegmentedFit& fit, const std::vector<MeasuredPoint>& p
   const double scale = residual_scale(residuals, 2 * fit.segments.size(), kExact);
   const double reach = student_95(freedom) * scale * median(std::move(uncertainties)) *
                        std::sqrt(1 + parameters / n);
-  return {std::exp(std::min(quantile(logs, 0.025), -reach)),
-          std::exp(std::max(quantile(logs, 0.975), reach))};
+  return {std::exp(std::min(quantile_of_sorted(logs, 0.025), -reach)),
+          std::exp(std::max(quantile_of_sorted(logs, 0.975), reach))};
 }
 
 constexpr double kFarOff = 0.25;

@@ -35,10 +35,11 @@ struct ComputeTable {
   std::vector<LayerTime> layers;       // one a layer of the network, in its order
   double update_s = 0;                 // ApplyUpdate of all parameters
   std::string source;
-  bool assumed = false;                 // true: no measurement of this network, GPU and framework
-  std::string description;              // what was measured and what was derived
-  double roofline_factor = 1;           // t1 over the roofline's t1
-  double kernel_s = 0;                  // what a kernel takes beside its work
+  bool assumed = false;        // true: no measurement of this network, GPU and framework
+  bool from_kernels = false;   // not all of the network was timed: other kernels' times say it
+  std::string description;     // what was measured and what was derived
+  double roofline_factor = 1;  // t1 over the roofline's t1
+  double kernel_s = 0;         // what a kernel takes beside its work
   std::int64_t measured_batch_min = 0;  // range of batches that were measured; 0: none
   std::int64_t measured_batch_max = 0;
 

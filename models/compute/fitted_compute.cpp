@@ -319,6 +319,11 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
   const auto sheet_only = [](LayerTimeSource each) {
     return each == LayerTimeSource::kNone || each == LayerTimeSource::kDataSheet;
   };
+  const auto is_timed = [](LayerTimeSource each) {
+    return each == LayerTimeSource::kNone || each == LayerTimeSource::kMeasured;
+  };
+  table.from_kernels = !std::all_of(compute.forward.begin(), compute.forward.end(), is_timed) ||
+                       !std::all_of(compute.backward.begin(), compute.backward.end(), is_timed);
   table.assumed = std::all_of(compute.forward.begin(), compute.forward.end(), sheet_only);
   return compute;
 }

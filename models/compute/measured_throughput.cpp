@@ -181,6 +181,7 @@ void take_throughput(const MeasuredThroughput& throughput, double factor, Comput
   table.description += fmt::format("; times {:.3g} at batch {} to take what was measured, {}",
                                    after_s / before_s, batch, to_text(throughput));
   table.assumed = false;
+  table.from_kernels = false;
 }
 
 }  // namespace forescale

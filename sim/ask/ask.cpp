@@ -181,6 +181,7 @@ std::string Asker::simulated(const Task& task, const AskSettings& settings, bool
                simulated_point(question, read, gpus, leaves_files ? settings.files : AskFiles())},
               {"compute_ratio", compute_ratio(read, gpus)},
               {"reads_images", read.data.image.value > 0},
+              {"from_kernels", read.compute.from_kernels},
               {"nodes", nodes_of(read.platform, gpus)}}
       .dump();
 }
@@ -221,6 +222,7 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
     if (is_training(task.question)) {
       answer.training = parsed.at("training").get<PredictionPoint>();
       answer.reads_images = parsed.at("reads_images").get<bool>();
+      answer.from_kernels = parsed.at("from_kernels").get<bool>();
       answer.compute_ratio = parsed.at("compute_ratio").get<double>();
     } else {
       answer.collective = parsed.at("collective").get<CollectiveAnswer>();

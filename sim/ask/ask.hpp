@@ -22,6 +22,7 @@ struct Answer {
   CollectiveAnswer collective = {};
   int nodes = 1;  // that the ranks lie on
   bool reads_images = false;
+  bool from_kernels = false;  // the network's own time was not measured (ComputeTable)
   // At the fast or slow end, of training: forward and backward passes there over those simulated.
   double compute_ratio = 1;
   std::string failure = {};  // why there is no answer; empty: there is one

@@ -23,6 +23,7 @@ struct UnmodelledEnds {
 struct UnmodelledFile {
   UnmodelledEnds training_synthetic;
   UnmodelledEnds training_reading;
+  UnmodelledEnds training_kernels;
   UnmodelledEnds collective_one_node;
   UnmodelledEnds collective_several_nodes;
 };
@@ -46,6 +47,7 @@ const UnmodelledFile& unmodelled_file() {
     };
     return UnmodelledFile{.training_synthetic = read_ends("training", "synthetic"),
                           .training_reading = read_ends("training", "reading"),
+                          .training_kernels = read_ends("training", "kernels"),
                           .collective_one_node = read_ends("collective", "one_node"),
                           .collective_several_nodes = read_ends("collective", "several_nodes")};
   }();
@@ -55,7 +57,9 @@ const UnmodelledFile& unmodelled_file() {
 const UnmodelledEnds& unmodelled_ends(const Answer& answer) {
   const UnmodelledFile& all = unmodelled_file();
   if (answer.about == Question::About::kTraining)
-    return answer.reads_images ? all.training_reading : all.training_synthetic;
+    return answer.reads_images   ? all.training_reading
+           : answer.from_kernels ? all.training_kernels
+                                 : all.training_synthetic;
   return answer.nodes > 1 ? all.collective_several_nodes : all.collective_one_node;
 }
 

@@ -151,7 +151,7 @@ void write_address(const MasterAddress& address, const std::string& file) {
   const int descriptor = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool is_written =
       descriptor >= 0 &&
-      write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       close(descriptor) == 0 && std::rename(fresh.c_str(), file.c_str()) == 0;
   if (!is_written)
     throw InputError(

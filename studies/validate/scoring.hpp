@@ -36,6 +36,7 @@ struct ValidationRow {
   int nodes = 1;
   double busiest_share = 0;
   bool reads_images = false;
+  bool from_kernels = false;
   std::optional<double> error_percent;
   std::optional<double> trivial;  // what one would say without a model
   std::optional<double> trivial_error_percent;

@@ -154,6 +154,7 @@ void add_range(ValidationRow& row, const ClaimFile& file, const ClaimRuns& runs)
     for (const RangedAnswer* answer : answers) {
       row.nodes = std::max(row.nodes, answer->nominal.nodes);
       row.reads_images = row.reads_images || answer->nominal.reads_images;
+      row.from_kernels = row.from_kernels || answer->nominal.from_kernels;
       row.busiest_share = std::max(row.busiest_share, answer->nominal.busiest_share());
     }
   }
@@ -250,6 +251,7 @@ json row_json(const ValidationRow& row) {
           {"nodes", row.nodes},
           {"busiest_share", row.busiest_share},
           {"reads_images", row.reads_images},
+          {"from_kernels", row.from_kernels},
           {"runs", row.runs},
           {"error", percent_json(row.error_percent)},
           {"trivial", optional_json(row.trivial)},

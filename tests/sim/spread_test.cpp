@@ -172,5 +172,12 @@ TEST(Spread, ReadingImagesLeavesOutWhatReadingDoes) {
   EXPECT_GT(unmodelled(answer).faster, synthetic.faster);
 }
 
+TEST(Spread, ANetworkThatNobodyTimedLeavesMoreOut) {
+  Answer answer = training_of(1, 0.5);
+  const Unmodelled timed = unmodelled(answer);
+  answer.from_kernels = true;
+  EXPECT_GT(unmodelled(answer).slower, timed.slower);
+}
+
 }  // namespace
 }  // namespace forescale

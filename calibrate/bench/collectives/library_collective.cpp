@@ -21,8 +21,10 @@ struct Call {
   MPI_Comm members = MPI_COMM_NULL;
 };
 
-const std::map<CollectiveOp, void (*)(const Call&)>& calls() {
-  static const std::map<CollectiveOp, void (*)(const Call&)> known = {
+using LibraryCall = void (*)(const Call&);
+
+const std::map<CollectiveOp, LibraryCall>& calls() {
+  static const std::map<CollectiveOp, LibraryCall> known = {
       {CollectiveOp::kReduce,
        [](const Call& call) {
          MPI_Reduce(call.sent, call.received, call.elements, MPI_FLOAT, MPI_SUM, 0, call.members);

@@ -37,7 +37,7 @@ inline std::size_t outside_median_interval(std::size_t samples) {
   return outside == 0 ? 0 : outside - 1;
 }
 
-inline double quantile(const std::vector<double>& sorted, double part) {
+inline double quantile_of_sorted(const std::vector<double>& sorted, double part) {
   const double place = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -48,11 +48,11 @@ inline SampleSummary summarize(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   const std::size_t outside = outside_median_interval(samples.size());
-  return {.median = quantile(samples, 0.5),
+  return {.median = quantile_of_sorted(samples, 0.5),
           .low = samples[outside],
           .high = samples[samples.size() - 1 - outside],
-          .p10 = quantile(samples, 0.1),
-          .p90 = quantile(samples, 0.9),
+          .p10 = quantile_of_sorted(samples, 0.1),
+          .p90 = quantile_of_sorted(samples, 0.9),
           .samples = static_cast<int>(samples.size())};
 }
 
