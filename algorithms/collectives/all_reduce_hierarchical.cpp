@@ -9,12 +9,12 @@
 namespace forescale {
 namespace {
 
-struct Layout {
+struct NodeLayout {
   int group_size = 1;  // of a full group
   int leaders = 1;
 };
 
-Layout layout_of(const CollectiveCall& call) {
+NodeLayout layout_of(const CollectiveCall& call) {
   const int size = std::min(chain_size(call), call.rank_count);
   return {.group_size = size, .leaders = (call.rank_count + size - 1) / size};
 }
@@ -24,7 +24,7 @@ Blocks leader_blocks(const CollectiveCall& call) {
 }
 
 OpStream plan_all_reduce_hierarchical(CollectiveCall call, int rank) {
-  const Layout layout = layout_of(call);
+  const NodeLayout layout = layout_of(call);
   const int member = rank % layout.group_size;
   const int first = rank - member;
   const Group inside = {.rank_count = call.rank_count,
@@ -47,7 +47,7 @@ OpStream plan_all_reduce_hierarchical(CollectiveCall call, int rank) {
 }
 
 std::optional<double> all_reduce_hierarchical_s(const CollectiveCall& call, const StepCost& cost) {
-  const Layout layout = layout_of(call);
+  const NodeLayout layout = layout_of(call);
   const Blocks blocks = leader_blocks(call);
   const bool short_group = call.rank_count % layout.group_size != 0;
   if (short_group && !blocks.even()) return std::nullopt;

@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kZoo = "models/workload/zoo";
 constexpr double kGiga = 1e9;
 
 struct ModelOptions {
@@ -53,7 +52,7 @@ json overview(const Network& network) {
 void list(const ModelOptions& options) {
   json rows = json::array();
   Problems problems;
-  for (const std::string& name : catalogue(kZoo))
+  for (const std::string& name : network_names())
     problems.attempt([&] { rows.push_back(overview(load_network(name, "model list"))); });
   print_rows(rows,
              {{.key = "name", .heading = "<model"},
@@ -162,7 +161,7 @@ void check_published(const Network& network, const std::optional<std::int64_t>& 
 }
 
 void check(const ModelOptions& options) {
-  check_all(options.names.empty() ? catalogue(kZoo) : options.names, "model check",
+  check_all(options.names.empty() ? network_names() : options.names, "model check",
             [](const std::string& name) {
               const Network network = load_network(name, "model check");
               const Architecture& net = network.architecture;

@@ -4,7 +4,11 @@ namespace forescale {
 namespace {
 
 std::vector<MatrixPass> passes_of(const LinearShape& shape, std::int64_t batch) {
-  return fully_connected(shape.outputs, shape.inputs, batch * shape.vectors);
+  const std::int64_t vectors = batch * shape.vectors;
+  std::vector<MatrixPass> passes =
+      fully_connected(shape.outputs, shape.inputs, (vectors + shape.groups - 1) / shape.groups);
+  for (MatrixPass& pass : passes) pass.shape.count = shape.groups;
+  return passes;
 }
 
 std::vector<MatrixPass> passes_of(GemmShape shape, std::int64_t batch) {

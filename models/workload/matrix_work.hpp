@@ -15,11 +15,13 @@
 
 namespace forescale {
 
-// `outputs` x `inputs` weights over so many vectors of an image.
+// `outputs` x `inputs` weights over so many vectors of an image; of several groups each has its own
+// weights and an equal share of the vectors.
 struct LinearShape {
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;
   std::int64_t vectors = 1;
+  std::int64_t groups = 1;
 };
 
 // For one image. A GemmShape is a product without weights.

@@ -11,11 +11,14 @@
 #include "base/error.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
 #include "models/workload/operator.hpp"
+#include "models/workload/transformer/decoder.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kFolders[] = {"models/workload/zoo", "models/workload/transformers"};
 
 struct Blob {
   Shape shape;
@@ -169,6 +172,28 @@ class Inference {
   std::map<std::string, Blob> blobs_;
 };
 
+// A file of the catalogue or of one's own.
+std::string network_file(const std::string& name_or_path, const std::string& option) {
+  const bool is_path =
+      name_or_path.ends_with(".json") || name_or_path.find('/') != std::string::npos;
+  for (const char* folder : kFolders) {
+    const std::vector<std::string> names = catalogue(folder);
+    if (is_path || std::find(names.begin(), names.end(), name_or_path) != names.end())
+      return find_data_file(folder, name_or_path, option);
+  }
+  throw InputError({.source = option,
+                    .path = "",
+                    .value = name_or_path,
+                    .constraint = unknown_name(name_or_path, network_names())});
+}
+
+Network read_decoder(const JsonInput& in, const std::optional<Shape>& input_shape) {
+  const Transformer model = read_transformer(in);
+  const std::int64_t tokens =
+      input_shape && input_shape->size() == 1 ? input_shape->front() : model.sequence;
+  return infer_network(decoder(model, tokens, "--input-shape"));
+}
+
 template <class Member>
 auto total(const Network& network, Heads heads, Member member) {
   decltype(member(network.layers[0])) sum{};
@@ -223,11 +248,19 @@ Network read_network(const JsonInput& in, const std::optional<Shape>& input_shap
   return network;
 }
 
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const char* folder : kFolders)
+    for (std::string& name : catalogue(folder)) names.push_back(std::move(name));
+  return names;
+}
+
 Network load_network(const std::string& name_or_path, const std::string& option,
                      const std::optional<Shape>& input_shape) {
   if (name_or_path.ends_with(".prototxt")) return import_caffe(name_or_path, input_shape);
-  const std::string file = find_data_file("models/workload/zoo", name_or_path, option);
-  return read_network(JsonInput::from_file(file), input_shape);
+  const std::string file = network_file(name_or_path, option);
+  const JsonInput in = JsonInput::from_file(file);
+  return is_transformer(in) ? read_decoder(in, input_shape) : read_network(in, input_shape);
 }
 
 json to_json(const Network& network) {

@@ -70,8 +70,12 @@ struct Network {
 // output that nothing uses (the mark of a file that was cut off).
 Network infer_network(const Architecture& architecture);
 
-// A zoo name (models/workload/zoo/NAME.json), a .json file or a Caffe .prototxt. `option` names
-// where it was said; `input_shape` overrides the file's {channels, height, width}.
+// Of the zoo, and of the transformers.
+std::vector<std::string> network_names();
+
+// A name of the catalogue (models/workload/zoo, models/workload/transformers), a .json file (the
+// zoo's form, or a Hugging Face config.json) or a Caffe .prototxt. `option` names where it was
+// said; `input_shape` overrides the file's {channels, height, width} or {tokens}.
 Network load_network(const std::string& name_or_path, const std::string& option,
                      const std::optional<Shape>& input_shape = std::nullopt);
 Network read_network(const JsonInput& in, const std::optional<Shape>& input_shape = std::nullopt);

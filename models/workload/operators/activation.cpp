@@ -1,4 +1,6 @@
-// What changes each value by itself: activations, also in place.
+// What changes each value by itself: activations, also in place. SwiGLU and GEGLU are gates: one
+// half of a vector, through SiLU or GELU, times the other (Shazeer, GLU Variants,
+// arXiv:2002.05202); Rotary turns pairs of values by the token's place.
 #include "models/workload/operator.hpp"
 
 namespace forescale {
@@ -8,12 +10,25 @@ LayerEffect same_shape(const LayerSpec&, const std::string&, const Inputs& input
   return {.outputs = {inputs[0]}};
 }
 
+LayerEffect gated(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  Shape out = inputs[0];
+  if (out.back() % 2 != 0)
+    layer_error(layer, file,
+                {.key = "bottom",
+                 .value = to_text(out),
+                 .constraint = "must have an even number of values: the gate's and the gated"});
+  out.back() /= 2;
+  return {.outputs = {out}};
+}
+
 const bool kActivationsRegistered = [] {
-  for (const char* name : {"ReLU", "Sigmoid", "TanH"})
+  for (const char* name : {"ReLU", "Rotary", "Sigmoid", "TanH"})
     Registry<Operator>::add({.name = name, .may_be_in_place = true, .apply = same_shape});
   // Their gradient needs the input, so they do not work in place.
   for (const char* name : {"GELU", "SiLU"})
     Registry<Operator>::add({.name = name, .apply = same_shape});
+  for (const char* name : {"SwiGLU", "GEGLU"})
+    Registry<Operator>::add({.name = name, .apply = gated});
   return true;
 }();
 

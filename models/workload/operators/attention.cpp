@@ -1,7 +1,12 @@
 // Fused scaled dot-product attention (FlashAttention): queries S x heads * D, keys and values
-// S x kv_heads * D. No scores in memory; keeps one number a query and head. Forward FLOP
-// 4 S^2 heads D, half where causal; backward 2.5 times as many, as the scores are computed again.
+// S x kv_heads * D, as three blobs or side by side in one. No scores in memory; keeps one number a
+// query and head. Forward FLOP 4 S^2 heads D, half where causal; backward 2.5 times as many, as the
+// scores are computed again. "sinks": a learned number a head beside the scores (gpt-oss).
 // Source: Dao et al., FlashAttention, NeurIPS 2022, and FlashAttention-2, 2023, section 4.1.
+//
+// LatentAttention: queries S x heads * D of head_size D; keys without and values V side by side, S
+// x heads * (plain + V); a key with a position that all heads share. Costs what heads of size (D +
+// V) / 2 do. Source: DeepSeek-V2, arXiv:2405.04434, section 2.1.
 #include <fmt/format.h>
 
 #include "models/workload/operator.hpp"
@@ -9,46 +14,74 @@
 namespace forescale {
 namespace {
 
-LayerEffect attention(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
-  const std::int64_t heads = size_of(layer, file, "heads");
-  const std::int64_t kv_heads =
-      layer.sizes.contains("kv_heads") ? size_of(layer, file, "kv_heads") : heads;
+LayerEffect attention_effect(const AttentionShape& shape, std::int64_t width) {
+  LayerEffect effect{.outputs = {{shape.sequence, width}}};
+  effect.forward_flops = flops_of(GpuKernel{.shape = shape});
+  effect.backward_over_forward =
+      flops_of(GpuKernel{.shape = shape, .pass = KernelPass::kBackward}) / effect.forward_flops;
+  effect.kept_values = shape.heads * shape.sequence;
+  effect.work = shape;
+  return effect;
+}
+
+// Of "heads" and "kv_heads" (as many unless it is said), of which the second divides the first.
+AttentionShape heads_of(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_sequence(layer, file, inputs[0]);
-  const AttentionShape shape{.batch = 1,
-                             .sequence = inputs[0][0],
-                             .heads = heads,
-                             .kv_heads = kv_heads,
-                             .head_size = inputs[0][1] / heads,
-                             .is_causal = layer.flags.contains("causal")};
-  if (inputs[0][1] % heads != 0 || heads % kv_heads != 0)
+  AttentionShape shape{.batch = 1, .sequence = inputs[0][0]};
+  shape.heads = size_of(layer, file, "heads");
+  shape.kv_heads =
+      layer.sizes.contains("kv_heads") ? size_of(layer, file, "kv_heads") : shape.heads;
+  shape.is_causal = layer.flags.contains("causal");
+  const std::int64_t parts = inputs.size() == 1 ? shape.heads + 2 * shape.kv_heads : shape.heads;
+  if (inputs[0][1] % parts != 0 || shape.heads % shape.kv_heads != 0)
     layer_error(
         layer, file,
         {.key = "heads",
-         .value = std::to_string(heads),
+         .value = std::to_string(shape.heads),
          .constraint = fmt::format("must divide the width {} and be a multiple of kv_heads {}",
-                                   inputs[0][1], kv_heads)});
-  const Shape keys{shape.sequence, kv_heads * shape.head_size};
+                                   inputs[0][1], shape.kv_heads)});
+  shape.head_size = inputs[0][1] / parts;
+  return shape;
+}
+
+LayerEffect attention(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  const AttentionShape shape = heads_of(layer, file, inputs);
+  if (inputs.size() == 2)
+    layer_error(
+        layer, file,
+        {.key = "bottom", .value = "2", .constraint = "must be 1 or 3: values are missing"});
+  const Shape keys{shape.sequence, shape.kv_heads * shape.head_size};
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i] != keys)
       layer_error(layer, file,
                   {.key = "bottom",
                    .value = fmt::format("{} {}", layer.bottoms[i], to_text(inputs[i])),
                    .constraint = "must be " + to_text(keys)});
-  LayerEffect effect{.outputs = {inputs[0]}};
-  effect.forward_flops = flops_of(GpuKernel{.shape = shape});
-  effect.backward_over_forward =
-      flops_of(GpuKernel{.shape = shape, .pass = KernelPass::kBackward}) / effect.forward_flops;
-  effect.kept_values = heads * shape.sequence;
-  effect.work = shape;
+  LayerEffect effect = attention_effect(shape, shape.heads * shape.head_size);
+  if (layer.flags.contains("sinks")) effect.parameter_tensors = {shape.heads};
   return effect;
 }
 
+LayerEffect latent_attention(const LayerSpec& layer, const std::string& file,
+                             const Inputs& inputs) {
+  AttentionShape shape = heads_of(layer, file, inputs);
+  const std::int64_t values = size_of(layer, file, "value_size");
+  shape.head_size = (shape.head_size + values) / 2;
+  return attention_effect(shape, shape.heads * values);
+}
+
 const bool kAttentionRegistered = Registry<Operator>::add({.name = "Attention",
-                                                           .bottoms_min = 3,
                                                            .bottoms_max = 3,
                                                            .sizes = {"heads", "kv_heads"},
-                                                           .flags = {"causal"},
+                                                           .flags = {"causal", "sinks"},
                                                            .apply = attention});
+
+const bool kLatentAttentionRegistered = Registry<Operator>::add({.name = "LatentAttention",
+                                                                 .bottoms_min = 3,
+                                                                 .bottoms_max = 3,
+                                                                 .sizes = {"heads", "value_size"},
+                                                                 .flags = {"causal"},
+                                                                 .apply = latent_attention});
 
 }  // namespace
 }  // namespace forescale

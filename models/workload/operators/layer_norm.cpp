@@ -1,5 +1,7 @@
-// Normalises each vector, with a scale and a shift a value (LayerNorm) or a scale alone (RMSNorm).
-// Keeps mean and deviation of each vector; its backward pass needs the input.
+// Normalises each vector, with a scale and (bias_term) a shift a value (LayerNorm) or a scale alone
+// (RMSNorm); HeadNorm each head's part of queries and keys, side by side with values, with one
+// scale for all queries and one for all keys. Keeps mean and deviation of each vector; its backward
+// pass needs the input.
 #include "models/workload/operator.hpp"
 
 namespace forescale {
@@ -16,7 +18,7 @@ LayerEffect normalised(const LayerSpec& layer, const std::string& file, const In
 
 LayerEffect layer_norm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   LayerEffect effect = normalised(layer, file, inputs, 2);
-  effect.parameter_tensors.push_back(inputs[0].back());
+  if (layer.bias_term) effect.parameter_tensors.push_back(inputs[0].back());
   return effect;
 }
 
@@ -24,10 +26,20 @@ LayerEffect rms_norm(const LayerSpec& layer, const std::string& file, const Inpu
   return normalised(layer, file, inputs, 1);
 }
 
+LayerEffect head_norm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  const std::int64_t size = size_of(layer, file, "head_size");
+  LayerEffect effect = normalised(layer, file, inputs, inputs[0].back() / size);
+  effect.parameter_tensors = {size, size};
+  return effect;
+}
+
 const bool kLayerNormRegistered =
-    Registry<Operator>::add({.name = "LayerNorm", .apply = layer_norm});
+    Registry<Operator>::add({.name = "LayerNorm", .options = {"bias_term"}, .apply = layer_norm});
 
 const bool kRmsNormRegistered = Registry<Operator>::add({.name = "RMSNorm", .apply = rms_norm});
+
+const bool kHeadNormRegistered =
+    Registry<Operator>::add({.name = "HeadNorm", .sizes = {"head_size"}, .apply = head_norm});
 
 }  // namespace
 }  // namespace forescale

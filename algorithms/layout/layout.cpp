@@ -1,0 +1,347 @@
+#include "algorithms/layout/layout.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr std::int64_t kDegreeMax = 1 << 24;
+
+// What one field of the text may be.
+struct FieldText {
+  std::string option;
+  std::string text;
+
+  std::int64_t integer(std::int64_t min) const {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < min ||
+        value > kDegreeMax)
+      refuse(option, text, fmt::format("must be an integer from {} to {}", min, kDegreeMax));
+    return value;
+  }
+
+  bool flag() const {
+    if (text == "true" || text == "1") return true;
+    if (text != "false" && text != "0") refuse(option, text, "must be true or false");
+    return false;
+  }
+
+  template <class Enum>
+  Enum one_of(const std::vector<std::pair<const char*, Enum>>& names) const {
+    std::vector<std::string> known;
+    for (const auto& [name, value] : names) {
+      if (text == name) return value;
+      known.emplace_back(name);
+    }
+    refuse(option, text, unknown_name(text, known));
+  }
+};
+
+const std::vector<std::pair<const char*, StateSharding>>& sharding_names() {
+  static const std::vector<std::pair<const char*, StateSharding>> names = {
+      {"none", StateSharding::kNone},
+      {"optimizer", StateSharding::kOptimizer},
+      {"gradients", StateSharding::kGradients},
+      {"parameters", StateSharding::kParameters},
+      {"0", StateSharding::kNone},
+      {"1", StateSharding::kOptimizer},
+      {"2", StateSharding::kGradients},
+      {"3", StateSharding::kParameters},
+      {"no_shard", StateSharding::kNone},
+      {"optim", StateSharding::kOptimizer},
+      {"optim_grads", StateSharding::kGradients},
+      {"optim_grads_params", StateSharding::kParameters}};
+  return names;
+}
+
+const std::vector<std::pair<const char*, Recompute>>& recompute_names() {
+  static const std::vector<std::pair<const char*, Recompute>> names = {
+      {"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}};
+  return names;
+}
+
+template <class Enum>
+const char* first_name(const std::vector<std::pair<const char*, Enum>>& names, Enum wanted) {
+  for (const auto& [name, value] : names)
+    if (value == wanted) return name;
+  return "";
+}
+
+// A field with how its text is read and written.
+struct FieldRule {
+  LayoutField field;
+  void (*read)(Layout& layout, const FieldText& text) = nullptr;
+  std::string (*write)(const Layout& layout) = nullptr;
+};
+
+template <std::int64_t Layout::*kMember, std::int64_t kMin>
+FieldRule number(const char* name, std::vector<std::string> aliases, const char* doc) {
+  return {
+      .field = {.name = name, .aliases = std::move(aliases), .doc = doc},
+      .read = [](Layout& layout, const FieldText& text) { layout.*kMember = text.integer(kMin); },
+      .write = [](const Layout& layout) { return std::to_string(layout.*kMember); }};
+}
+
+template <std::string Layout::*kMember>
+FieldRule word(const char* name, std::vector<std::string> aliases, const char* doc) {
+  return {.field = {.name = name, .aliases = std::move(aliases), .doc = doc},
+          .read = [](Layout& layout, const FieldText& text) { layout.*kMember = text.text; },
+          .write = [](const Layout& layout) { return layout.*kMember; }};
+}
+
+const std::vector<FieldRule>& rules() {
+  static const std::vector<FieldRule> all = {
+      number<&Layout::tensor, 1>("tp", {"tensor_model_parallel_size"},
+                                 "GPUs that share each layer's weights"),
+      number<&Layout::context, 1>("cp", {"context_parallel_size"}, "GPUs that share each sequence"),
+      number<&Layout::pipeline, 1>("pp", {"pipeline_model_parallel_size"},
+                                   "stages that the layers are cut into"),
+      number<&Layout::data, 1>("dp", {"data_parallel_size"},
+                               "copies of the model, each with its part of the batch; the GPUs "
+                               "that are left"),
+      number<&Layout::expert, 1>("ep", {"expert_model_parallel_size"},
+                                 "GPUs that share each layer's experts"),
+      number<&Layout::expert_tensor, 1>("etp", {"expert_tensor_parallel_size"},
+                                        "GPUs that share each expert's weights; as tp"),
+      number<&Layout::virtual_stages, 1>(
+          "vpp", {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"},
+          "stages of each pipeline rank"),
+      number<&Layout::first_layers, 1>("first", {"decoder_first_pipeline_num_layers"},
+                                       "layers of the first pipeline stage; an equal share"),
+      number<&Layout::last_layers, 1>("last", {"decoder_last_pipeline_num_layers"},
+                                      "layers of the last pipeline stage; an equal share"),
+      {.field = {.name = "sp",
+                 .aliases = {"sequence_parallel"},
+                 .doc = "what lies between products is shared by token where tp > 1: true, false"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.has_sequence_parallel = text.flag(); },
+       .write =
+           [](const Layout& layout) {
+             return std::string(layout.has_sequence_parallel ? "true" : "false");
+           }},
+      {.field = {.name = "zero",
+                 .aliases = {"data_parallel_sharding_strategy"},
+                 .doc = "what each copy holds only a part of: none, optimizer (1), gradients (2), "
+                        "parameters (3)"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.sharding = text.one_of(sharding_names()); },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.sharding)); }},
+      {.field = {.name = "recompute",
+                 .aliases = {"recompute_granularity"},
+                 .doc = "what the backward pass computes again: none, selective, full"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.recompute = text.one_of(recompute_names()); },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.recompute)); }},
+      number<&Layout::recompute_layers, 1>("recompute_layers", {"recompute_num_layers"},
+                                           "layers of each stage that recompute=full is for; all"),
+      number<&Layout::micro_batch, 1>("micro", {"micro_batch_size"},
+                                      "sequences that go through the pipeline together"),
+      number<&Layout::global_batch, 1>("global", {"global_batch_size"},
+                                       "sequences of one iteration; a micro-batch each copy"),
+      word<&Layout::schedule>("schedule", {"pipeline_parallel_schedule"},
+                              "order of the micro-batches' passes"),
+      word<&Layout::order>("order", {"rank_order"}, "which ranks are neighbours, innermost first")};
+  return all;
+}
+
+const FieldRule* rule_named(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const FieldRule& rule : rules()) {
+    const auto& aliases = rule.field.aliases;
+    if (rule.field.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end())
+      return &rule;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void must_divide(const std::string& option, const std::pair<const char*, std::int64_t>& divisor,
+                 const std::pair<std::string, std::int64_t>& number) {
+  if (number.second % divisor.second != 0)
+    refuse(option, fmt::format("{}={}", divisor.first, divisor.second),
+           fmt::format("must divide {}, {}", number.second, number.first));
+}
+
+}  // namespace
+
+const char* name_of(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kTensor:
+      return "tp";
+    case Dimension::kContext:
+      return "cp";
+    case Dimension::kExpert:
+      return "ep";
+    case Dimension::kData:
+      return "dp";
+    case Dimension::kPipeline:
+      return "pp";
+  }
+  return "";
+}
+const char* name_of(StateSharding sharding) { return first_name(sharding_names(), sharding); }
+const char* name_of(Recompute recompute) { return first_name(recompute_names(), recompute); }
+
+const std::vector<LayoutField>& layout_fields() {
+  static const std::vector<LayoutField> fields = [] {
+    std::vector<LayoutField> list;
+    for (const FieldRule& rule : rules()) list.push_back(rule.field);
+    return list;
+  }();
+  return fields;
+}
+
+Layout parse_layout(const std::string& text, const std::string& option) {
+  Layout layout;
+  std::set<std::string> seen;
+  for (const std::string& part : text.empty() ? std::vector<std::string>{} : split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) refuse(option, part, "must be NAME=VALUE");
+    const FieldRule* rule = rule_named(part.substr(0, equals));
+    if (rule == nullptr) {
+      std::vector<std::string> known;
+      for (const LayoutField& field : layout_fields()) known.push_back(field.name);
+      refuse(option, part, unknown_name(part.substr(0, equals), known));
+    }
+    if (!seen.insert(rule->field.name).second)
+      refuse(option, part, rule->field.name + " was given before");
+    rule->read(layout,
+               {.option = option + ": " + rule->field.name, .text = part.substr(equals + 1)});
+  }
+  return layout;
+}
+
+std::string to_text(const Layout& layout) {
+  const Layout fresh;
+  std::vector<std::string> parts;
+  for (const FieldRule& rule : rules())
+    if (const std::string value = rule.write(layout); value != rule.write(fresh))
+      parts.push_back(rule.field.name + "=" + value);
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
+  const std::int64_t model = layout.tensor * layout.context * layout.pipeline;
+  if (gpus % model != 0)
+    refuse(option, fmt::format("tp={},cp={},pp={}", layout.tensor, layout.context, layout.pipeline),
+           fmt::format("their product {} must divide the {} GPUs", model, gpus));
+  if (layout.data == 0) layout.data = gpus / model;
+  if (layout.ranks() != gpus)
+    refuse(option,
+           fmt::format("tp={},cp={},pp={},dp={}", layout.tensor, layout.context, layout.pipeline,
+                       layout.data),
+           fmt::format("their product {} must be the {} GPUs", layout.ranks(), gpus));
+  if (layout.expert_tensor == 0) layout.expert_tensor = layout.tensor;
+  const std::int64_t stage_ranks = gpus / layout.pipeline;
+  must_divide(option, {"etp x ep", layout.expert_tensor * layout.expert},
+              {"the ranks of a pipeline stage", stage_ranks});
+  if (layout.global_batch == 0) layout.global_batch = layout.micro_batch * layout.data;
+  must_divide(option, {"micro x dp", layout.micro_batch * layout.data},
+              {"the global batch", layout.global_batch});
+  if (layout.virtual_stages > 1 && layout.pipeline == 1)
+    refuse(option, fmt::format("vpp={}", layout.virtual_stages), "needs pp > 1");
+  if (layout.recompute_layers > 0 && layout.recompute != Recompute::kFull)
+    refuse(option, fmt::format("recompute_layers={}", layout.recompute_layers),
+           "needs recompute=full");
+  return layout;
+}
+
+RankGrid::RankGrid(const Layout& layout, const std::string& option) : ranks_(layout.ranks()) {
+  const std::int64_t in_stage = ranks_ / layout.pipeline;
+  std::int64_t stride = 1;
+  std::int64_t expert_stride = 1;
+  std::set<std::string> seen;
+  for (const std::string& name : split(layout.order, '-')) {
+    const auto add = [&](std::vector<Axis>& axes, std::int64_t& next, Dimension dimension,
+                         std::int64_t size) {
+      axes.push_back({.dimension = dimension, .size = size, .stride = next});
+      next *= size;
+    };
+    if (!seen.insert(name).second) refuse(option, layout.order, name + " is there twice");
+    if (name == "tp") {
+      add(axes_, stride, Dimension::kTensor, layout.tensor);
+      add(experts_, expert_stride, Dimension::kTensor, layout.expert_tensor);
+    } else if (name == "cp") {
+      add(axes_, stride, Dimension::kContext, layout.context);
+    } else if (name == "ep") {
+      add(experts_, expert_stride, Dimension::kExpert, layout.expert);
+    } else if (name == "dp") {
+      add(axes_, stride, Dimension::kData, layout.data);
+      add(experts_, expert_stride, Dimension::kData,
+          in_stage / (layout.expert_tensor * layout.expert));
+    } else if (name == "pp") {
+      add(axes_, stride, Dimension::kPipeline, layout.pipeline);
+      add(experts_, expert_stride, Dimension::kPipeline, layout.pipeline);
+    } else {
+      refuse(option, layout.order, unknown_name(name, {"tp", "cp", "ep", "dp", "pp"}));
+    }
+  }
+  if (seen.size() != 5)
+    refuse(option, layout.order, "must name tp, cp, ep, dp and pp, such as tp-cp-ep-dp-pp");
+}
+
+const RankGrid::Axis& RankGrid::axis_of(const std::vector<Axis>& axes, Dimension dimension) {
+  return *std::find_if(axes.begin(), axes.end(),
+                       [&](const Axis& axis) { return axis.dimension == dimension; });
+}
+
+GridPlace RankGrid::place_of(std::int64_t rank) const {
+  GridPlace place{};
+  for (const Axis& axis : axes_)
+    place[static_cast<size_t>(axis.dimension)] = rank / axis.stride % axis.size;
+  return place;
+}
+
+std::int64_t RankGrid::rank_at(const GridPlace& place) const {
+  std::int64_t rank = 0;
+  for (const Axis& axis : axes_) rank += place[static_cast<size_t>(axis.dimension)] * axis.stride;
+  return rank;
+}
+
+std::vector<int> RankGrid::line(std::int64_t rank, const std::vector<Axis>& axes,
+                                const std::vector<Dimension>& dimensions) {
+  std::vector<std::int64_t> members{rank};
+  for (const Dimension dimension : dimensions) {
+    const Axis& axis = axis_of(axes, dimension);
+    for (std::int64_t& member : members) member -= member / axis.stride % axis.size * axis.stride;
+    std::vector<std::int64_t> all;
+    for (std::int64_t place = 0; place < axis.size; ++place)
+      for (const std::int64_t member : members) all.push_back(member + place * axis.stride);
+    members = std::move(all);
+  }
+  std::sort(members.begin(), members.end());
+  return {members.begin(), members.end()};
+}
+
+std::vector<int> RankGrid::group(std::int64_t rank,
+                                 const std::vector<Dimension>& dimensions) const {
+  return line(rank, axes_, dimensions);
+}
+std::vector<int> RankGrid::expert_group(std::int64_t rank) const {
+  return line(rank, experts_, {Dimension::kExpert});
+}
+std::vector<int> RankGrid::expert_data_group(std::int64_t rank) const {
+  return line(rank, experts_, {Dimension::kData});
+}
+
+}  // namespace forescale

@@ -1,0 +1,109 @@
+// How one training run is spread over GPUs: the degrees of each parallelism, what is sharded, and
+// which ranks lie next to each other.
+//
+// As text "tp=2,pp=2,micro=1,global=128"; Megatron-LM's names are aliases, with dashes or
+// underscores ("tensor-model-parallel-size=2"). A rank has one place in each dimension; the first
+// of `order` changes fastest from rank to rank. Expert parallelism has its own grid over the same
+// ranks: within a pipeline stage etp x ep x what is left of tp x cp x dp.
+// Source: Megatron-LM, core/parallel_state.py (RankGenerator) and core/model_parallel_config.py.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace forescale {
+
+// Tensor, context, expert, data, pipeline parallelism.
+enum class Dimension { kTensor, kContext, kExpert, kData, kPipeline };
+const char* name_of(Dimension dimension);  // "tp"
+
+// What the ranks of a data-parallel group hold a part of, and no longer all: nothing; the
+// optimizer's state (ZeRO 1); gradients too (2); parameters too (3, FSDP).
+enum class StateSharding { kNone, kOptimizer, kGradients, kParameters };
+const char* name_of(StateSharding sharding);  // "none", "optimizer", ...
+
+// What is computed again in the backward pass: nothing; attention's inside; all but each layer's
+// input.
+enum class Recompute { kNone, kSelective, kFull };
+const char* name_of(Recompute recompute);
+
+struct Layout {
+  std::int64_t tensor = 1;
+  std::int64_t context = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t data = 0;  // 0: what is left of the GPUs
+  std::int64_t expert = 1;
+  std::int64_t expert_tensor = 0;   // 0: as tensor
+  std::int64_t virtual_stages = 1;  // of each pipeline rank
+  std::int64_t first_layers = 0;    // of the first and the last stage; 0: an equal share
+  std::int64_t last_layers = 0;
+  bool has_sequence_parallel = true;  // where tensor > 1
+  StateSharding sharding = StateSharding::kNone;
+  Recompute recompute = Recompute::kNone;
+  std::int64_t recompute_layers = 0;  // of each stage, with kFull; 0: all
+  std::int64_t micro_batch = 1;       // sequences
+  std::int64_t global_batch = 0;      // 0: one micro-batch for each data-parallel rank
+  std::string schedule = "1f1b";      // of the pipeline (algorithms/layout/pipelines/)
+  std::string order = "tp-cp-ep-dp-pp";
+
+  bool operator==(const Layout&) const = default;
+
+  std::int64_t micro_batches() const { return global_batch / (micro_batch * data); }
+  std::int64_t ranks() const { return tensor * context * pipeline * data; }
+};
+
+struct LayoutField {
+  std::string name;                  // "tp"
+  std::vector<std::string> aliases;  // Megatron-LM's
+  std::string doc;                   // one line
+};
+const std::vector<LayoutField>& layout_fields();
+
+// InputError naming `option` for an unknown name (with the nearest), a value that is none, a name
+// twice.
+Layout parse_layout(const std::string& text, const std::string& option);
+// What parse_layout() reads back: what is not at its default.
+std::string to_text(const Layout& layout);
+
+// With data, global batch and expert_tensor filled in for so many GPUs. InputError naming `option`
+// and the two numbers that do not fit.
+Layout resolved(Layout layout, std::int64_t gpus, const std::string& option);
+
+// Where a rank is in tp, cp, dp and pp, by Dimension (kExpert: 0).
+using GridPlace = std::array<std::int64_t, 5>;
+
+// Of a resolved layout.
+class RankGrid {
+ public:
+  // InputError naming `option` for an order that is no permutation of tp, cp, ep, dp, pp.
+  RankGrid(const Layout& layout, const std::string& option);
+
+  std::int64_t ranks() const { return ranks_; }
+  GridPlace place_of(std::int64_t rank) const;
+  std::int64_t rank_at(const GridPlace& place) const;
+  // Ranks that differ from `rank` in these dimensions alone, itself included, in the order of their
+  // places: those of {kTensor} share a layer's weights, those of {kContext, kData} their gradients.
+  std::vector<int> group(std::int64_t rank, const std::vector<Dimension>& dimensions) const;
+  // Of the experts' own grid: those that hold a layer's different experts, and those that hold the
+  // same ones.
+  std::vector<int> expert_group(std::int64_t rank) const;
+  std::vector<int> expert_data_group(std::int64_t rank) const;
+
+ private:
+  struct Axis {
+    Dimension dimension;
+    std::int64_t size = 1;
+    std::int64_t stride = 1;
+  };
+  static std::vector<int> line(std::int64_t rank, const std::vector<Axis>& axes,
+                               const std::vector<Dimension>& dimensions);
+  static const Axis& axis_of(const std::vector<Axis>& axes, Dimension dimension);
+
+  std::vector<Axis> axes_;     // tp, cp, dp, pp in the layout's order
+  std::vector<Axis> experts_;  // etp, ep, expert data, pp in it
+  std::int64_t ranks_ = 1;
+};
+
+}  // namespace forescale

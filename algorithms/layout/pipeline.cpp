@@ -1,0 +1,181 @@
+#include "algorithms/layout/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr double kNotYet = -1;
+
+// When passes of a kind ended, by stage and micro-batch.
+class Ends {
+ public:
+  explicit Ends(const PipelineShape& shape)
+      : micro_batches_(shape.micro_batches),
+        forward_(static_cast<size_t>(shape.stages()) * static_cast<size_t>(shape.micro_batches),
+                 kNotYet),
+        backward_(forward_) {}
+
+  double& forward(int stage, int micro_batch) { return forward_[place(stage, micro_batch)]; }
+  double& backward(int stage, int micro_batch) { return backward_[place(stage, micro_batch)]; }
+
+ private:
+  size_t place(int stage, int micro_batch) const {
+    return static_cast<size_t>(stage) * static_cast<size_t>(micro_batches_) +
+           static_cast<size_t>(micro_batch);
+  }
+  int micro_batches_;
+  std::vector<double> forward_;
+  std::vector<double> backward_;
+};
+
+class Clock {
+ public:
+  Clock(const PipelineSchedule& schedule, const PipelineShape& shape,
+        const std::vector<StageCost>& stages, double transfer_s)
+      : schedule_(schedule),
+        shape_(shape),
+        stages_(stages),
+        transfer_s_(transfer_s),
+        ends_(shape),
+        orders_(schedule.orders(shape)),
+        times_(orders_.size()) {}
+
+  std::vector<std::vector<PassTime>> run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t rank = 0; rank < orders_.size(); ++rank)
+        while (times_[rank].size() < orders_[rank].size() && advance(rank)) moved = true;
+    }
+    for (size_t rank = 0; rank < orders_.size(); ++rank)
+      if (times_[rank].size() < orders_[rank].size()) stuck(rank);
+    return std::move(times_);
+  }
+
+ private:
+  // When what the pass waits for is there; kNotYet where it has not ended.
+  double ready_s(const PipelinePass& pass) {
+    const int stage = pass.stage;
+    const int last = shape_.stages() - 1;
+    if (pass.kind == PassKind::kWeightGradient) return ends_.backward(stage, pass.micro_batch);
+    if (pass.kind == PassKind::kForward)
+      return stage == 0 ? 0 : arrived(ends_.forward(stage - 1, pass.micro_batch), stage - 1, stage);
+    const double own = ends_.forward(stage, pass.micro_batch);
+    if (stage == last || own < 0) return own;
+    const double below = arrived(ends_.backward(stage + 1, pass.micro_batch), stage + 1, stage);
+    return below < 0 ? kNotYet : std::max(own, below);
+  }
+
+  double arrived(double end_s, int from, int to) const {
+    const bool stays = rank_of(schedule_, shape_, from) == rank_of(schedule_, shape_, to);
+    return end_s < 0 || stays ? end_s : end_s + transfer_s_;
+  }
+
+  bool advance(size_t rank) {
+    const PipelinePass& pass = orders_[rank][times_[rank].size()];
+    const double ready = ready_s(pass);
+    if (ready < 0) return false;
+    const double free = times_[rank].empty() ? 0 : times_[rank].back().end_s;
+    const double begin = std::max(free, ready);
+    const double end = begin + duration_s(pass);
+    times_[rank].push_back({.pass = pass, .begin_s = begin, .end_s = end});
+    if (pass.kind == PassKind::kForward) ends_.forward(pass.stage, pass.micro_batch) = end;
+    if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kInputGradient)
+      ends_.backward(pass.stage, pass.micro_batch) = end;
+    return true;
+  }
+
+  double duration_s(const PipelinePass& pass) const {
+    const StageCost& cost = stages_[static_cast<size_t>(pass.stage)];
+    switch (pass.kind) {
+      case PassKind::kForward:
+        return cost.forward_s;
+      case PassKind::kWeightGradient:
+        return cost.weights_s;
+      case PassKind::kBackward:
+      case PassKind::kInputGradient:
+        break;
+    }
+    return cost.backward_s;
+  }
+
+  [[noreturn]] void stuck(size_t rank) const {
+    const PipelinePass& pass = orders_[rank][times_[rank].size()];
+    throw SimulationStuck(fmt::format(
+        "pipeline schedule {}: rank {} waits for what feeds {}{} of micro-batch {}, which never "
+        "ends",
+        schedule_.name, rank, pass.stage, letter_of(pass.kind), pass.micro_batch));
+  }
+
+  const PipelineSchedule& schedule_;
+  const PipelineShape& shape_;
+  const std::vector<StageCost>& stages_;
+  double transfer_s_;
+  Ends ends_;
+  std::vector<std::vector<PipelinePass>> orders_;
+  std::vector<std::vector<PassTime>> times_;
+};
+
+}  // namespace
+
+char letter_of(PassKind kind) {
+  switch (kind) {
+    case PassKind::kForward:
+      return 'F';
+    case PassKind::kBackward:
+      return 'B';
+    case PassKind::kInputGradient:
+      return 'I';
+    case PassKind::kWeightGradient:
+      return 'W';
+  }
+  return '?';
+}
+
+int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int stage) {
+  return schedule.rank_of != nullptr ? schedule.rank_of(shape, stage) : stage % shape.ranks;
+}
+
+void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
+                 const std::string& option) {
+  const int each = shape.stages_a_rank;
+  const int max = schedule.stages_a_rank_max;
+  if (each < schedule.stages_a_rank_min || (max > 0 && each > max))
+    refuse(option, fmt::format("schedule={},vpp={}", schedule.name, each),
+           fmt::format("vpp must be {}{}", schedule.stages_a_rank_min,
+                       max == 0                            ? " or more"
+                       : max == schedule.stages_a_rank_min ? ""
+                                                           : fmt::format(" to {}", max)));
+  if (schedule.needs_full_rounds && shape.micro_batches % shape.ranks != 0)
+    refuse(option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
+           fmt::format("pp must divide the {} micro-batches", shape.micro_batches));
+}
+
+std::vector<std::vector<PassTime>> pipeline_times(const PipelineSchedule& schedule,
+                                                  const PipelineShape& shape,
+                                                  const std::vector<StageCost>& stages,
+                                                  double transfer_s) {
+  FORESCALE_CHECK(stages.size() == static_cast<size_t>(shape.stages()),
+                  "a pipeline needs the cost of each stage");
+  return Clock(schedule, shape, stages, transfer_s).run();
+}
+
+std::vector<int> activations_held(const std::vector<std::vector<PipelinePass>>& orders) {
+  std::vector<int> most;
+  for (const std::vector<PipelinePass>& order : orders) {
+    int held = 0;
+    int largest = 0;
+    for (const PipelinePass& pass : order) {
+      if (pass.kind == PassKind::kForward) largest = std::max(largest, ++held);
+      if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kWeightGradient) --held;
+    }
+    most.push_back(largest);
+  }
+  return most;
+}
+
+}  // namespace forescale

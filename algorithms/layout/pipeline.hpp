@@ -1,0 +1,81 @@
+// Schedules of pipeline parallelism: in which order each rank runs the passes of its stages over
+// the micro-batches. One file each in algorithms/layout/pipelines/, registered by name.
+//
+// The layers are cut into ranks * stages_a_rank stages, numbered along the network. A pass waits
+// for the one that feeds it: forward for the stage before, backward for the stage after. Letters
+// are PyTorch's (torch/distributed/pipelining/schedules.py): F; B both gradients; I that of the
+// input, W that of the weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/registry.hpp"
+
+namespace forescale {
+
+enum class PassKind { kForward, kBackward, kInputGradient, kWeightGradient };
+char letter_of(PassKind kind);  // 'F', 'B', 'I', 'W'
+
+struct PipelinePass {
+  PassKind kind = PassKind::kForward;
+  int stage = 0;
+  int micro_batch = 0;
+  bool operator==(const PipelinePass&) const = default;
+};
+
+struct PipelineShape {
+  int ranks = 1;
+  int stages_a_rank = 1;
+  int micro_batches = 1;
+  int stages() const { return ranks * stages_a_rank; }
+};
+
+struct PipelineSchedule {
+  std::string name;
+  std::string summary;
+  std::string source;
+  // How many a rank may have; max 0: any.
+  int stages_a_rank_min = 1;
+  int stages_a_rank_max = 1;
+  bool splits_backward = false;  // into I and W
+  // Micro-batches must be a multiple of the ranks.
+  bool needs_full_rounds = false;
+  // Null: stage % ranks.
+  int (*rank_of)(const PipelineShape& shape, int stage) = nullptr;
+  // Of each rank.
+  std::vector<std::vector<PipelinePass>> (*orders)(const PipelineShape& shape) = nullptr;
+};
+
+int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int stage);
+
+// InputError naming `option` for a shape that the schedule is not for.
+void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
+                 const std::string& option);
+
+// Seconds of one micro-batch in each stage. With schedules that do not split it, backward is all of
+// it; else that of the inputs, and weights its rest.
+struct StageCost {
+  double forward_s = 0;
+  double backward_s = 0;
+  double weights_s = 0;
+};
+
+struct PassTime {
+  PipelinePass pass;
+  double begin_s = 0;
+  double end_s = 0;
+};
+
+// When every pass runs, by rank: each as soon as its rank is free and what feeds it has come
+// `transfer_s` after its end (0 within a rank). SimulationStuck where orders wait for each other.
+std::vector<std::vector<PassTime>> pipeline_times(const PipelineSchedule& schedule,
+                                                  const PipelineShape& shape,
+                                                  const std::vector<StageCost>& stages,
+                                                  double transfer_s);
+
+// The greatest number of micro-batches whose activations a stage's rank holds at once, by rank; of
+// several stages a rank, the sum of theirs.
+std::vector<int> activations_held(const std::vector<std::vector<PipelinePass>>& orders);
+
+}  // namespace forescale

@@ -1,0 +1,147 @@
+// Every schedule of the registry: it runs all passes once and never waits for itself; closed forms
+// of its bubble and of what it holds.
+#include "algorithms/layout/pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "tests/base/refusal.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::refusal;
+
+const PipelineSchedule& schedule_named(const std::string& name) {
+  return Registry<PipelineSchedule>::find(name, "test");
+}
+
+// Shapes that the schedule is for.
+std::vector<PipelineShape> shapes_of(const PipelineSchedule& schedule) {
+  std::vector<PipelineShape> shapes;
+  for (const int ranks : {1, 2, 3, 4, 8})
+    for (const int each : {1, 2, 3})
+      for (const int micro_batches : {1, 2, 4, 5, 8, 12, 24}) {
+        const PipelineShape shape{ranks, each, micro_batches};
+        if (refusal([&] { check_shape(schedule, shape, "x"); }) == "accepted")
+          shapes.push_back(shape);
+      }
+  return shapes;
+}
+
+double iteration_s(const PipelineSchedule& schedule, const PipelineShape& shape, StageCost cost,
+                   double transfer_s = 0) {
+  double end = 0;
+  const std::vector<StageCost> stages(static_cast<size_t>(shape.stages()), cost);
+  for (const auto& rank : pipeline_times(schedule, shape, stages, transfer_s))
+    end = std::max(end, rank.back().end_s);
+  return end;
+}
+
+TEST(Pipeline, EveryScheduleRunsEveryPassOnceAndOnItsRank) {
+  for (const auto& [name, schedule] : Registry<PipelineSchedule>::all()) {
+    EXPECT_FALSE(schedule.source.empty());
+    EXPECT_FALSE(shapes_of(schedule).empty()) << name;
+    for (const PipelineShape& shape : shapes_of(schedule)) {
+      std::map<std::tuple<PassKind, int, int>, int> counts;
+      const auto orders = schedule.orders(shape);
+      ASSERT_EQ(orders.size(), static_cast<size_t>(shape.ranks));
+      for (int rank = 0; rank < shape.ranks; ++rank)
+        for (const PipelinePass& pass : orders[static_cast<size_t>(rank)]) {
+          ++counts[{pass.kind, pass.stage, pass.micro_batch}];
+          EXPECT_EQ(rank_of(schedule, shape, pass.stage), rank);
+        }
+      EXPECT_EQ(counts.size(), static_cast<size_t>((schedule.splits_backward ? 3 : 2) *
+                                                   shape.stages() * shape.micro_batches));
+      for (const auto& [pass, count] : counts) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+// Never faster than a rank's own work and the way of one micro-batch through all stages; and
+// nothing is waited for that does not come.
+TEST(Pipeline, EveryScheduleKeepsToItsBounds) {
+  const StageCost cost{.forward_s = 1, .backward_s = 1.5, .weights_s = 0.5};
+  for (const auto& [name, schedule] : Registry<PipelineSchedule>::all())
+    for (const PipelineShape& shape : shapes_of(schedule)) {
+      const double stage_s = cost.forward_s + cost.backward_s;
+      const double all_s = schedule.splits_backward ? stage_s + cost.weights_s : stage_s;
+      const double took = iteration_s(schedule, shape, cost);
+      EXPECT_GE(took, shape.micro_batches * shape.stages_a_rank * all_s - 1e-9) << name;
+      EXPECT_GE(took, shape.stages() * stage_s - 1e-9) << name;
+      EXPECT_GE(iteration_s(schedule, shape, cost, 0.1), took - 1e-9) << name;
+    }
+}
+
+// Narayanan et al., arXiv:2104.04473, section 2.2: bubble (p - 1) / m, and a v-th of it.
+TEST(Pipeline, BubblesAreTheClosedForms) {
+  const StageCost cost{.forward_s = 1, .backward_s = 2};
+  for (const int p : {1, 2, 4, 8})
+    for (const int m : {8, 16, 32}) {
+      EXPECT_DOUBLE_EQ(iteration_s(schedule_named("gpipe"), {p, 1, m}, cost), 3.0 * (m + p - 1));
+      EXPECT_DOUBLE_EQ(iteration_s(schedule_named("1f1b"), {p, 1, m}, cost), 3.0 * (m + p - 1));
+      for (const int v : {2, 4})
+        EXPECT_DOUBLE_EQ(iteration_s(schedule_named("interleaved"), {p, v, m}, cost),
+                         3.0 * (m * v + p - 1));
+    }
+}
+
+// Qi et al., arXiv:2401.10241, table 1: (p - 1) (F + I - W), a third of 1F1B's.
+TEST(Pipeline, ZeroBubbleHalvesLeaveAThird) {
+  const StageCost cost{.forward_s = 1, .backward_s = 1, .weights_s = 1};
+  for (const int p : {1, 2, 4, 8})
+    for (const int m : {p, 2 * p, 4 * p})
+      EXPECT_DOUBLE_EQ(iteration_s(schedule_named("zb-h1"), {p, 1, m}, cost), 3.0 * m + p - 1);
+}
+
+TEST(Pipeline, HoldsWhatItsPaperSays) {
+  for (const int p : {2, 4, 8}) {
+    const int m = 4 * p;
+    EXPECT_EQ(activations_held(schedule_named("gpipe").orders({p, 1, m})),
+              std::vector<int>(static_cast<size_t>(p), m));
+    const std::vector<int> held = activations_held(schedule_named("1f1b").orders({p, 1, m}));
+    for (int rank = 0; rank < p; ++rank) EXPECT_EQ(held[static_cast<size_t>(rank)], p - rank);
+    const std::vector<int> zero = activations_held(schedule_named("zb-h1").orders({p, 1, m}));
+    EXPECT_LE(*std::max_element(zero.begin(), zero.end()), p);
+    // Korthikanti et al., arXiv:2205.05198, section 4.2.3: p v + p - 1 stages of the first rank.
+    const std::vector<int> several =
+        activations_held(schedule_named("interleaved").orders({p, 2, m}));
+    EXPECT_EQ(several.front(), 2 * p + p - 1);
+  }
+}
+
+TEST(Pipeline, RefusesShapesAndSaysWhoWaits) {
+  EXPECT_NE(refusal([] {
+              check_shape(schedule_named("1f1b"), {4, 2, 8}, "--layout");
+            }).find("schedule=1f1b,vpp=2: vpp must be 1"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              check_shape(schedule_named("interleaved"), {4, 1, 8}, "--layout");
+            }).find("vpp must be 2 or more"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              check_shape(schedule_named("interleaved"), {4, 2, 6}, "--layout");
+            }).find("pp must divide the 6 micro-batches"),
+            std::string::npos);
+  PipelineSchedule backwards = schedule_named("gpipe");
+  backwards.name = "backwards";
+  backwards.orders = [](const PipelineShape& shape) {
+    auto orders = schedule_named("gpipe").orders(shape);
+    for (auto& order : orders) std::reverse(order.begin(), order.end());
+    return orders;
+  };
+  try {
+    iteration_s(backwards, {2, 1, 1}, {1, 1, 0});
+    FAIL() << "the backward pass cannot come first";
+  } catch (const SimulationStuck& stuck) {
+    EXPECT_NE(std::string(stuck.what()).find("rank 0 waits for what feeds 0B of micro-batch 0"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace forescale

@@ -1,0 +1,179 @@
+// Transformers out of Hugging Face's configurations: totals against published ones, FLOP by hand,
+// and files that do not fit.
+#include "models/workload/transformer/transformer.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/data_files.hpp"
+#include "models/workload/network.hpp"
+#include "models/workload/transformer/family.hpp"
+#include "tests/base/refusal.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::refusal;
+
+constexpr const char* kCatalogue = "models/workload/transformers";
+
+Transformer config(const std::string& text) {
+  return read_transformer(JsonInput::from_text("{" + text + "}", "config.json"));
+}
+
+// A file as Hugging Face has them, in a folder named after the model.
+Network from_hugging_face(const std::string& model, const std::string& text,
+                          const std::optional<Shape>& shape = Shape{1024}) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) /
+      ::testing::UnitTest::GetInstance()->current_test_info()->name() / model;
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "config.json") << "{" << text << "}";
+  return load_network((folder / "config.json").string(), "--model", shape);
+}
+
+std::int64_t parameters_of(const std::string& text) {
+  return from_hugging_face("model", text).parameters();
+}
+
+TEST(Transformer, TheCatalogueMeetsItsPublishedTotals) {
+  for (const std::string& name : catalogue(kCatalogue)) {
+    const Network network = load_network(name, "--model");
+    EXPECT_EQ(network.name, name);
+    EXPECT_TRUE(network.is_text()) << name;
+    EXPECT_EQ(network.parameters(),
+              network.architecture.published_parameters.value_or(network.parameters()))
+        << name;
+  }
+}
+
+// Papers give three or four digits.
+TEST(Transformer, TheCatalogueMeetsItsPapersDigits) {
+  const auto billions = [](const std::string& name) {
+    return static_cast<double>(load_network(name, "--model").parameters()) / 1e9;
+  };
+  EXPECT_NEAR(billions("deepseek-v3"), 671, 0.5);      // arXiv:2412.19437, section 4.2
+  EXPECT_NEAR(billions("gpt-oss-20b"), 20.91, 0.005);  // arXiv:2508.10925, table 1
+  EXPECT_NEAR(billions("gpt-oss-120b"), 116.83, 0.005);
+  EXPECT_NEAR(billions("megatron-22b"), 22, 0.5);       // arXiv:2205.05198, table 3
+  EXPECT_NEAR(billions("megatron-145b"), 145.6, 0.05);  // arXiv:2104.04473, table 1
+  EXPECT_NEAR(billions("megatron-530b"), 529.6, 0.05);
+  EXPECT_NEAR(billions("megatron-1t"), 1008, 0.5);
+  EXPECT_NEAR(billions("nanotron-1b"), 1.342, 0.0005);  // The Ultra-Scale Playbook, cut off
+  EXPECT_NEAR(billions("nanotron-3b"), 3.573, 0.001);
+  EXPECT_NEAR(billions("nanotron-8b"), 8.858, 0.001);
+  EXPECT_NEAR(billions("nanotron-80b"), 79.993, 0.003);
+  EXPECT_NEAR(billions("mpt-30b"), 29.97, 0.03);  // llm-foundry, scripts/train/benchmarking
+  EXPECT_NEAR(billions("mpt-70b"), 64.86, 0.01);
+}
+
+// A file may leave out what its class has as default: safetensors indices of the models named.
+TEST(Transformer, FamiliesHaveTheirClassesDefaults) {
+  const auto of = [](const std::string& type, const std::string& more = "") {
+    return parameters_of(R"("model_type": ")" + type + "\"" + more);
+  };
+  EXPECT_EQ(of("llama"), 6'738'415'616);                                  // Llama-2-7b
+  EXPECT_EQ(of("mistral"), 7'241'732'096);                                // Mistral-7B-v0.1
+  EXPECT_EQ(of("mixtral"), 46'702'792'704);                               // Mixtral-8x7B
+  EXPECT_EQ(of("phi3"), 3'821'079'552);                                   // Phi-3-mini
+  EXPECT_EQ(of("gemma"), 8'537'680'896);                                  // gemma-7b
+  EXPECT_EQ(of("gemma2"), 2'614'341'888);                                 // gemma-2-2b
+  EXPECT_EQ(of("gpt2"), 124'439'808);                                     // gpt2
+  EXPECT_EQ(of("gpt_neox", R"(, "vocab_size": 50432)"), 20'554'567'680);  // gpt-neox-20b
+  EXPECT_EQ(of("gpt_oss"), load_network("gpt-oss-120b", "--model").parameters());
+  EXPECT_EQ(of("deepseek_v3"), load_network("deepseek-v3", "--model").parameters());
+  EXPECT_EQ(of("qwen2", R"(, "hidden_size": 3584, "intermediate_size": 18944,
+                            "num_attention_heads": 28, "num_hidden_layers": 28,
+                            "num_key_value_heads": 4, "vocab_size": 152064)"),
+            7'615'616'512);  // Qwen2-7B
+  EXPECT_EQ(of("qwen3", R"(, "intermediate_size": 12288, "num_hidden_layers": 36,
+                            "num_key_value_heads": 8)"),
+            8'190'735'360);  // Qwen3-8B
+  EXPECT_EQ(of("opt", R"(, "hidden_size": 4096, "ffn_dim": 16384, "num_hidden_layers": 32,
+                          "num_attention_heads": 32, "word_embed_proj_dim": 4096)"),
+            6'658'473'984);  // opt-6.7b
+}
+
+// Every family of the registry makes a network, with nothing but its type and two layers.
+TEST(Transformer, EveryFamilyMakesANetwork) {
+  for (const auto& [name, family] : Registry<TransformerFamily>::all()) {
+    const Network network = from_hugging_face(
+        name, fmt::format(R"("model_type": "{}", "{}": 5)", name, family.names.layers), Shape{256});
+    EXPECT_EQ(network.name, name);
+    EXPECT_EQ(network.input_shape, Shape{256});
+    EXPECT_FALSE(family.source.empty());
+    EXPECT_GT(network.parameters(), 0);
+  }
+}
+
+// 2 FLOP a parameter and token but for those looked up; causal attention 2 S^2 h a layer.
+TEST(Transformer, FlopAreTwoAParameterAndToken) {
+  const Network network = load_network("llama-3-8b", "--model", Shape{4096});
+  const double norms = 65 * 4096.0;
+  const double looked_up = 128256 * 4096.0;
+  const double products =
+      2 * 4096 * (static_cast<double>(network.parameters()) - looked_up - norms);
+  EXPECT_DOUBLE_EQ(network.forward_flops(), products + 32 * 2 * 4096.0 * 4096 * 4096);
+  EXPECT_DOUBLE_EQ(network.backward_flops(), 2 * products + 2.5 * 32 * 2 * 4096.0 * 4096 * 4096);
+}
+
+// Of 128 experts each token goes to 8.
+TEST(Transformer, OnlyChosenExpertsCostFlop) {
+  const Network network = load_network("qwen3-30b-a3b", "--model", Shape{1024});
+  const double attention = 2048.0 * (32 + 8) * 128 + 4096.0 * 2048;
+  const double router = 2048.0 * 128;
+  const double experts = 8 * 3 * 2048.0 * 768;
+  const double scores = 48 * 2 * 1024.0 * 1024 * 32 * 128;
+  EXPECT_DOUBLE_EQ(network.forward_flops(),
+                   2 * 1024 * (48 * (attention + router + experts) + 2048.0 * 151936) + scores);
+}
+
+// A query of 192 values, 64 of them turned; keys of 128 from 512; values of 128.
+TEST(Transformer, LatentAttentionsHeadIsNotHeadDim) {
+  const Transformer model = config(R"("model_type": "deepseek_v3", "head_dim": 64)");
+  EXPECT_EQ(model.head_size, 192);
+  EXPECT_EQ(model.latent->value, 128);
+  EXPECT_EQ(model.experts->shared_ffn, 2048);
+  EXPECT_FALSE(model.is_sparse(2));
+  EXPECT_TRUE(model.is_sparse(3));
+}
+
+TEST(Transformer, KeysMayBeNullOrLeftOut) {
+  EXPECT_EQ(config(R"("model_type": "gpt2", "n_inner": null, "n_embd": 1024, "n_head": 16)").ffn,
+            4096);
+  EXPECT_EQ(config(R"("model_type": "llama", "num_attention_heads": 64)").kv_heads, 64);
+  EXPECT_EQ(config(R"("model_type": "llama", "num_key_value_heads": null)").kv_heads, 32);
+  EXPECT_EQ(config(R"("model_type": "bloom", "hidden_size": 1024, "n_head": 16)").hidden, 1024);
+  EXPECT_EQ(config(R"("model_type": "gpt2", "hidden_size": 1024, "n_head": 16)").hidden, 1024);
+}
+
+TEST(Transformer, RefusesWhatDoesNotFit) {
+  const auto refused = [](const std::string& text) { return refusal([&] { config(text); }); };
+  EXPECT_NE(refused(R"("model_type": "lama")").find("did you mean \"llama\"?"), std::string::npos);
+  EXPECT_NE(refused(R"("model_type": "llama", "num_key_value_heads": 5)")
+                .find("must divide 32, the heads (num_attention_heads)"),
+            std::string::npos);
+  EXPECT_NE(refused(R"("model_type": "llama", "num_attention_heads": 30)")
+                .find("must divide 4096, the hidden size"),
+            std::string::npos);
+  EXPECT_NE(refused(R"("model_type": "mixtral", "num_experts_per_tok": 9)")
+                .find("must be <= 8, the experts (num_local_experts)"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(R"("model_type": "qwen3_moe", "mlp_only_layers": [1])").find("/mlp_only_layers"),
+      std::string::npos);
+  EXPECT_NE(refusal([] {
+              from_hugging_face("m", R"("model_type": "gpt2")", Shape{2048});
+            }).find("must be <= 1024, the positions that the model has learned"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              from_hugging_face("m", R"("model_type": "llama")", std::nullopt);
+            }).find("must be the tokens of a sequence"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace forescale
