@@ -91,7 +91,7 @@ double flops_of(const GpuKernel& kernel) {
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
     return (kernel.pass == KernelPass::kBackward ? kAttentionBackward : 1) *
            (a->is_causal ? 2 : 4) * real(a->batch) * real(a->heads) * real(a->sequence) *
-           real(a->sequence) * real(a->head_size);
+           real(a->sequence) * real(a->head_size) / real(a->parts);
   return std::get<LayerShape>(kernel.shape).flops;
 }
 
@@ -106,7 +106,7 @@ double bytes_moved_by(const GpuKernel& kernel) {
     return width * (input_count(*c) + weight_count(*c) + output_count(*c));
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
     return width * 2 * real(a->batch) * real(a->sequence) * real(a->head_size) *
-           (real(a->heads) + real(a->kv_heads));
+           (real(a->heads) / real(a->parts) + real(a->kv_heads));
   const auto& layer = std::get<LayerShape>(kernel.shape);
   return layer.input_bytes + layer.output_bytes + layer.parameter_bytes;
 }
@@ -122,8 +122,9 @@ std::string to_text(const GpuKernel& kernel) {
         c->channels, c->height, c->width, c->filters, c->filter_height, c->filter_width,
         c->pad_height, c->pad_width, c->stride_height, c->stride_width, c->groups);
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
-    return fmt::format("attention {}x{}, {} heads of {}, {} of keys{}", a->batch, a->sequence,
-                       a->heads, a->head_size, a->kv_heads, a->is_causal ? ", causal" : "");
+    return fmt::format("attention {}x{}, {} heads of {}, {} of keys{}{}", a->batch, a->sequence,
+                       a->heads, a->head_size, a->kv_heads, a->is_causal ? ", causal" : "",
+                       a->parts > 1 ? fmt::format(", one of {} parts", a->parts) : "");
   const auto& layer = std::get<LayerShape>(kernel.shape);
   return fmt::format("layer {}, batch {}, {:g} + {:g} + {:g} bytes, {:g} FLOP", layer.type,
                      layer.batch, layer.input_bytes, layer.output_bytes, layer.parameter_bytes,

@@ -53,6 +53,7 @@ struct AttentionShape {
   std::int64_t kv_heads = 1;  // of keys and values; fewer than heads where queries are grouped
   std::int64_t head_size = 1;
   bool is_causal = true;
+  std::int64_t parts = 1;  // equal ones of the queries, of which this is one; all keys and values
   bool operator==(const AttentionShape&) const = default;
 };
 

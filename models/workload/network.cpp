@@ -120,6 +120,7 @@ class Inference {
     layer.kept_per_image = kBytesPerValue * Bytes{effect.kept_values};
     layer.output_shape = effect.outputs[0];
     layer.work = effect.work;
+    layer.exchange = effect.exchange;
     layer.reads_all_parameters = effect.reads_all_parameters;
 
     std::int64_t values_written = 0;

@@ -15,6 +15,7 @@
 
 #include "base/units.hpp"
 #include "models/workload/architecture.hpp"
+#include "models/workload/exchange.hpp"
 #include "models/workload/matrix_work.hpp"
 
 namespace forescale {
@@ -35,6 +36,7 @@ struct Layer {
   Bytes traffic_per_image;  // inputs read + outputs written by the forward pass; 0: no GPU work
   Shape output_shape;       // of the first top
   MatrixWork work;          // for one image
+  std::optional<Exchange> exchange;
   bool reads_all_parameters = true;
   bool auxiliary = false;  // of a head that only training has
   bool in_place = false;

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/registry.hpp"
 #include "models/workload/architecture.hpp"
+#include "models/workload/exchange.hpp"
 #include "models/workload/matrix_work.hpp"
 
 namespace forescale {
@@ -37,6 +39,7 @@ struct LayerEffect {
   std::int64_t kept_values = 0;
   std::int64_t kept_flags = 0;  // yes or no: a byte each, but 4 in Caffe
   MatrixWork work = {};
+  std::optional<Exchange> exchange = {};
 };
 
 using Inputs = std::vector<Shape>;
@@ -54,6 +57,9 @@ struct Operator {
   // Bytes of the backward pass over those of the forward pass; 0: as
   // models/compute/assumptions.json.
   double backward_traffic = 0;
+  // What its backward pass reads beside gradients, parameters and what it keeps of its own.
+  bool reads_inputs_again = false;
+  bool reads_outputs_again = false;
   std::vector<std::string> options = {};  // hyper-parameters of LayerSpec that it knows
   std::vector<std::string> sizes = {};    // others of its own: integers from 1
   std::vector<std::string> flags = {};    // and what is true or false

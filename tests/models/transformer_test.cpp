@@ -7,9 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/data_files.hpp"
+#include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
+#include "models/workload/transformer/decoder.hpp"
 #include "models/workload/transformer/family.hpp"
 #include "tests/base/refusal.hpp"
 
@@ -172,6 +175,150 @@ TEST(Transformer, RefusesWhatDoesNotFit) {
   EXPECT_NE(refusal([] {
               from_hugging_face("m", R"("model_type": "llama")", std::nullopt);
             }).find("must be the tokens of a sequence"),
+            std::string::npos);
+}
+
+// One GPU's share of a model on sequences of 1,024.
+Network share_of(const Transformer& model, const DecoderShare& share) {
+  return infer_network(decoder(model, 1024, "--layout", share));
+}
+
+Transformer catalogue_model(const std::string& name) {
+  return read_transformer(
+      JsonInput::from_file(data_path(std::string(kCatalogue) + "/" + name + ".json")));
+}
+
+std::int64_t parameters_in(const Network& network, const std::string& part) {
+  std::int64_t parameters = 0;
+  for (const Layer& layer : network.layers)
+    if (layer.name.find(part) != std::string::npos) parameters += layer.parameters;
+  return parameters;
+}
+
+// Norms and what is not shared by tensor parallelism are on all; the rest of all GPUs is the model.
+TEST(DecoderShare, GpusOfATensorGroupHoldTheModelTogether) {
+  for (const std::string name : {"llama-3-8b", "llama-2-13b", "qwen3-30b-a3b", "nemotron-15b"}) {
+    const Transformer model = catalogue_model(name);
+    const Network whole = share_of(model, {});
+    for (const std::int64_t tensor : {2, 4}) {
+      const Network part = share_of(model, {.tensor = tensor, .expert_tensor = tensor});
+      const std::int64_t everywhere = parameters_in(part, "norm") + parameters_in(part, "router");
+      EXPECT_EQ(tensor * (part.parameters() - everywhere) + everywhere, whole.parameters()) << name;
+      EXPECT_NEAR(part.forward_flops() * static_cast<double>(tensor), whole.forward_flops(),
+                  whole.forward_flops() * 1e-9);
+    }
+  }
+}
+
+TEST(DecoderShare, StagesHoldTheModelTogether) {
+  const Transformer model = catalogue_model("deepseek-v2");
+  std::int64_t parameters = 0;
+  for (int stage = 0; stage < 4; ++stage)
+    parameters += share_of(model, {.first_layer = 15 * stage,
+                                   .layers = 15,
+                                   .has_embedding = stage == 0,
+                                   .has_head = stage == 3})
+                      .parameters();
+  EXPECT_EQ(parameters, share_of(model, {}).parameters());
+}
+
+TEST(DecoderShare, ExpertsAreSharedByExpertParallelism) {
+  const Transformer model = catalogue_model("mixtral-8x7b");
+  const Network whole = share_of(model, {});
+  const Network part = share_of(model, {.expert = 4});
+  EXPECT_EQ(4 * parameters_in(part, "experts/"), parameters_in(whole, "experts/"));
+  EXPECT_EQ(part.parameters() - parameters_in(part, "experts/"),
+            whole.parameters() - parameters_in(whole, "experts/"));
+  // As many tokens come as go: the work stays.
+  EXPECT_DOUBLE_EQ(part.forward_flops(), whole.forward_flops());
+}
+
+// Values by kind of what one GPU exchanges for a sequence.
+std::map<ExchangeKind, std::int64_t> exchanged_values(const Network& network, bool is_forward) {
+  std::map<ExchangeKind, std::int64_t> values;
+  for (const Layer& layer : network.layers)
+    if (layer.exchange)
+      for (const ExchangeKind kind :
+           is_forward ? layer.exchange->forward : layer.exchange->backward)
+        values[kind] += layer.exchange->values;
+  return values;
+}
+
+// Shoeybi et al., arXiv:1909.08053, section 3: two all-reduces of s h a layer forward and two
+// backward; Korthikanti et al., arXiv:2205.05198, section 4.2.1: as many gathers and scatters.
+TEST(DecoderShare, TensorParallelVolumeIsTheClosedForm) {
+  const Transformer model = catalogue_model("llama-2-7b");
+  const std::int64_t values = 1024 * 4096;
+  const DecoderShare middle{.tensor = 4, .layers = 8, .has_embedding = false, .has_head = false};
+  const Network shared = share_of(model, middle);
+  EXPECT_EQ(exchanged_values(shared, true),
+            (std::map<ExchangeKind, std::int64_t>{{ExchangeKind::kAllGather, 16 * values},
+                                                  {ExchangeKind::kReduceScatter, 16 * values}}));
+  EXPECT_EQ(exchanged_values(shared, false),
+            (std::map<ExchangeKind, std::int64_t>{{ExchangeKind::kAllGather, 32 * values},
+                                                  {ExchangeKind::kReduceScatter, 16 * values}}));
+  DecoderShare without = middle;
+  without.has_sequence_parallel = false;
+  const Network whole = share_of(model, without);
+  for (const bool is_forward : {true, false})
+    EXPECT_EQ(exchanged_values(whole, is_forward),
+              (std::map<ExchangeKind, std::int64_t>{{ExchangeKind::kAllReduce, 16 * values}}));
+}
+
+// Korthikanti et al., arXiv:2205.05198, table 2, for attention that keeps no scores and without the
+// masks of dropout: 34 - 2 bytes a token and hidden value; 10 - 2 of them on every GPU without
+// sequence parallelism. Statistics of norms and attention come on top: 4 bytes each.
+TEST(DecoderShare, KeepsWhatThePaperCounts) {
+  const Transformer model = catalogue_model("gpt2-xl");
+  const std::int64_t block = 1024 * 1600;
+  const auto kept = [&](std::int64_t tensor, bool has_sequence_parallel) {
+    const auto of_layers = [&](std::int64_t layers) {
+      return kept_for_backward(share_of(model, {.tensor = tensor,
+                                                .has_sequence_parallel = has_sequence_parallel,
+                                                .layers = layers,
+                                                .has_embedding = false,
+                                                .has_head = false}));
+    };
+    const KeptBytes one = of_layers(1);
+    const KeptBytes two = of_layers(2);
+    EXPECT_EQ(two.own - one.own,
+              1024 / (has_sequence_parallel ? tensor : 1) * 4 + 1024 * 25 / tensor);
+    return 2 * (two.values - one.values);
+  };
+  EXPECT_EQ(kept(1, true), 32 * block);
+  EXPECT_EQ(kept(5, false), 8 * block + 24 * block / 5);
+  // 1,024 tokens are not for five GPUs; sixteen heads are for four.
+  const Transformer bert = config(R"("model_type": "gpt2", "n_embd": 1024, "n_head": 16)");
+  const auto values = [&](std::int64_t tensor, std::int64_t layers) {
+    return kept_for_backward(infer_network(decoder(bert, 512, "--layout",
+                                                   {.tensor = tensor,
+                                                    .layers = layers,
+                                                    .has_embedding = false,
+                                                    .has_head = false})))
+        .values;
+  };
+  EXPECT_EQ(2 * (values(4, 2) - values(4, 1)), 32 * 512 * 1024 / 4);
+}
+
+TEST(DecoderShare, ContextPartsShareTokensAndScores) {
+  const Transformer model = catalogue_model("llama-2-7b");
+  const Network whole = share_of(model, {});
+  const Network part = share_of(model, {.context = 4});
+  EXPECT_EQ(part.parameters(), whole.parameters());
+  EXPECT_DOUBLE_EQ(4 * part.forward_flops(), whole.forward_flops());
+}
+
+TEST(DecoderShare, RefusesWhatDoesNotDivide) {
+  const Transformer model = catalogue_model("llama-3-8b");
+  const auto refused = [&](const DecoderShare& share) {
+    return refusal([&] { share_of(model, share); });
+  };
+  EXPECT_NE(refused({.tensor = 3}).find("tp=3: must divide the 32 heads"), std::string::npos);
+  EXPECT_NE(refused({.expert = 2}).find("ep=2: must divide the 1 experts"), std::string::npos);
+  EXPECT_NE(refused({.context = 3}).find("cp=6: must divide the 1024 tokens"), std::string::npos);
+  EXPECT_NE(refusal([&] {
+              share_of(catalogue_model("mixtral-8x7b"), {.tensor = 4, .expert_tensor = 2});
+            }).find("etp=2: must be 1 or tp, 4"),
             std::string::npos);
 }
 

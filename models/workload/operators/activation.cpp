@@ -22,13 +22,16 @@ LayerEffect gated(const LayerSpec& layer, const std::string& file, const Inputs&
 }
 
 const bool kActivationsRegistered = [] {
-  for (const char* name : {"ReLU", "Rotary", "Sigmoid", "TanH"})
-    Registry<Operator>::add({.name = name, .may_be_in_place = true, .apply = same_shape});
+  for (const std::string name : {"ReLU", "Rotary", "Sigmoid", "TanH"})
+    Registry<Operator>::add({.name = name,
+                             .may_be_in_place = true,
+                             .reads_outputs_again = name != "Rotary",
+                             .apply = same_shape});
   // Their gradient needs the input, so they do not work in place.
   for (const char* name : {"GELU", "SiLU"})
-    Registry<Operator>::add({.name = name, .apply = same_shape});
+    Registry<Operator>::add({.name = name, .reads_inputs_again = true, .apply = same_shape});
   for (const char* name : {"SwiGLU", "GEGLU"})
-    Registry<Operator>::add({.name = name, .apply = gated});
+    Registry<Operator>::add({.name = name, .reads_inputs_again = true, .apply = gated});
   return true;
 }();
 

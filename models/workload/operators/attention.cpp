@@ -1,8 +1,10 @@
 // Fused scaled dot-product attention (FlashAttention): queries S x heads * D, keys and values
 // S x kv_heads * D, as three blobs or side by side in one. No scores in memory; keeps one number a
 // query and head. Forward FLOP 4 S^2 heads D, half where causal; backward 2.5 times as many, as the
-// scores are computed again. "sinks": a learned number a head beside the scores (gpt-oss).
-// Source: Dao et al., FlashAttention, NeurIPS 2022, and FlashAttention-2, 2023, section 4.1.
+// scores are computed again. Of a sequence that "parts" GPUs share, each has S tokens of it and the
+// same part of the work, as causal attention is dealt out in two parts each. "sinks": a learned
+// number a head beside the scores (gpt-oss). Source: Dao et al., FlashAttention, NeurIPS 2022, and
+// FlashAttention-2, 2023, section 4.1.
 //
 // LatentAttention: queries S x heads * D of head_size D; keys without and values V side by side, S
 // x heads * (plain + V); a key with a position that all heads share. Costs what heads of size (D +
@@ -15,11 +17,11 @@ namespace forescale {
 namespace {
 
 LayerEffect attention_effect(const AttentionShape& shape, std::int64_t width) {
-  LayerEffect effect{.outputs = {{shape.sequence, width}}};
+  LayerEffect effect{.outputs = {{shape.sequence / shape.parts, width}}};
   effect.forward_flops = flops_of(GpuKernel{.shape = shape});
   effect.backward_over_forward =
       flops_of(GpuKernel{.shape = shape, .pass = KernelPass::kBackward}) / effect.forward_flops;
-  effect.kept_values = shape.heads * shape.sequence;
+  effect.kept_values = shape.heads * shape.sequence / shape.parts;
   effect.work = shape;
   return effect;
 }
@@ -27,7 +29,9 @@ LayerEffect attention_effect(const AttentionShape& shape, std::int64_t width) {
 // Of "heads" and "kv_heads" (as many unless it is said), of which the second divides the first.
 AttentionShape heads_of(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_sequence(layer, file, inputs[0]);
-  AttentionShape shape{.batch = 1, .sequence = inputs[0][0]};
+  AttentionShape shape{.batch = 1};
+  if (layer.sizes.contains("parts")) shape.parts = size_of(layer, file, "parts");
+  shape.sequence = shape.parts * inputs[0][0];
   shape.heads = size_of(layer, file, "heads");
   shape.kv_heads =
       layer.sizes.contains("kv_heads") ? size_of(layer, file, "kv_heads") : shape.heads;
@@ -50,7 +54,7 @@ LayerEffect attention(const LayerSpec& layer, const std::string& file, const Inp
     layer_error(
         layer, file,
         {.key = "bottom", .value = "2", .constraint = "must be 1 or 3: values are missing"});
-  const Shape keys{shape.sequence, shape.kv_heads * shape.head_size};
+  const Shape keys{inputs[0][0], shape.kv_heads * shape.head_size};
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i] != keys)
       layer_error(layer, file,
@@ -72,16 +76,19 @@ LayerEffect latent_attention(const LayerSpec& layer, const std::string& file,
 
 const bool kAttentionRegistered = Registry<Operator>::add({.name = "Attention",
                                                            .bottoms_max = 3,
-                                                           .sizes = {"heads", "kv_heads"},
+                                                           .reads_inputs_again = true,
+                                                           .reads_outputs_again = true,
+                                                           .sizes = {"heads", "kv_heads", "parts"},
                                                            .flags = {"causal", "sinks"},
                                                            .apply = attention});
 
-const bool kLatentAttentionRegistered = Registry<Operator>::add({.name = "LatentAttention",
-                                                                 .bottoms_min = 3,
-                                                                 .bottoms_max = 3,
-                                                                 .sizes = {"heads", "value_size"},
-                                                                 .flags = {"causal"},
-                                                                 .apply = latent_attention});
+const bool kLatentAttentionRegistered =
+    Registry<Operator>::add({.name = "LatentAttention",
+                             .bottoms_min = 3,
+                             .bottoms_max = 3,
+                             .sizes = {"heads", "parts", "value_size"},
+                             .flags = {"causal"},
+                             .apply = latent_attention});
 
 }  // namespace
 }  // namespace forescale

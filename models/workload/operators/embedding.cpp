@@ -1,5 +1,6 @@
 // A table of `vocabulary` vectors of num_output values, one looked up a token. With "position" the
-// token is its place in the sequence.
+// token is its place in the sequence. Of "ranks" that share a sequence's tokens each looks up its
+// own.
 #include "models/workload/operator.hpp"
 
 namespace forescale {
@@ -9,6 +10,7 @@ LayerEffect embedding(const LayerSpec& layer, const std::string& file, const Inp
   require_given(layer, file, "num_output", layer.num_output);
   LayerEffect effect;
   effect.outputs = {inputs[0]};
+  if (layer.sizes.contains("ranks")) effect.outputs[0][0] /= size_of(layer, file, "ranks");
   effect.outputs[0].push_back(layer.num_output);
   effect.parameter_tensors = {
       value_count({size_of(layer, file, "vocabulary"), layer.num_output}, layer, file)};
@@ -16,8 +18,10 @@ LayerEffect embedding(const LayerSpec& layer, const std::string& file, const Inp
   return effect;
 }
 
-const bool kEmbeddingRegistered = Registry<Operator>::add(
-    {.name = "Embedding", .options = {"num_output"}, .sizes = {"vocabulary"}, .apply = embedding});
+const bool kEmbeddingRegistered = Registry<Operator>::add({.name = "Embedding",
+                                                           .options = {"num_output"},
+                                                           .sizes = {"vocabulary", "ranks"},
+                                                           .apply = embedding});
 
 }  // namespace
 }  // namespace forescale

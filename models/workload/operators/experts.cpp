@@ -48,8 +48,10 @@ const bool kExpertsRegistered = [] {
                            .bottoms_max = 2,
                            .sizes = {"per_token"},
                            .apply = dispatch});
-  Registry<Operator>::add({.name = "Combine", .sizes = {"per_token"}, .apply = combine});
+  Registry<Operator>::add(
+      {.name = "Combine", .reads_inputs_again = true, .sizes = {"per_token"}, .apply = combine});
   Registry<Operator>::add({.name = "GroupedLinear",
+                           .reads_inputs_again = true,
                            .options = {"num_output", "bias_term"},
                            .sizes = {"experts"},
                            .apply = grouped_linear});

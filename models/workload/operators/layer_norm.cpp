@@ -33,13 +33,16 @@ LayerEffect head_norm(const LayerSpec& layer, const std::string& file, const Inp
   return effect;
 }
 
-const bool kLayerNormRegistered =
-    Registry<Operator>::add({.name = "LayerNorm", .options = {"bias_term"}, .apply = layer_norm});
+const bool kLayerNormRegistered = Registry<Operator>::add({.name = "LayerNorm",
+                                                           .reads_inputs_again = true,
+                                                           .options = {"bias_term"},
+                                                           .apply = layer_norm});
 
-const bool kRmsNormRegistered = Registry<Operator>::add({.name = "RMSNorm", .apply = rms_norm});
+const bool kRmsNormRegistered =
+    Registry<Operator>::add({.name = "RMSNorm", .reads_inputs_again = true, .apply = rms_norm});
 
-const bool kHeadNormRegistered =
-    Registry<Operator>::add({.name = "HeadNorm", .sizes = {"head_size"}, .apply = head_norm});
+const bool kHeadNormRegistered = Registry<Operator>::add(
+    {.name = "HeadNorm", .reads_inputs_again = true, .sizes = {"head_size"}, .apply = head_norm});
 
 }  // namespace
 }  // namespace forescale

@@ -17,8 +17,11 @@ LayerEffect linear(const LayerSpec& layer, const std::string& file, const Inputs
   return effect;
 }
 
-const bool kLinearRegistered = Registry<Operator>::add(
-    {.name = "Linear", .options = {"num_output", "bias_term"}, .flags = {"tied"}, .apply = linear});
+const bool kLinearRegistered = Registry<Operator>::add({.name = "Linear",
+                                                        .reads_inputs_again = true,
+                                                        .options = {"num_output", "bias_term"},
+                                                        .flags = {"tied"},
+                                                        .apply = linear});
 
 }  // namespace
 }  // namespace forescale

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -11,16 +12,23 @@ namespace {
 
 class Decoder {
  public:
-  explicit Decoder(const Transformer& model) : model_(model) {}
+  Decoder(const Transformer& model, const DecoderShare& share)
+      : model_(model),
+        share_(share),
+        shares_tokens_(share.tensor > 1 && share.has_sequence_parallel),
+        kv_heads_(std::max<std::int64_t>(1, model.kv_heads / share.tensor)) {}
 
   std::vector<LayerSpec> layers() && {
-    std::string hidden = embedding();
-    for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
+    add("data", "Data", {});
+    layers_.back().tops = {"data", "label"};
+    std::string hidden = share_.has_embedding ? embedding() : from_stage_before();
+    const std::int64_t end = share_.layers < 0 ? model_.layers : share_.first_layer + share_.layers;
+    for (std::int64_t layer = share_.first_layer; layer < end; ++layer) {
       prefix_ = fmt::format("layer{}/", layer + 1);
       hidden = block(hidden, model_.is_sparse(layer));
     }
     prefix_.clear();
-    head(hidden);
+    share_.has_head ? head(hidden) : to_stage_after(hidden);
     return std::move(layers_);
   }
 
@@ -59,26 +67,61 @@ class Decoder {
     return layers_.back().name;
   }
 
+  // An exchange with those that share the layer's weights.
+  std::string exchange(const char* type, const std::string& name, const std::string& bottom,
+                       const char* group = "tensor") {
+    const bool is_tensor = std::string(group) == "tensor";
+    add(name, type, {bottom});
+    layers_.back().sizes = {{"ranks", is_tensor ? share_.tensor : share_.expert}};
+    layers_.back().flags = {group};
+    if (std::string(type) == "AllGather") layers_.back().flags.insert("again");
+    return layers_.back().name;
+  }
+
+  // Before products whose weights are shared by output, and after those that are shared by input.
+  std::string spread(const std::string& name, const std::string& bottom) {
+    if (share_.tensor == 1) return bottom;
+    return exchange(shares_tokens_ ? "AllGather" : "CopyToGroup", name, bottom);
+  }
+  std::string collect(const std::string& name, const std::string& bottom) {
+    if (share_.tensor == 1) return bottom;
+    return exchange(shares_tokens_ ? "ReduceScatter" : "ReduceFromGroup", name, bottom);
+  }
+
+  // What arrives from another stage, and what leaves for one, takes no work here.
+  std::string from_stage_before() {
+    add("received", "Received", {"data"});
+    layers_.back().num_output = model_.hidden;
+    if (shares_tokens_) layers_.back().sizes = {{"ranks", share_.tensor}};
+    return layers_.back().name;
+  }
+  void to_stage_after(const std::string& hidden) { add("sent", "Sent", {hidden, "label"}); }
+
   std::string embedding() {
-    add("data", "Data", {});
-    layers_.back().tops = {"data", "label"};
-    std::string hidden = look_up("embedding/word", model_.vocabulary);
+    std::string hidden = look_up("embedding/word", shared_words());
+    hidden = collect("embedding/collect", hidden);
     if (model_.positions > 0)
       hidden = add("embedding/sum", "Eltwise",
-                   {hidden, look_up("embedding/position", model_.positions)});
+                   {hidden, look_up("embedding/position", model_.positions, shares_tokens_)});
     if (model_.embedding_norm) hidden = norm("embedding/norm", hidden);
     return hidden;
   }
 
-  std::string look_up(const std::string& name, std::int64_t count) {
+  // Words are padded to a multiple of the GPUs.
+  std::int64_t shared_words() const {
+    return (model_.vocabulary + share_.tensor - 1) / share_.tensor;
+  }
+
+  std::string look_up(const std::string& name, std::int64_t count, bool of_own_tokens = false) {
     add(name, "Embedding", {"data"});
     layers_.back().num_output = model_.hidden;
     layers_.back().sizes = {{"vocabulary", count}};
+    if (of_own_tokens) layers_.back().sizes["ranks"] = share_.tensor;
     return layers_.back().name;
   }
 
   std::string block(const std::string& hidden, bool is_sparse) {
-    std::string normed = norm("attention/norm", hidden);
+    const std::string normed = spread("attention/spread", norm("attention/norm", hidden));
     std::string attended = model_.latent ? latent_attention(normed) : attention(normed);
     if (model_.output_norms) attended = norm("attention/norm2", attended);
     if (model_.is_parallel) {
@@ -92,7 +135,8 @@ class Decoder {
   }
 
   std::string attention(const std::string& normed) {
-    const std::int64_t width = (model_.heads + 2 * model_.kv_heads) * model_.head_size;
+    const std::int64_t heads = model_.heads / share_.tensor;
+    const std::int64_t width = (heads + 2 * kv_heads_) * model_.head_size;
     const std::string qkv = linear("qkv", normed, width, model_.qkv_bias);
     std::string turned = qkv;
     if (model_.query_key_norm) {
@@ -101,10 +145,20 @@ class Decoder {
     }
     if (model_.has_rotary) in_place("rotary", "Rotary", turned);
     const std::string attended = add("attention", "Attention", {turned});
-    layers_.back().sizes = {{"heads", model_.heads}, {"kv_heads", model_.kv_heads}};
-    layers_.back().flags = {"causal"};
+    layers_.back().sizes = {{"heads", heads}, {"kv_heads", kv_heads_}};
+    in_context();
     if (model_.has_sinks) layers_.back().flags.insert("sinks");
-    return linear("projection", attended, model_.hidden, model_.projection_bias);
+    return projection(attended);
+  }
+
+  void in_context() {
+    layers_.back().flags.insert("causal");
+    if (share_.context > 1) layers_.back().sizes["parts"] = share_.context;
+  }
+
+  std::string projection(const std::string& attended) {
+    return collect("attention/collect",
+                   linear("projection", attended, model_.hidden, model_.projection_bias));
   }
 
   std::string latent_attention(const std::string& normed) {
@@ -112,22 +166,25 @@ class Decoder {
     std::string narrow = normed;
     if (latent.query_rank > 0)
       narrow = norm("query/norm", linear("query/down", normed, latent.query_rank, model_.qkv_bias));
-    const std::string query = linear("query/up", narrow, model_.heads * model_.head_size,
-                                     model_.qkv_bias && narrow == normed);
+    const std::int64_t heads = model_.heads / share_.tensor;
+    const std::string query =
+        linear("query/up", narrow, heads * model_.head_size, model_.qkv_bias && narrow == normed);
     const std::string kv =
         linear("kv/up", norm("kv/norm", linear("kv/down", normed, latent.kv_rank, model_.qkv_bias)),
-               model_.heads * (latent.plain + latent.value), false);
+               heads * (latent.plain + latent.value), false);
     const std::string key = linear("key/rotary", normed, latent.rotary, model_.qkv_bias);
     in_place("rotary", "Rotary", query);
     const std::string attended = add("attention", "LatentAttention", {query, kv, key});
-    layers_.back().sizes = {{"heads", model_.heads}, {"value_size", latent.value}};
-    layers_.back().flags = {"causal"};
-    return linear("projection", attended, model_.hidden, model_.projection_bias);
+    layers_.back().sizes = {{"heads", heads}, {"value_size", latent.value}};
+    in_context();
+    return projection(attended);
   }
 
   std::string feed_forward(const std::string& normed, bool is_sparse) {
     if (!is_sparse) return dense("ffn", normed, model_.ffn);
     const ExpertShape& experts = *model_.experts;
+    const bool gathers = share_.expert_tensor > 1;
+    const std::string whole = gathers ? spread("experts/spread", normed) : normed;
     const std::string logits = linear("router", normed, experts.count, experts.router_bias);
     const auto sized = [this](const char* key, std::int64_t value) {
       layers_.back().sizes = {{key, value}};
@@ -138,15 +195,21 @@ class Decoder {
       add(name, "GroupedLinear", {bottom});
       layers_.back().num_output = outputs;
       layers_.back().bias_term = experts.has_bias;
-      return sized("experts", experts.count);
+      return sized("experts", experts.count / share_.expert);
     };
-    add("dispatch", "Dispatch", {normed, logits});
-    const std::string sent = sized("per_token", experts.per_token);
-    const std::string up = grouped("experts/up", sent, (model_.is_gated ? 2 : 1) * experts.ffn);
+    const auto across = [&](const char* name, const std::string& bottom) {
+      return share_.expert > 1 ? exchange("AllToAll", name, bottom, "expert") : bottom;
+    };
+    add("dispatch", "Dispatch", {whole, logits});
+    const std::string sent = across("experts/there", sized("per_token", experts.per_token));
+    const std::string up =
+        grouped("experts/up", sent, (model_.is_gated ? 2 : 1) * experts.ffn / share_.expert_tensor);
     const std::string down =
-        grouped("experts/down", activated("experts/activation", up), model_.hidden);
+        across("experts/back",
+               grouped("experts/down", activated("experts/activation", up), model_.hidden));
     add("combine", "Combine", {down});
     std::string combined = sized("per_token", experts.per_token);
+    if (gathers) combined = collect("experts/collect", combined);
     if (experts.shared_ffn == 0) return combined;
     const std::string shared = dense("shared", normed, experts.shared_ffn);
     return add("experts/sum", "Eltwise", {combined, shared});
@@ -154,9 +217,10 @@ class Decoder {
 
   std::string dense(const std::string& name, const std::string& normed, std::int64_t width) {
     const std::string up =
-        linear(name + "/up", normed, (model_.is_gated ? 2 : 1) * width, model_.ffn_bias);
-    return linear(name + "/down", activated(name + "/activation", up), model_.hidden,
-                  model_.ffn_bias);
+        linear(name + "/up", spread(name + "/spread", normed),
+               (model_.is_gated ? 2 : 1) * width / share_.tensor, model_.ffn_bias);
+    return collect(name + "/collect", linear(name + "/down", activated(name + "/activation", up),
+                                             model_.hidden, model_.ffn_bias));
   }
 
   std::string activated(const std::string& name, const std::string& bottom) {
@@ -167,19 +231,50 @@ class Decoder {
 
   void head(const std::string& hidden) {
     const std::string last = model_.final_norm ? norm("norm", hidden) : hidden;
-    const std::string logits = linear("head", last, model_.vocabulary, false);
-    if (model_.is_tied) layers_.back().flags = {"tied"};
+    const std::string logits = linear("head", spread("head/spread", last), shared_words(), false);
+    if (model_.is_tied && share_.has_embedding) layers_.back().flags = {"tied"};
     add("loss", "SoftmaxWithLoss", {logits, "label"});
   }
 
   const Transformer& model_;
+  const DecoderShare& share_;
+  bool shares_tokens_;
+  std::int64_t kv_heads_;
   std::string prefix_;
   std::vector<LayerSpec> layers_;
 };
 
+// Both numbers of a share that does not come out even.
+void check(const Transformer& model, std::int64_t tokens, const std::string& option,
+           const DecoderShare& share) {
+  const auto divides = [&](const char* name, std::int64_t degree, const char* what,
+                           std::int64_t number) {
+    if (degree < 1 || number % degree != 0)
+      refuse(option, fmt::format("{}={}", name, degree),
+             fmt::format("must divide the {} {} ({})", number, what, model.file));
+  };
+  divides("tp", share.tensor, "heads", model.heads);
+  if (model.kv_heads > share.tensor) divides("tp", share.tensor, "key-value heads", model.kv_heads);
+  divides("tp", share.tensor, "values of the feed-forward part", model.ffn);
+  divides("cp", 2 * share.context, "tokens, in two parts for each GPU,",
+          share.context > 1 ? tokens : 2);
+  if (share.tensor > 1 && share.has_sequence_parallel)
+    divides("tp", share.tensor, "tokens of a GPU", tokens / share.context);
+  const std::int64_t experts = model.experts ? model.experts->count : 1;
+  divides("ep", share.expert, "experts", experts);
+  if (model.experts) divides("etp", share.expert_tensor, "values of an expert", model.experts->ffn);
+  if (model.experts && share.tensor > 1 && !share.has_sequence_parallel)
+    refuse(option, fmt::format("tp={},sp=false", share.tensor),
+           "experts need sp=true where tp > 1, as in Megatron-LM");
+  if (model.experts && share.expert_tensor != 1 && share.expert_tensor != share.tensor)
+    refuse(option, fmt::format("etp={}", share.expert_tensor),
+           fmt::format("must be 1 or tp, {}", share.tensor));
+}
+
 }  // namespace
 
-Architecture decoder(const Transformer& model, std::int64_t tokens, const std::string& option) {
+Architecture decoder(const Transformer& model, std::int64_t tokens, const std::string& option,
+                     const DecoderShare& share) {
   const auto refuse = [&](const std::string& constraint) {
     throw InputError({.source = option,
                       .path = "",
@@ -191,14 +286,15 @@ Architecture decoder(const Transformer& model, std::int64_t tokens, const std::s
         "must be the tokens of a sequence in training: what the model was made for does not say");
   if (model.positions > 0 && tokens > model.positions)
     refuse(fmt::format("must be <= {}, the positions that the model has learned", model.positions));
+  check(model, tokens, option, share);
   return {.name = model.name,
           .source = model.source,
           .file = model.file,
-          .input_shape = {tokens},
+          .input_shape = {tokens / share.context},
           .published_parameters = model.published_parameters,
           .published_parameters_main = {},
           .published_source = model.published_source,
-          .layers = Decoder(model).layers()};
+          .layers = Decoder(model, share).layers()};
 }
 
 }  // namespace forescale

@@ -4,15 +4,40 @@
 //
 // A layer is: norm, one product for queries, keys and values, rotary positions, attention, product,
 // sum; norm, product up (gate and up side by side), gate, product down, sum. Names: "layer1/qkv".
+//
+// Of a model that is spread over GPUs, what one of them has: its stage's layers; heads, widths of
+// the feed-forward part and words over `tensor`; between products the tokens too, with sequence
+// parallelism; tokens over `context`; experts over `expert` and their widths over `expert_tensor`.
+// What it exchanges with the others are layers of their own (operators/exchanges.cpp).
+// Source: Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3; Korthikanti et al.,
+// arXiv:2205.05198, section 4.2. Limits: with fewer heads of keys and values than `tensor` each GPU
+// has one; what cross entropy exchanges (8 bytes a token) is left out.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "models/workload/architecture.hpp"
 #include "models/workload/transformer/transformer.hpp"
 
 namespace forescale {
 
+// One GPU's share; as it is: all of the model.
+struct DecoderShare {
+  std::int64_t tensor = 1;
+  bool has_sequence_parallel = true;  // where tensor > 1
+  std::int64_t context = 1;
+  std::int64_t expert = 1;
+  std::int64_t expert_tensor = 1;
+  std::int64_t first_layer = 0;
+  std::int64_t layers = -1;  // -1: all from the first on
+  bool has_embedding = true;
+  bool has_head = true;
+};
+
 // On sequences of so many tokens. InputError naming `option` for none, or more than the model has
-// learned positions.
-Architecture decoder(const Transformer& model, std::int64_t tokens, const std::string& option);
+// learned positions; or a share that does not divide what it is of, with both numbers.
+Architecture decoder(const Transformer& model, std::int64_t tokens, const std::string& option,
+                     const DecoderShare& share = {});
 
 }  // namespace forescale

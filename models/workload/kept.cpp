@@ -1,0 +1,56 @@
+#include "models/workload/kept.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "models/workload/operator.hpp"
+
+namespace forescale {
+namespace {
+
+std::int64_t values_in(const Shape& shape) {
+  std::int64_t values = 1;
+  for (const std::int64_t side : shape) values *= side;
+  return values;
+}
+
+// Memory of its own, not another blob's: what is gathered again counts as what it was gathered
+// from.
+bool has_own_memory(const LayerSpec& spec, const Operator& rule, const Layer& layer) {
+  if (layer.exchange)
+    return !layer.exchange->forward.empty() &&
+           layer.exchange->forward.front() != ExchangeKind::kAllGather;
+  return rule.kind != OperatorKind::kView || spec.type == "Received";
+}
+
+}  // namespace
+
+KeptBytes kept_for_backward(const Network& network) {
+  std::map<std::string, const Layer*> inferred;
+  for (const Layer& layer : network.layers) inferred[layer.name] = &layer;
+  std::map<std::string, const Layer*> memory;  // by blob, the layer whose output it now holds
+  std::set<const Layer*> kept;
+  KeptBytes sum;
+  for (const LayerSpec& spec : network.architecture.layers) {
+    const auto found = inferred.find(spec.name);
+    if (found == inferred.end()) continue;
+    const Layer& layer = *found->second;
+    const Operator& rule = *find_operator(spec.type);
+    if (rule.reads_inputs_again)
+      for (const std::string& bottom : spec.bottoms) kept.insert(memory[bottom]);
+    const Layer* holder = &layer;
+    if (!has_own_memory(spec, rule, layer) && !spec.bottoms.empty())
+      holder = memory[spec.bottoms.front()];
+    for (const std::string& top : spec.tops) memory[top] = holder;
+    if (rule.reads_outputs_again) kept.insert(holder);
+    sum.own += layer.kept_per_image.value / kBytesPerValue;
+    sum.flags += layer.kept_flags;
+  }
+  for (const Layer* layer : kept)
+    if (layer != nullptr && find_operator(layer->type)->kind != OperatorKind::kData)
+      sum.values += values_in(layer->output_shape);
+  return sum;
+}
+
+}  // namespace forescale

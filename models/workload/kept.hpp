@@ -1,0 +1,24 @@
+// What a forward pass leaves in memory for the backward pass, where a framework keeps only what is
+// read again (PyTorch, Megatron-LM): inputs and outputs that operators name, once however many read
+// them, and what operators keep of their own. What was gathered from other GPUs is not kept.
+#pragma once
+
+#include "base/units.hpp"
+#include "models/workload/network.hpp"
+
+namespace forescale {
+
+struct KeptBytes {
+  std::int64_t values = 0;  // in the activations' precision
+  std::int64_t own = 0;     // FP32: statistics, probabilities
+  std::int64_t flags = 0;   // a byte each
+
+  Bytes bytes(std::int64_t value_bytes) const {
+    return {values * value_bytes + own * kBytesPerValue + flags};
+  }
+};
+
+// For one image (one sequence).
+KeptBytes kept_for_backward(const Network& network);
+
+}  // namespace forescale
