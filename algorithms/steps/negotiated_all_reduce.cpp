@@ -21,10 +21,10 @@ double queued_s(const TrainingJob& job, const NegotiationRules& rules, const Ten
 }
 
 // One iteration of one rank.
-class Exchange {
+class NegotiatedExchange {
  public:
-  Exchange(const TrainingJob& job, const NegotiationRules& rules,
-           const std::vector<Tensor>& gradients, bool is_cached)
+  NegotiatedExchange(const TrainingJob& job, const NegotiationRules& rules,
+                     const std::vector<Tensor>& gradients, bool is_cached)
       : job_(job),
         rules_(rules),
         gradients_(gradients),
@@ -219,7 +219,7 @@ void train_with_negotiation(Worker& worker, const TrainingJob& job, const Negoti
   const std::vector<Tensor> gradients = gradients_of(job);
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
-    Exchange(job, rules, gradients, rules.response_cache && iteration > 0).run(worker);
+    NegotiatedExchange(job, rules, gradients, rules.response_cache && iteration > 0).run(worker);
     update_own_copy(worker, job);
     worker.end_iteration();
   }

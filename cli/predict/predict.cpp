@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
+#include "cli/predict/layout_output.hpp"
 #include "cli/predict/prediction_output.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
 namespace {
+
+using nlohmann::json;
 
 struct PredictOptions {
   QuestionOptions question;
@@ -20,9 +24,51 @@ struct PredictOptions {
   OutputOptions output;
 };
 
+// What is said beside it would be left out.
+void check_layout_question(const PredictOptions& options, const Question& question) {
+  const std::set<std::string> known = {"platform",  "placement",    "stack", "model",
+                                       "sequence",  "layout",       "gpus",  "precision",
+                                       "gpu_model", "network_scale"};
+  for (const auto& [name, texts] : given_fields(question))
+    if (!known.contains(name))
+      refuse(question_field(name).option, texts.front(), "does not go with --layout");
+  if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
+  const auto refuse_file = [](const char* option, const std::string& file) {
+    if (!file.empty()) refuse(option, file, "does not go with --layout");
+  };
+  refuse_file("--trace", options.files.trace);
+  refuse_file("--record", options.files.record);
+  if (options.range.draws > 0)
+    refuse("--draws", std::to_string(options.range.draws), "does not go with --layout");
+}
+
+void run_layout(const PredictOptions& options, const Question& question) {
+  check_layout_question(options, question);
+  Asker asker;
+  std::vector<LayoutPrediction> predictions;
+  for (const std::int64_t gpus : question.gpus)
+    predictions.push_back(predict_layout(question, gpus, asker));
+  if (options.output.json) {
+    json document = {{"question", to_json(question)}, {"predictions", json::array()}};
+    for (const LayoutPrediction& each : predictions)
+      document["predictions"].push_back(to_json(each));
+    fmt::print("{}\n", document.dump(2));
+  } else if (options.output.csv) {
+    print_rows(layout_rows(predictions), layout_columns(), options.output);
+  } else {
+    fmt::print("{}", to_table(predictions));
+  }
+}
+
 void run(const PredictOptions& options) {
-  const Prediction prediction = run_prediction(
-      options.question.question(), {.draws = options.range.asked(), .files = options.files});
+  const Question question = options.question.question();
+  if (!question.layout.empty()) {
+    run_layout(options, question);
+    return;
+  }
+  if (question.batch == 0) refuse("--batch", "", "is required (or --layout, of a transformer)");
+  const Prediction prediction =
+      run_prediction(question, {.draws = options.range.asked(), .files = options.files});
   if (options.output.json) {
     fmt::print("{}\n", to_json(prediction).dump(2));
   } else if (options.output.csv) {
@@ -44,9 +90,11 @@ void add_predict(Subcommand app) {
       "    --system s-caffe-obr-hr\n"
       "  forescale predict --platform my-cluster.json --model net.prototxt --batch 64 \\\n"
       "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
+      "  forescale predict --platform dgx-h100 --model llama-3-70b --seq 8192 --gpus 64 \\\n"
+      "    --layout tp=8,pp=4,micro=1,global=128,zero=optimizer\n"
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
-  add_question_options(command, options->question, {"platform", "model", "batch"});
+  add_question_options(command, options->question, {"platform", "model"});
   add_range_options(command, options->range);
   command.add_flag("--sources", options->sources, "List every number with its source");
   command.add_option("--trace", options->files.trace,

@@ -76,12 +76,14 @@ class Passes {
       : fitted_(fitted),
         network_(network),
         precision_(kernels.precision),
+        batches_(kernels.batch > 0 ? std::vector{kernels.batch}
+                                   : std::vector(std::begin(kBatches), std::end(kBatches))),
         cost_(read_framework_cost(network, kernels.memory_format, provenance)),
         peaks_(peaks_of(gpu)),
         provenance_(provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
-      for (const std::int64_t batch : kBatches)
+      for (const std::int64_t batch : batches_)
         kernels_[pass].push_back(
             layer_kernels(network, {.batch = batch, .pass = pass, .precision = precision_}));
   }
@@ -125,7 +127,7 @@ class Passes {
               .source = LayerTimeSource::kMeasured};
     std::vector<TimedBatch> points;
     LayerTimeSource source = LayerTimeSource::kShapes;
-    for (size_t i = 0; i < std::size(kBatches); ++i) {
+    for (size_t i = 0; i < batches_.size(); ++i) {
       const std::vector<GpuKernel>& kernels = kernels_.at(pass)[i][layer];
       if (kernels.empty()) return {.line = {}, .source = LayerTimeSource::kDataSheet};
       double time_s = 0;
@@ -139,9 +141,10 @@ class Passes {
           source = std::max(source, LayerTimeSource::kRoofline);
         time_s += found->factor * estimate.time_s + cost_.kernel.value;
       }
-      points.push_back({.batch = static_cast<double>(kBatches[i]), .time_s = time_s});
+      points.push_back({.batch = static_cast<double>(batches_[i]), .time_s = time_s});
     }
-    return {.line = fit_line(points), .source = source};
+    return {.line = has_several_batches(points) ? fit_line(points) : fit_slope(points, 0),
+            .source = source};
   }
 
   std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
@@ -210,6 +213,7 @@ class Passes {
   const FittedGpu& fitted_;
   const Network& network_;
   Precision precision_;
+  std::vector<std::int64_t> batches_;
   FrameworkCost cost_;
   MatrixPeaks peaks_;
   Provenance* provenance_;

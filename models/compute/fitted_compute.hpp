@@ -11,6 +11,7 @@
 // timed by name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ const char* to_text(LayerTimeSource source);
 struct FrameworkKernels {
   Precision precision = Precision::kFp32;
   MemoryFormat memory_format = MemoryFormat::kNchw;
+  std::int64_t batch = 0;  // the only one that is asked for; 0: a line through several
 };
 
 struct FittedCompute {

@@ -173,21 +173,6 @@ class Inference {
   std::map<std::string, Blob> blobs_;
 };
 
-// A file of the catalogue or of one's own.
-std::string network_file(const std::string& name_or_path, const std::string& option) {
-  const bool is_path =
-      name_or_path.ends_with(".json") || name_or_path.find('/') != std::string::npos;
-  for (const char* folder : kFolders) {
-    const std::vector<std::string> names = catalogue(folder);
-    if (is_path || std::find(names.begin(), names.end(), name_or_path) != names.end())
-      return find_data_file(folder, name_or_path, option);
-  }
-  throw InputError({.source = option,
-                    .path = "",
-                    .value = name_or_path,
-                    .constraint = unknown_name(name_or_path, network_names())});
-}
-
 Network read_decoder(const JsonInput& in, const std::optional<Shape>& input_shape) {
   const Transformer model = read_transformer(in);
   const std::int64_t tokens =
@@ -247,6 +232,20 @@ Network read_network(const JsonInput& in, const std::optional<Shape>& input_shap
       count.fail(fmt::format("must be {}, which the layers give", network.parameters()));
   }
   return network;
+}
+
+std::string network_file(const std::string& name_or_path, const std::string& option) {
+  const bool is_path =
+      name_or_path.ends_with(".json") || name_or_path.find('/') != std::string::npos;
+  for (const char* folder : kFolders) {
+    const std::vector<std::string> names = catalogue(folder);
+    if (is_path || std::find(names.begin(), names.end(), name_or_path) != names.end())
+      return find_data_file(folder, name_or_path, option);
+  }
+  throw InputError({.source = option,
+                    .path = "",
+                    .value = name_or_path,
+                    .constraint = unknown_name(name_or_path, network_names())});
 }
 
 std::vector<std::string> network_names() {

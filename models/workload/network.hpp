@@ -74,6 +74,8 @@ Network infer_network(const Architecture& architecture);
 
 // Of the zoo, and of the transformers.
 std::vector<std::string> network_names();
+// The file of a name of the catalogue, or a path. InputError naming `option` and the nearest name.
+std::string network_file(const std::string& name_or_path, const std::string& option);
 
 // A name of the catalogue (models/workload/zoo, models/workload/transformers), a .json file (the
 // zoo's form, or a Hugging Face config.json) or a Caffe .prototxt. `option` names where it was

@@ -199,6 +199,7 @@ QuestionMachine load_machine(const Question& question, Scenario scenario) {
 }
 
 PredictionInputs load_inputs(const Question& question, Scenario scenario) {
+  if (!question.layout.empty()) refuse("--layout", question.layout, "is for predict alone");
   scenario = with_scales(question, scenario);
   PredictionInputs inputs;
   inputs.platform = load_platform_of(question, scenario);
@@ -210,7 +211,9 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   if (!question.data.empty()) inputs.data = load_data_source(question.data, scenario);
   inputs.precision =
       precision_on(inputs.platform.gpu_models.front(), compute_choice(inputs.platform, question));
-  inputs.network = load_network(question.model, "--model", parse_shape(question.input_shape));
+  const std::optional<Shape> shape =
+      question.sequence > 0 ? Shape{question.sequence} : parse_shape(question.input_shape);
+  inputs.network = load_network(question.model, "--model", shape);
   choose_compute(question, scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);
   inputs.batch = question.batch;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/layout/layout.hpp"
 #include "algorithms/plan_choice.hpp"
 #include "base/error.hpp"
 #include "base/options_text.hpp"
@@ -41,6 +42,11 @@ template <auto kMember>
 Texts print_count(const Question& question) {
   return question.*kMember == Question().*kMember ? Texts{}
                                                   : Texts{std::to_string(question.*kMember)};
+}
+
+void parse_layout_text(Question& question, const std::string& text, const std::string& source) {
+  question.layout = to_text(parse_layout(text, source));
+  if (question.layout.empty()) question.layout = "tp=1";
 }
 
 double parse_factor(const std::string& text, const std::string& source) {
@@ -301,6 +307,15 @@ std::vector<QuestionField> make_fields() {
        .doc = "Input of a prototxt that does not state it: 3x227x227",
        .parse = parse_input_shape,
        .print = print_text<&Question::input_shape>},
+      {.name = "sequence",
+       .option = "--seq",
+       .doc = "Tokens of a sequence, of a transformer (default: what its file says)",
+       .parse = parse_count<&Question::sequence, 1>,
+       .print = print_count<&Question::sequence>},
+      {.name = "layout",
+       .doc = "Parallelism of a transformer: tp=2,pp=2,micro=1,global=128; see --help",
+       .parse = parse_layout_text,
+       .print = print_text<&Question::layout>},
       {.name = "iterations",
        .doc = "Iterations to simulate (default: what the schedule needs)",
        .parse = parse_count<&Question::iterations, 0>,

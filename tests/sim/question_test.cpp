@@ -40,6 +40,8 @@ const std::map<std::string, std::string>& samples() {
       {"noise", "sigma=0.1"},
       {"stragglers", "3:1.5"},
       {"input_shape", "3x32x32"},
+      {"sequence", "4096"},
+      {"layout", "tp=2,zero=optimizer"},
       {"iterations", "7"},
       {"epoch_images", "50000"},
       {"compute_scale", "0.9134567890123457"},

@@ -1,0 +1,125 @@
+#include "cli/predict/layout_output.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/catalogue/catalogue.hpp"
+#include "cli/text.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kPercentFactor = 100;
+constexpr double kTera = 1e12;
+
+std::string whole(const json& value) { return fmt::format("{:.0f}", value.get<double>()); }
+std::string percent_cell(const json& value) {
+  return fmt::format("{:.1f}", kPercentFactor * value.get<double>());
+}
+
+// Seconds of an iteration by what they go to, in the order of the columns.
+std::vector<std::pair<const char*, double>> times_of(const LayoutPrediction& prediction) {
+  return {{"compute", prediction.compute_s},    {"recompute", prediction.recompute_s},
+          {"tensor", prediction.tensor_s},      {"expert", prediction.expert_s},
+          {"pipeline", prediction.pipeline_s},  {"data", prediction.data_s},
+          {"optimizer", prediction.optimizer_s}};
+}
+
+std::string memory_text(const LayoutPrediction& prediction) {
+  std::string parts;
+  const MemoryPart* largest = nullptr;
+  for (const MemoryPart& part : prediction.memory) {
+    if (part.bytes == 0) continue;
+    parts +=
+        fmt::format("{}{} {}", parts.empty() ? "" : ", ", part.name, to_text(Bytes{part.bytes}));
+    if (largest == nullptr || part.bytes > largest->bytes) largest = &part;
+  }
+  const std::string verdict =
+      prediction.fits()
+          ? "fits"
+          : fmt::format("OUT OF MEMORY, most of it {}", largest == nullptr ? "" : largest->name);
+  return fmt::format("memory at {} GPUs: {} of {}, {} ({})\n", prediction.gpus,
+                     to_text(Bytes{prediction.memory_bytes}),
+                     to_text(Bytes{prediction.gpu_memory_bytes}), verdict, parts);
+}
+
+}  // namespace
+
+json to_json(const LayoutPrediction& prediction) {
+  json memory = json::object();
+  for (const MemoryPart& part : prediction.memory) memory[part.name] = part.bytes;
+  json times = json::object();
+  for (const auto& [name, time_s] : times_of(prediction)) times[name + std::string("_s")] = time_s;
+  return {{"gpus", prediction.gpus},
+          {"layout", to_text(prediction.layout)},
+          {"micro_batches", prediction.layout.micro_batches()},
+          {"iteration_s", prediction.iteration_s},
+          {"tokens_per_s_gpu", prediction.tokens_per_s_gpu},
+          {"model_flops_share", prediction.model_flops_share()},
+          {"times", times},
+          {"memory_bytes", prediction.memory_bytes},
+          {"gpu_memory_bytes", prediction.gpu_memory_bytes},
+          {"fits", prediction.fits()},
+          {"memory", memory}};
+}
+
+json layout_rows(const std::vector<LayoutPrediction>& predictions) {
+  json rows = json::array();
+  for (const LayoutPrediction& each : predictions) {
+    json row = {{"gpus", each.gpus},
+                {"tensor", each.layout.tensor},
+                {"context", each.layout.context},
+                {"pipeline", each.layout.pipeline},
+                {"data", each.layout.data},
+                {"micro_batches", each.layout.micro_batches()},
+                {"iteration_s", each.iteration_s},
+                {"tokens_per_s_gpu", each.tokens_per_s_gpu},
+                {"model_flops_share", each.model_flops_share()},
+                {"memory_bytes", each.memory_bytes},
+                {"fits", each.fits()}};
+    for (const auto& [name, time_s] : times_of(each))
+      row[name + std::string("_share")] = time_s / each.iteration_s;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<Column> layout_columns() {
+  std::vector<Column> columns = {
+      {.key = "gpus", .heading = "GPUs"},
+      {.key = "tensor", .heading = "tp"},
+      {.key = "context", .heading = "cp"},
+      {.key = "pipeline", .heading = "pp"},
+      {.key = "data", .heading = "dp"},
+      {.key = "micro_batches", .heading = "micro-batches"},
+      {.key = "iteration_s", .heading = "iteration", .text = seconds_cell},
+      {.key = "tokens_per_s_gpu", .heading = "tokens/s/GPU", .text = whole},
+      {.key = "model_flops_share", .heading = "MFU %", .text = percent_cell}};
+  for (const char* name :
+       {"compute", "recompute", "tensor", "expert", "pipeline", "data", "optimizer"})
+    columns.push_back({.key = name + std::string("_share"),
+                       .heading = fmt::format("{} %", name),
+                       .text = percent_cell});
+  columns.push_back({.key = "memory_bytes", .heading = "memory", .text = bytes_cell});
+  return columns;
+}
+
+std::string to_table(const std::vector<LayoutPrediction>& predictions) {
+  const LayoutPrediction& first = predictions.front();
+  std::string text = fmt::format(
+      "{} ({} parameters) on {}, {}, sequences of {} tokens, stack {}\n{}", first.model,
+      count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
+      first.stack, table_text(layout_rows(predictions), layout_columns()));
+  for (const LayoutPrediction& each : predictions) text += memory_text(each);
+  text += fmt::format(
+      "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
+      "note: no interval; what eager frameworks add is not modelled (docs/llm.md says how far "
+      "off)\n",
+      first.peak_flops_per_s / kTera);
+  return text;
+}
+
+}  // namespace forescale

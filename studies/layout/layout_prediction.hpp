@@ -1,0 +1,60 @@
+// What an iteration of a transformer takes on a layout, and what its largest rank holds in memory.
+//
+// Passes of a stage are its kernels one after the other and, between them, what tensor and expert
+// parallelism exchange; their order is the pipeline schedule's, with a message between stages.
+// Gradients are reduced under the last micro-batch's backward pass as far as it lasts, parameters
+// gathered under the first forward pass; then the optimizer runs. Collectives are simulated alone,
+// each group on its own slots. Limits: no slowdown of kernels beside collectives; all groups alike;
+// ring attention's exchange hides under attention.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "algorithms/layout/layout.hpp"
+#include "algorithms/layout/pipeline.hpp"
+#include "sim/ask/ask.hpp"
+#include "studies/layout/stage_parts.hpp"
+
+namespace forescale {
+
+struct MemoryPart {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+struct LayoutPrediction {
+  Layout layout;
+  std::string model;
+  std::string platform;
+  std::string gpu;
+  std::string stack;
+  Precision precision = Precision::kBf16;
+  std::int64_t gpus = 0;
+  std::int64_t tokens = 0;      // of a sequence
+  std::int64_t parameters = 0;  // of the model
+  double iteration_s = 0;
+  double tokens_per_s_gpu = 0;
+  double model_flops = 0;  // of an iteration and GPU: forward and backward, nothing twice
+  double peak_flops_per_s = 0;
+  // Of the pipeline rank that computes longest, an iteration:
+  double compute_s = 0;    // kernels of both passes
+  double recompute_s = 0;  // and those that run again
+  double tensor_s = 0;     // exchanges, exposed
+  double expert_s = 0;
+  double pipeline_s = 0;  // bubble and messages between stages
+  double data_s = 0;      // gradients and parameters that nothing hides
+  double optimizer_s = 0;
+  std::vector<MemoryPart> memory;  // of the rank that needs most
+  std::int64_t memory_bytes = 0;
+  std::int64_t gpu_memory_bytes = 0;
+
+  bool fits() const { return memory_bytes <= gpu_memory_bytes; }
+  double model_flops_share() const { return model_flops / iteration_s / peak_flops_per_s; }
+};
+
+// Of a question with a layout and one GPU count. InputError; SimulationStuck.
+LayoutPrediction predict_layout(const Question& question, std::int64_t gpus, Asker& asker);
+
+}  // namespace forescale

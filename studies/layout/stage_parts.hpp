@@ -1,0 +1,58 @@
+// What each stage of a transformer's pipeline is on one GPU: its layers, what its passes take on
+// the GPU, and what they exchange.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "algorithms/layout/layout.hpp"
+#include "models/compute/fitted_gpu.hpp"
+#include "models/workload/kept.hpp"
+#include "models/workload/network.hpp"
+#include "models/workload/transformer/transformer.hpp"
+
+namespace forescale {
+
+// How often something of so many bytes is exchanged.
+using ExchangeCounts = std::map<std::tuple<ExchangeGroup, ExchangeKind, std::int64_t>, int>;
+
+struct StagePart {
+  std::int64_t first_layer = 0;
+  std::int64_t layers = 0;
+  std::int64_t parameters = 0;         // of this GPU
+  std::int64_t expert_parameters = 0;  // of those, the experts'
+  // Of one micro-batch, seconds on the GPU alone.
+  double forward_s = 0;
+  double backward_s = 0;          // both gradients
+  double weight_gradients_s = 0;  // of that
+  ExchangeCounts forward = {};
+  ExchangeCounts backward = {};
+  // Of one micro-batch, bytes.
+  std::int64_t kept_bytes = 0;
+  std::int64_t boundary_bytes = 0;    // of a layer's input, on this GPU
+  std::int64_t layer_kept_bytes = 0;  // of its largest layer alone
+  std::int64_t logit_bytes = 0;
+};
+
+// Layers of each stage, in the order of the stages. InputError naming `option` where pp x vpp does
+// not divide them, or exceeds them.
+std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
+                                           const std::string& option);
+
+struct StageInputs {
+  const Transformer* model = nullptr;
+  const Layout* layout = nullptr;  // resolved
+  std::int64_t tokens = 0;         // of a sequence
+  Precision precision = Precision::kBf16;
+  const FittedGpu* fitted = nullptr;
+  const GpuModel* gpu = nullptr;
+  std::string option;  // that names a wrong share
+};
+
+// All stages, in their order. InputError for a share that does not divide what it is of.
+std::vector<StagePart> stage_parts(const StageInputs& inputs);
+
+}  // namespace forescale

@@ -1,0 +1,139 @@
+// Transformers on layouts: what adds up, what a degree divides, and closed forms of bubble, memory
+// and volume on a machine whose messages cost what ideal ones do.
+#include "studies/layout/layout_prediction.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/base/refusal.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::refusal;
+
+LayoutPrediction predict(const std::string& layout, std::int64_t gpus,
+                         const std::string& model = "llama-2-7b") {
+  Question question;
+  question.platform = "dgx-h100";
+  question.stack = "ideal";
+  question.model = model;
+  question.sequence = 1024;
+  question.layout = layout;
+  Asker asker;
+  return predict_layout(question, gpus, asker);
+}
+
+std::int64_t memory_of(const LayoutPrediction& prediction, const std::string& name) {
+  for (const MemoryPart& part : prediction.memory)
+    if (part.name == name) return part.bytes;
+  throw std::runtime_error("no memory for " + name);
+}
+
+double sum_of_parts(const LayoutPrediction& prediction) {
+  return prediction.compute_s + prediction.recompute_s + prediction.tensor_s + prediction.expert_s +
+         prediction.pipeline_s + prediction.data_s + prediction.optimizer_s;
+}
+
+TEST(LayoutPrediction, PartsAddUpToTheIteration) {
+  for (const std::string layout :
+       {"tp=1,global=16", "tp=2,pp=2,global=16", "tp=4,sp=false,global=8,recompute=full",
+        "pp=4,global=16,schedule=gpipe", "pp=2,vpp=2,global=16", "tp=8,zero=3,global=8",
+        "pp=4,global=16,schedule=zb-h1", "cp=2,tp=2,global=8,zero=1"}) {
+    const LayoutPrediction prediction = predict(layout, 8);
+    EXPECT_NEAR(sum_of_parts(prediction), prediction.iteration_s, 1e-12) << layout;
+    EXPECT_GE(prediction.pipeline_s, -1e-12) << layout;
+    EXPECT_LT(prediction.model_flops_share(), 1) << layout;
+    EXPECT_GT(prediction.model_flops_share(), 0.05) << layout;
+  }
+}
+
+// With equal stages (p - 1) of m + p - 1; embedding and head make the first and last ones longer.
+TEST(LayoutPrediction, BubbleIsTheClosedForm) {
+  const LayoutPrediction all = predict("pp=4,global=8", 4);
+  const LayoutPrediction twice = predict("pp=4,global=16", 4);
+  const double micro_batch_s = (twice.iteration_s - all.iteration_s) / 8;
+  // All passes but those of the other micro-batches of the longest rank are filling and draining.
+  EXPECT_NEAR(all.compute_s, 8 * micro_batch_s, 1e-9);
+  EXPECT_NEAR(twice.pipeline_s, all.pipeline_s, 1e-9);
+  const LayoutPrediction gpipe = predict("pp=4,global=8,schedule=gpipe", 4);
+  EXPECT_NEAR(gpipe.iteration_s, all.iteration_s, 1e-9);
+  EXPECT_GT(memory_of(gpipe, "activations"), memory_of(all, "activations"));
+  EXPECT_LT(predict("pp=4,vpp=2,global=8", 4).pipeline_s, 0.7 * all.pipeline_s);
+}
+
+// Bytes a parameter: 2 of weights, 4 of gradients, 12 of Adam's state in FP32 (Rajbhandari et al.,
+// ZeRO, SC 2020, section 3.1, whose gradients are FP16).
+TEST(LayoutPrediction, StateIsSharedAsZeroSays) {
+  const auto state = [](const std::string& zero) {
+    const LayoutPrediction each = predict("tp=1,zero=" + zero, 8);
+    return std::vector<std::int64_t>{memory_of(each, "parameters"), memory_of(each, "gradients"),
+                                     memory_of(each, "optimizer")};
+  };
+  const std::int64_t all = predict("tp=1", 8).parameters;
+  using Bytes3 = std::vector<std::int64_t>;
+  EXPECT_EQ(state("none"), (Bytes3{2 * all, 4 * all, 12 * all}));
+  EXPECT_EQ(state("optimizer"), (Bytes3{2 * all, 4 * all, 12 * all / 8}));
+  EXPECT_EQ(state("gradients"), (Bytes3{2 * all, 4 * all / 8, 12 * all / 8}));
+  EXPECT_EQ(state("parameters"), (Bytes3{2 * all / 8, 4 * all / 8, 12 * all / 8}));
+}
+
+// The same work, however it is cut up.
+TEST(LayoutPrediction, WorkIsTheSameOnEveryLayout) {
+  const double flops = predict("tp=1,global=8", 8).model_flops;
+  for (const std::string layout : {"tp=2,global=8", "tp=8,global=8", "pp=8,global=8"})
+    EXPECT_DOUBLE_EQ(predict(layout, 8).model_flops, flops) << layout;
+}
+
+TEST(LayoutPrediction, RecomputationTradesTimeForMemory) {
+  const LayoutPrediction none = predict("tp=1,global=8", 8);
+  const LayoutPrediction full = predict("tp=1,global=8,recompute=full", 8);
+  const LayoutPrediction half = predict("tp=1,global=8,recompute=full,recompute_layers=16", 8);
+  EXPECT_GT(full.recompute_s, 0.25 * none.compute_s);
+  EXPECT_LT(full.recompute_s, 0.4 * none.compute_s);
+  EXPECT_NEAR(half.recompute_s, full.recompute_s / 2, 1e-12);
+  EXPECT_DOUBLE_EQ(full.model_flops, none.model_flops);
+  EXPECT_LT(memory_of(full, "activations"), memory_of(none, "activations") / 5);
+}
+
+// More of anything that helps never hurts.
+TEST(LayoutPrediction, ATighterNetworkIsNeverFaster) {
+  Question question;
+  question.platform = "dgx-h100";
+  question.model = "llama-3-8b";
+  question.sequence = 4096;
+  question.layout = "tp=8,pp=2,global=16";
+  Asker asker;
+  const double fast = predict_layout(question, 32, asker).iteration_s;
+  question.network_scale = 0.1;
+  EXPECT_GT(predict_layout(question, 32, asker).iteration_s, fast);
+}
+
+TEST(LayoutPrediction, SaysWhatDoesNotFit) {
+  const LayoutPrediction large = predict("tp=1", 8, "llama-2-70b");
+  EXPECT_FALSE(large.fits());
+  EXPECT_TRUE(predict("tp=8,pp=4,zero=3", 32, "llama-2-70b").fits());
+}
+
+TEST(LayoutPrediction, RefusesWhatDoesNotDivide) {
+  const auto refused = [](const std::string& layout, std::int64_t gpus,
+                          const std::string& model = "llama-2-7b") {
+    return refusal([&] { predict(layout, gpus, model); });
+  };
+  const auto says = [](const std::string& whole, const std::string& part) {
+    return whole.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(says(refused("pp=64", 64), "their product 64 must be at most the 32 layers"));
+  EXPECT_TRUE(says(refused("pp=3", 3), "3 stages must divide 32 layers"));
+  EXPECT_TRUE(says(refused("tp=3", 3), "tp=3: must divide the 32 heads"));
+  EXPECT_TRUE(says(refused("tp=1,ep=16", 16, "mixtral-8x7b"), "ep=16: must divide the 8 experts"));
+  EXPECT_TRUE(says(refused("micro=4,global=2", 8), "micro x dp=32: must divide 2"));
+  EXPECT_TRUE(says(refused("tp=16", 8), "must divide the 8 GPUs"));
+  EXPECT_TRUE(says(refused("tp=1", 512), "must be at most the 256 GPUs of platform dgx-h100"));
+  EXPECT_TRUE(says(refused("pp=2,schedule=1f2b", 8), "unknown"));
+  EXPECT_TRUE(says(refused("tp=1", 8, "alexnet"), "must be a transformer"));
+}
+
+}  // namespace
+}  // namespace forescale
