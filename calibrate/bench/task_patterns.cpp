@@ -28,7 +28,7 @@ constexpr double kWriteEvery_s = 1;
 constexpr int kCommandTag = 1;
 constexpr int kResultTag = 2;
 
-struct Request {
+struct PatternRequest {
   std::vector<PatternSeries> series;
   VisitRule rule;
   ProvenanceChoice choice;
@@ -89,11 +89,11 @@ PatternSeries read_series(const JsonInput& in) {
   return series;
 }
 
-Request read_request(const JsonInput& in) {
+PatternRequest read_pattern_request(const JsonInput& in) {
   in.allow_only({"format", "task", "wait", "channels", "budget_s", "relative_interval",
                  "repetitions_max", "seed", "series", "machine", "provenance",
                  "include_environment", "include_hosts"});
-  Request request;
+  PatternRequest request;
   request.rule.budget_s = in.at("budget_s").number(0.01);
   if (const auto interval = in.find("relative_interval"))
     request.rule.relative_interval = interval->number(0, 1);
@@ -167,8 +167,8 @@ void wait_politely(MPI_Request& request, const Patience& patience) {
 // Rank 0: who decides, and who collects.
 class Conductor {
  public:
-  Conductor(const Request& request, std::map<std::string, std::string> facts, MPI_Comm control,
-            TaskSettings& settings)
+  Conductor(const PatternRequest& request, std::map<std::string, std::string> facts,
+            MPI_Comm control, TaskSettings& settings)
       : request_(request),
         control_(control),
         settings_(settings),
@@ -307,7 +307,7 @@ class Conductor {
                       order_.points().size(), 100 * request_.rule.relative_interval, budget));
   }
 
-  const Request& request_;
+  const PatternRequest& request_;
   MPI_Comm control_;
   TaskSettings& settings_;
   PatternRank rank_;
@@ -317,7 +317,7 @@ class Conductor {
 };
 
 // All other ranks.
-void follow(const Request& request, MPI_Comm control, const Patience& patience) {
+void follow(const PatternRequest& request, MPI_Comm control, const Patience& patience) {
   PatternRank rank(request.series, patience);
   for (;;) {
     VisitCommand command;
@@ -340,7 +340,7 @@ void follow(const Request& request, MPI_Comm control, const Patience& patience) 
 }  // namespace
 
 void run_patterns(const JsonInput& in, TaskSettings& settings) {
-  const Request request = read_request(in);
+  const PatternRequest request = read_pattern_request(in);
   std::map<std::string, std::string> facts = provenance(request.choice);
   MPI_Comm control = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &control);

@@ -111,7 +111,7 @@ void connect_all(const Patience& patience) {
 }
 
 // Checks what only the running program knows.
-ScheduleRequest read_request(const JsonInput& in) {
+ScheduleRequest read_schedule_request(const JsonInput& in) {
   ScheduleRequest request = schedule_request_from_json(in);
   if (static_cast<int>(request.jobs.size()) != size_of(MPI_COMM_WORLD))
     in.at("jobs").fail(fmt::format("must have one entry for each of the {} ranks of this run",
@@ -128,7 +128,7 @@ ScheduleRequest read_request(const JsonInput& in) {
 }  // namespace
 
 void run_schedule(const JsonInput& request_text, TaskSettings& settings) {
-  const ScheduleRequest request = read_request(request_text);
+  const ScheduleRequest request = read_schedule_request(request_text);
   const Schedule& schedule = Registry<Schedule>::find(request.schedule, "request");
   MpiRank rank(request, settings.patience, settings.channels);
   connect_all(settings.patience);

@@ -165,7 +165,7 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // Killed at random after some more rows each time, it has kept what was there and ends with the
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
-  constexpr int kPoints = 2000;
+  constexpr int kPoints = 1300;
   constexpr int kMoreRowsMax = 200;  // between two signals: five of them end before the points do
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();

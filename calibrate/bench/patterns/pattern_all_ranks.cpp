@@ -49,7 +49,7 @@ double fan_out(const PatternCall& call) {
   return 0;
 }
 
-const bool kRegistered = [] {
+const bool kPatternAllRanksRegistered = [] {
   const auto one_block = [](int, int) { return 1; };
   Registry<PatternCode>::add({.name = "shift",
                               .in_a_row_small = 16,

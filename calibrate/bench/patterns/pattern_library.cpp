@@ -22,7 +22,7 @@ double collective(const PatternCall& call) {
   return clock_s() - call.start_s;
 }
 
-const bool kRegistered = [] {
+const bool kPatternLibraryRegistered = [] {
   const auto one_block = [](int, int) { return 1; };
   Registry<PatternCode>::add(
       {.name = "barrier", .in_a_row_small = 8, .in_a_row_large = 8, .run = barrier});

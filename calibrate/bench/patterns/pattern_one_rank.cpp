@@ -57,7 +57,7 @@ double gemm(const PatternCall& call) {
 }
 #endif
 
-const bool kRegistered = [] {
+const bool kPatternOneRankRegistered = [] {
   const auto one_block = [](int, int) { return 1; };
 #ifdef FORESCALE_OPENBLAS
   openblas_set_num_threads(1);

@@ -79,7 +79,7 @@ double late_receive(const PatternCall& call) {
   return 0;
 }
 
-const bool kRegistered = [] {
+const bool kPatternTwoRanksRegistered = [] {
   const auto one_block = [](int, int) { return 1; };
   const auto partner = [](const PatternCall& call, int) { return 1 - call.index; };
   const auto receiver_block = [](int, int index) { return index == 1 ? 1 : 0; };
