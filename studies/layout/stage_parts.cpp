@@ -111,7 +111,8 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
         if (layer.name == "head")
-          part.logit_bytes = in_bytes(layer.output_shape[0] * layer.output_shape[1]);
+          part.logit_bytes = inputs.layout->micro_batch * layer.output_shape[0] *
+                             layer.output_shape[1] * (2 * width + kBytesPerValue);
         if (layer.name.ends_with("ffn/sum") || layer.name.ends_with("/sum"))
           part.boundary_bytes = in_bytes(layer.output_shape[0] * layer.output_shape[1]);
       }

@@ -34,6 +34,8 @@ struct StagePart {
   std::int64_t kept_bytes = 0;
   std::int64_t boundary_bytes = 0;    // of a layer's input, on this GPU
   std::int64_t layer_kept_bytes = 0;  // of its largest layer alone
+  // Of the words' scores while their loss is computed: they, their FP32 copy and their gradient
+  // (Megatron-LM, core/tensor_parallel/cross_entropy.py); probabilities are among what is kept.
   std::int64_t logit_bytes = 0;
 };
 

@@ -87,8 +87,16 @@ int process_with(const std::vector<std::string>& facts, const std::string& name)
   return 0;
 }
 
+// Where rank 0 keeps what has been measured so far, the last word of its command: is it there?
+bool has_written(int process) {
+  const std::string command = text_of("/proc/" + std::to_string(process) + "/cmdline");
+  if (command.size() < 2) return false;
+  const std::size_t before = command.rfind('\0', command.size() - 2);
+  return std::filesystem::exists(command.substr(before + 1, command.size() - before - 2));
+}
+
 // Starts a measurement of a minute on three ranks, sends a signal to one of its processes when some
-// of it is done, and gives how it ended.
+// of it is kept, and gives how it ended.
 Outcome disturbed(const std::string& file, const std::vector<std::string>& facts,
                   const std::string& name, int signal) {
   const std::string mark = "FORESCALE_TEST_MARK=" + file;
@@ -103,12 +111,13 @@ Outcome disturbed(const std::string& file, const std::vector<std::string>& facts
             file,
         mark + " exec");
   });
-  int process = 0;
-  for (int i = 0; i < 100 && process == 0; ++i) {
+  bool is_kept = false;
+  for (int i = 0; i < 500 && !is_kept; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    process = process_with(all, name);
+    is_kept = has_written(process_with({mark}, "forescale-mpi-openmpi"));
   }
-  std::this_thread::sleep_for(std::chrono::seconds(4));
+  EXPECT_TRUE(is_kept);
+  const int process = process_with(all, name);
   EXPECT_NE(process, 0);
   if (process != 0) kill(process, signal);
   measuring.join();

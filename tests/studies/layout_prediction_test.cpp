@@ -79,6 +79,11 @@ TEST(LayoutPrediction, StateIsSharedAsZeroSays) {
   EXPECT_EQ(state("parameters"), (Bytes3{2 * all / 8, 4 * all / 8, 12 * all / 8}));
 }
 
+// 1,024 tokens of 32,000 words, a fourth of them on each GPU: in BF16, in FP32, their gradient.
+TEST(LayoutPrediction, ScoresOfAllWordsAreThereThreeTimes) {
+  EXPECT_EQ(memory_of(predict("tp=4,micro=2", 8), "logits"), 2 * 1024 * 8000 * (2 + 4 + 2));
+}
+
 // The same work, however it is cut up.
 TEST(LayoutPrediction, WorkIsTheSameOnEveryLayout) {
   const double flops = predict("tp=1,global=8", 8).model_flops;
