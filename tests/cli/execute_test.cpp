@@ -128,7 +128,7 @@ TEST(ExecuteAlone, OnATestbedFromMeasurementToComparison) {
   const std::string name = fmt::format("t{}", getpid());
   const Outcome result = expect_answer(fmt::format(
       "execute --testbed {} --hosts 4 --rate 200mbit --ranks 2,4 --bytes 64KiB,256KiB,1MiB "
-      "--measure-budget 12s --execute-budget 15s --keep {} --json",
+      "--measure-budget 8s --execute-budget 8s --keep {} --json",
       name, folder));
   const json document = result.json();
   EXPECT_EQ(document["rows"].size(), 6U * 2 * 3);

@@ -165,8 +165,8 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // Killed at random after some more rows each time, it has kept what was there and ends with the
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
-  constexpr int kPoints = 1300;
-  constexpr int kMoreRowsMax = 200;  // between two signals: five of them end before the points do
+  constexpr int kPoints = 640;
+  constexpr int kMoreRowsMax = 90;  // between two signals: five of them end before the points do
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));
