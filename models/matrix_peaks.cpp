@@ -15,7 +15,7 @@ FlopsPerSecond MatrixPeaks::of(Precision precision) const {
     case Precision::kBf16:
       return tf32.value > 0 ? half : FlopsPerSecond{};
     case Precision::kFp8:
-      break;
+      return fp8;
   }
   return {};
 }
@@ -30,7 +30,8 @@ MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
   };
   return {.fp32 = in.at("peak_flops_per_s").flops_rate(),
           .tf32 = rate("tf32_flops_per_s"),
-          .half = rate("half_flops_per_s")};
+          .half = rate("half_flops_per_s"),
+          .fp8 = rate("fp8_flops_per_s")};
 }
 
 }  // namespace forescale

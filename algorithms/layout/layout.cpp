@@ -70,6 +70,17 @@ const std::vector<std::pair<const char*, Recompute>>& recompute_names() {
   return names;
 }
 
+const std::vector<std::pair<const char*, std::int64_t>>& gradient_names() {
+  static const std::vector<std::pair<const char*, std::int64_t>> names = {{"fp32", 4}, {"bf16", 2}};
+  return names;
+}
+
+const std::vector<std::pair<const char*, LayerSplit>>& split_names() {
+  static const std::vector<std::pair<const char*, LayerSplit>> names = {
+      {"even", LayerSplit::kEven}, {"ends", LayerSplit::kEnds}, {"cost", LayerSplit::kCost}};
+  return names;
+}
+
 template <class Enum>
 const char* first_name(const std::vector<std::pair<const char*, Enum>>& names, Enum wanted) {
   for (const auto& [name, value] : names)
@@ -120,6 +131,14 @@ const std::vector<FieldRule>& rules() {
                                        "layers of the first pipeline stage; an equal share"),
       number<&Layout::last_layers, 1>("last", {"decoder_last_pipeline_num_layers"},
                                       "layers of the last pipeline stage; an equal share"),
+      {.field = {.name = "split",
+                 .aliases = {},
+                 .doc = "layers of pipeline stages: even; ends, which counts embedding and output "
+                        "as one each; "
+                        "cost, near equal weights (nanotron)"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.split = text.one_of(split_names()); },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.split)); }},
       {.field = {.name = "sp",
                  .aliases = {"sequence_parallel"},
                  .doc = "what lies between products is shared by token where tp > 1: true, false"},
@@ -136,6 +155,15 @@ const std::vector<FieldRule>& rules() {
        .read = [](Layout& layout,
                   const FieldText& text) { layout.sharding = text.one_of(sharding_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.sharding)); }},
+      {.field = {.name = "grads",
+                 .aliases = {"grad_reduce_dtype"},
+                 .doc = "in what gradients are added up and reduced: fp32, bf16"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.gradient_bytes = text.one_of(gradient_names()); },
+       .write =
+           [](const Layout& layout) {
+             return std::string(first_name(gradient_names(), layout.gradient_bytes));
+           }},
       {.field = {.name = "recompute",
                  .aliases = {"recompute_granularity"},
                  .doc = "what the backward pass computes again: none, selective, full"},
@@ -199,6 +227,7 @@ const char* name_of(Dimension dimension) {
   }
   return "";
 }
+const char* name_of(LayerSplit split) { return first_name(split_names(), split); }
 const char* name_of(StateSharding sharding) { return first_name(sharding_names(), sharding); }
 const char* name_of(Recompute recompute) { return first_name(recompute_names(), recompute); }
 

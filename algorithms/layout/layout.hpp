@@ -29,6 +29,12 @@ const char* name_of(StateSharding sharding);  // "none", "optimizer", ...
 enum class Recompute { kNone, kSelective, kFull };
 const char* name_of(Recompute recompute);
 
+// How many layers each pipeline stage has: equal shares; equal ones if the embedding and the output
+// count as a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and ..._loss_...); or
+// so many that the weights of each, the output's included, are near an equal share (nanotron).
+enum class LayerSplit { kEven, kEnds, kCost };
+const char* name_of(LayerSplit split);  // "even"
+
 struct Layout {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
@@ -39,6 +45,8 @@ struct Layout {
   std::int64_t virtual_stages = 1;  // of each pipeline rank
   std::int64_t first_layers = 0;    // of the first and the last stage; 0: an equal share
   std::int64_t last_layers = 0;
+  LayerSplit split = LayerSplit::kEven;
+  std::int64_t gradient_bytes = 4;    // of a value where gradients are added up and reduced
   bool has_sequence_parallel = true;  // where tensor > 1
   StateSharding sharding = StateSharding::kNone;
   Recompute recompute = Recompute::kNone;

@@ -15,17 +15,32 @@ using nlohmann::json;
 constexpr double kPercentFactor = 100;
 constexpr double kTera = 1e12;
 
-std::string whole(const json& value) { return fmt::format("{:.0f}", value.get<double>()); }
+std::string whole(const json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.0f}", value.get<double>());
+}
 std::string percent_cell(const json& value) {
-  return fmt::format("{:.1f}", kPercentFactor * value.get<double>());
+  return value.is_null() ? "-" : fmt::format("{:.1f}", kPercentFactor * value.get<double>());
+}
+
+// null of what surely does not fit: there is no time.
+json if_it_fits(const LayoutPrediction& prediction, double value) {
+  return prediction.may_fit() ? json(value) : json();
 }
 
 // Seconds of an iteration by what they go to, in the order of the columns.
 std::vector<std::pair<const char*, double>> times_of(const LayoutPrediction& prediction) {
-  return {{"compute", prediction.compute_s},    {"recompute", prediction.recompute_s},
-          {"tensor", prediction.tensor_s},      {"expert", prediction.expert_s},
-          {"pipeline", prediction.pipeline_s},  {"data", prediction.data_s},
-          {"optimizer", prediction.optimizer_s}};
+  return {{"compute", prediction.compute_s}, {"recompute", prediction.recompute_s},
+          {"host", prediction.host_s},       {"tensor", prediction.tensor_s},
+          {"expert", prediction.expert_s},   {"pipeline", prediction.pipeline_s},
+          {"data", prediction.data_s},       {"optimizer", prediction.optimizer_s}};
+}
+
+// null where no interval was asked for.
+json low_s(const LayoutPrediction& prediction) {
+  return prediction.iteration ? json(prediction.iteration->low_s) : json();
+}
+json high_s(const LayoutPrediction& prediction) {
+  return prediction.iteration ? json(prediction.iteration->high_s) : json();
 }
 
 std::string memory_text(const LayoutPrediction& prediction) {
@@ -37,13 +52,17 @@ std::string memory_text(const LayoutPrediction& prediction) {
         fmt::format("{}{} {}", parts.empty() ? "" : ", ", part.name, to_text(Bytes{part.bytes}));
     if (largest == nullptr || part.bytes > largest->bytes) largest = &part;
   }
-  const std::string verdict =
-      prediction.fits()
-          ? "fits"
-          : fmt::format("OUT OF MEMORY, most of it {}", largest == nullptr ? "" : largest->name);
-  return fmt::format("memory at {} GPUs: {} of {}, {} ({})\n", prediction.gpus,
+  const std::string most =
+      prediction.fits() ? ""
+                        : fmt::format(", most of it {}", largest == nullptr ? "" : largest->name);
+  const std::string verdict = prediction.is_undecided() ? "MAY NOT FIT"
+                              : prediction.fits()       ? "fits"
+                                                        : "OUT OF MEMORY";
+  return fmt::format("memory at {} GPUs: {}, {} to {}, of {}: {}{} ({})\n", prediction.gpus,
                      to_text(Bytes{prediction.memory_bytes}),
-                     to_text(Bytes{prediction.gpu_memory_bytes}), verdict, parts);
+                     to_text(Bytes{prediction.memory_low_bytes}),
+                     to_text(Bytes{prediction.memory_high_bytes}),
+                     to_text(Bytes{prediction.gpu_memory_bytes}), verdict, most, parts);
 }
 
 }  // namespace
@@ -52,15 +71,20 @@ json to_json(const LayoutPrediction& prediction) {
   json memory = json::object();
   for (const MemoryPart& part : prediction.memory) memory[part.name] = part.bytes;
   json times = json::object();
-  for (const auto& [name, time_s] : times_of(prediction)) times[name + std::string("_s")] = time_s;
+  for (const auto& [name, time_s] : times_of(prediction))
+    times[name + std::string("_s")] = if_it_fits(prediction, time_s);
   return {{"gpus", prediction.gpus},
           {"layout", to_text(prediction.layout)},
           {"micro_batches", prediction.layout.micro_batches()},
-          {"iteration_s", prediction.iteration_s},
-          {"tokens_per_s_gpu", prediction.tokens_per_s_gpu},
-          {"model_flops_share", prediction.model_flops_share()},
+          {"iteration_s", if_it_fits(prediction, prediction.iteration_s)},
+          {"iteration_low_s", low_s(prediction)},
+          {"iteration_high_s", high_s(prediction)},
+          {"tokens_per_s_gpu", if_it_fits(prediction, prediction.tokens_per_s_gpu)},
+          {"model_flops_share", if_it_fits(prediction, prediction.model_flops_share())},
           {"times", times},
           {"memory_bytes", prediction.memory_bytes},
+          {"memory_low_bytes", prediction.memory_low_bytes},
+          {"memory_high_bytes", prediction.memory_high_bytes},
           {"gpu_memory_bytes", prediction.gpu_memory_bytes},
           {"fits", prediction.fits()},
           {"memory", memory}};
@@ -75,13 +99,17 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions) {
                 {"pipeline", each.layout.pipeline},
                 {"data", each.layout.data},
                 {"micro_batches", each.layout.micro_batches()},
-                {"iteration_s", each.iteration_s},
-                {"tokens_per_s_gpu", each.tokens_per_s_gpu},
-                {"model_flops_share", each.model_flops_share()},
+                {"iteration_s", if_it_fits(each, each.iteration_s)},
+                {"iteration_low_s", low_s(each)},
+                {"iteration_high_s", high_s(each)},
+                {"tokens_per_s_gpu", if_it_fits(each, each.tokens_per_s_gpu)},
+                {"model_flops_share", if_it_fits(each, each.model_flops_share())},
                 {"memory_bytes", each.memory_bytes},
+                {"memory_low_bytes", each.memory_low_bytes},
+                {"memory_high_bytes", each.memory_high_bytes},
                 {"fits", each.fits()}};
     for (const auto& [name, time_s] : times_of(each))
-      row[name + std::string("_share")] = time_s / each.iteration_s;
+      row[name + std::string("_share")] = if_it_fits(each, time_s / each.iteration_s);
     rows.push_back(row);
   }
   return rows;
@@ -96,10 +124,12 @@ std::vector<Column> layout_columns() {
       {.key = "data", .heading = "dp"},
       {.key = "micro_batches", .heading = "micro-batches"},
       {.key = "iteration_s", .heading = "iteration", .text = seconds_cell},
+      {.key = "iteration_low_s", .heading = "from", .text = seconds_cell},
+      {.key = "iteration_high_s", .heading = "to", .text = seconds_cell},
       {.key = "tokens_per_s_gpu", .heading = "tokens/s/GPU", .text = whole},
       {.key = "model_flops_share", .heading = "MFU %", .text = percent_cell}};
   for (const char* name :
-       {"compute", "recompute", "tensor", "expert", "pipeline", "data", "optimizer"})
+       {"compute", "recompute", "host", "tensor", "expert", "pipeline", "data", "optimizer"})
     columns.push_back({.key = name + std::string("_share"),
                        .heading = fmt::format("{} %", name),
                        .text = percent_cell});
@@ -116,8 +146,8 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions) {
   for (const LayoutPrediction& each : predictions) text += memory_text(each);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
-      "note: no interval; what eager frameworks add is not modelled (docs/llm.md says how far "
-      "off)\n",
+      "from, to: 90 % interval of this framework's measured rows and of the network's numbers "
+      "(docs/llm.md)\n",
       first.peak_flops_per_s / kTera);
   return text;
 }

@@ -26,9 +26,9 @@ struct PredictOptions {
 
 // What is said beside it would be left out.
 void check_layout_question(const PredictOptions& options, const Question& question) {
-  const std::set<std::string> known = {"platform",  "placement",    "stack", "model",
-                                       "sequence",  "layout",       "gpus",  "precision",
-                                       "gpu_model", "network_scale"};
+  const std::set<std::string> known = {"platform",  "placement",     "stack",    "model",
+                                       "sequence",  "layout",        "gpus",     "precision",
+                                       "gpu_model", "network_scale", "framework"};
   for (const auto& [name, texts] : given_fields(question))
     if (!known.contains(name))
       refuse(question_field(name).option, texts.front(), "does not go with --layout");
@@ -45,9 +45,11 @@ void check_layout_question(const PredictOptions& options, const Question& questi
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(options, question);
   Asker asker;
-  std::vector<LayoutPrediction> predictions;
+  std::vector<LayoutCase> cases;
   for (const std::int64_t gpus : question.gpus)
-    predictions.push_back(predict_layout(question, gpus, asker));
+    cases.push_back({.question = question, .gpus = gpus});
+  const std::vector<LayoutPrediction> predictions =
+      options.range.interval ? predict_layout_ranges(cases, asker) : predict_layouts(cases, asker);
   if (options.output.json) {
     json document = {{"question", to_json(question)}, {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)

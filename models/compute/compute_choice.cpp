@@ -59,6 +59,12 @@ std::string gpu_model_for(const GpuModel& gpu, const ComputeChoice& choice) {
 }
 
 Precision precision_on(const GpuModel& gpu, const ComputeChoice& choice) {
+  if (choice.precision == Precision::kFp8)
+    throw InputError(
+        {.source = "--precision",
+         .path = "",
+         .value = name_of(Precision::kFp8),
+         .constraint = "is of the products in a transformer's layers alone (--layout)"});
   const std::string model = gpu_model_for(gpu, choice);
   if (choice.precision == Precision::kFp32 || (!choice.precision && model.empty()))
     return Precision::kFp32;

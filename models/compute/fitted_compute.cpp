@@ -57,8 +57,13 @@ std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
 }
 
 MatrixPeaks peaks_of(const GpuModel& gpu) {
-  if (gpu.file.empty()) return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}};
+  if (gpu.file.empty()) return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}, .fp8 = {}};
   return load_matrix_peaks(gpu.file, "--gpu", nullptr);
+}
+
+// Transformer Engine quantizes the products within a transformer's layers, not the output's.
+bool is_quantized(const Layer& layer) {
+  return std::holds_alternative<LinearShape>(layer.work) && layer.name != "head";
 }
 
 // What was measured for a kernel, or stands in for it.
@@ -84,8 +89,7 @@ class Passes {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
       for (const std::int64_t batch : batches_)
-        kernels_[pass].push_back(
-            layer_kernels(network, {.batch = batch, .pass = pass, .precision = precision_}));
+        kernels_[pass].push_back(kernels_of_layers({.batch = batch, .pass = pass}, kernels));
   }
 
   PassTime forward(size_t layer, const BatchLine& data_sheet) const {
@@ -105,6 +109,16 @@ class Passes {
   }
 
  private:
+  std::vector<std::vector<GpuKernel>> kernels_of_layers(LayerCall call,
+                                                        const FrameworkKernels& kernels) const {
+    call.precision = kernels.precision;
+    std::vector<std::vector<GpuKernel>> all = layer_kernels(network_, call);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (kernels.products && is_quantized(network_.layers[i]))
+        for (GpuKernel& kernel : all[i]) kernel.precision = *kernels.products;
+    return all;
+  }
+
   // The first of the ways of which all passes are known; the better known one. `kernel_count`: of
   // the data sheet's.
   PassTime first_of(size_t layer, const std::vector<std::vector<KernelPass>>& ways,
@@ -178,7 +192,7 @@ class Passes {
     KernelKind kind = kind_of(kernel);
     if (const KernelFit* own = of_kind(kind))
       return FoundFit{.fit = *own, .kernel = kernel, .factor = 1, .is_scaled = false};
-    const FlopsPerSecond wanted = peaks_.of(precision_);
+    const FlopsPerSecond wanted = peaks_.of(kernel.precision);
     if (wanted.value == 0 || kind.operation == "layer") return std::nullopt;
     for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
       kind.precision = other;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ const char* to_text(LayerTimeSource source);
 // How a framework asks for kernels.
 struct FrameworkKernels {
   Precision precision = Precision::kFp32;
+  std::optional<Precision> products = {};  // of a transformer's layers, in place of it
   MemoryFormat memory_format = MemoryFormat::kNchw;
   std::int64_t batch = 0;  // the only one that is asked for; 0: a line through several
 };

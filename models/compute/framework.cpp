@@ -11,10 +11,10 @@ namespace {
 
 const std::vector<std::pair<Framework, std::string>>& names() {
   static const std::vector<std::pair<Framework, std::string>> table = {
-      {Framework::kCaffe, "Caffe"},
-      {Framework::kTensorFlow, "TensorFlow"},
-      {Framework::kMxnet, "MXNet"},
-      {Framework::kPyTorch, "PyTorch"}};
+      {Framework::kCaffe, "Caffe"},           {Framework::kTensorFlow, "TensorFlow"},
+      {Framework::kMxnet, "MXNet"},           {Framework::kPyTorch, "PyTorch"},
+      {Framework::kMegatron, "Megatron-LM"},  {Framework::kNanotron, "nanotron"},
+      {Framework::kLlmFoundry, "llm-foundry"}};
   return table;
 }
 

@@ -10,10 +10,10 @@
 namespace forescale {
 
 // In the order of the default (measurements.hpp).
-enum class Framework { kCaffe, kTensorFlow, kMxnet, kPyTorch };
+enum class Framework { kCaffe, kTensorFlow, kMxnet, kPyTorch, kMegatron, kNanotron, kLlmFoundry };
 
 const std::vector<Framework>& frameworks();
-std::string to_text(Framework framework);  // "Caffe", "TensorFlow", "MXNet", "PyTorch"
+std::string to_text(Framework framework);  // "Caffe", "TensorFlow", "Megatron-LM", ...
 
 // Case does not matter. InputError naming `option` for an unknown one.
 Framework read_framework(const std::string& text, const std::string& option);

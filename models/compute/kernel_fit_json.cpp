@@ -102,11 +102,11 @@ Precision read_precision(const JsonInput& in) {
 
 Precision parse_precision(const std::string& text, const std::string& option) {
   for (const Precision precision : kPrecisions)
-    if (text == name_of(precision) && precision != Precision::kFp8) return precision;
+    if (text == name_of(precision)) return precision;
   throw InputError({.source = option,
                     .path = "",
                     .value = text,
-                    .constraint = "must be one of fp32, tf32, fp16, bf16"});
+                    .constraint = "must be one of fp32, tf32, fp16, bf16, fp8"});
 }
 
 MemoryFormat parse_memory_format(const std::string& text, const std::string& option) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/unmodelled.hpp"
 #include "sim/ask/collective_answer.hpp"
 #include "sim/ask/load_question.hpp"
 #include "sim/ask/time_range.hpp"
@@ -22,7 +23,9 @@ struct Answer {
   CollectiveAnswer collective = {};
   int nodes = 1;  // that the ranks lie on
   bool reads_images = false;
-  bool from_kernels = false;  // the network's own time was not measured (ComputeTable)
+  bool from_kernels = false;           // the network's own time was not measured (ComputeTable)
+  std::int64_t memory_high_bytes = 0;  // of a layout, the upper end of what it needs
+  std::optional<Unmodelled> unmodelled = {};  // of a layout; none: by models/unmodelled.json
   // At the fast or slow end, of training: forward and backward passes there over those simulated.
   double compute_ratio = 1;
   std::string failure = {};  // why there is no answer; empty: there is one

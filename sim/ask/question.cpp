@@ -255,7 +255,9 @@ std::vector<QuestionField> make_fields() {
        .print = print_plans},
       {.name = "framework",
        .doc =
-           "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the system's)",
+           "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the system's); "
+           "of "
+           "a layout: Megatron-LM (the default), nanotron, llm-foundry, PyTorch (FSDP, compiled)",
        .parse = parse_framework,
        .print = print_framework},
       {.name = "gpu_model",
@@ -267,9 +269,9 @@ std::vector<QuestionField> make_fields() {
        .print = print_text<&Question::gpu_model>},
       {.name = "precision",
        .doc = "Of the GPU model's kernels, and of weights, gradients and activations where they "
-              "are kept "
-              "and sent, with FP32 master weights: fp32, tf32, fp16, bf16 (default: tf32 where the "
-              "GPU has it and no kernels measured in fp32, else fp32)",
+              "are kept and sent, with FP32 master weights: fp32, tf32, fp16, bf16; fp8: of the "
+              "products in a layout's layers, all else bf16 (default: tf32 where the GPU has it "
+              "and no kernels measured in fp32, else fp32; of a layout bf16)",
        .parse = parse_precision_field,
        .print = print_precision},
       {.name = "memory_format",

@@ -152,6 +152,7 @@ Spread spread_of_draws(const std::vector<const RangedAnswer*>& answers,
 }  // namespace
 
 Unmodelled unmodelled(const Answer& answer) {
+  if (answer.unmodelled) return *answer.unmodelled;
   const UnmodelledEnds& ends = unmodelled_ends(answer);
   const double share = std::clamp(answer.busiest_share(), 0.0, 1.0);
   const auto between = [&](double idle, double busy) {

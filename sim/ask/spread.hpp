@@ -38,14 +38,10 @@ struct Spread {
 Spread spread_of(const std::vector<const RangedAnswer*>& answers,
                  const std::function<double(const std::vector<Answer>&)>& value);
 
-// How much faster and slower, relative, it may be when all inputs are as measured: 0.1 is 10 % less
-// or more time. What the simulator leaves out acts on a training where the network is busy (it may
-// be in the way of what should hide it), on a collective rather where it waits: between what the
-// file says of an idle and of a busy network the logarithm is linear in Answer::busiest_share.
-struct Unmodelled {
-  double faster = 0;
-  double slower = 0;
-};
+// What the simulator leaves out acts on a training where the network is busy (it may be in the way
+// of what should hide it), on a collective rather where it waits: between what the file says of an
+// idle and of a busy network the logarithm is linear in Answer::busiest_share. Of a layout it is
+// its framework's.
 Unmodelled unmodelled(const Answer& answer);
 
 // How much of what draws scatter one number explains: the squared correlation of its position with

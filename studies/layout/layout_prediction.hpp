@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct LayoutPrediction {
   std::string platform;
   std::string gpu;
   std::string stack;
-  Precision precision = Precision::kBf16;
+  Precision precision = Precision::kBf16;  // FP8: of the products in layers, all else BF16
   std::int64_t gpus = 0;
   std::int64_t tokens = 0;      // of a sequence
   std::int64_t parameters = 0;  // of the model
@@ -41,6 +42,7 @@ struct LayoutPrediction {
   // Of the pipeline rank that computes longest, an iteration:
   double compute_s = 0;    // kernels of both passes
   double recompute_s = 0;  // and those that run again
+  double host_s = 0;       // GPUs waiting for the CPU to ask for kernels
   double tensor_s = 0;     // exchanges, exposed
   double expert_s = 0;
   double pipeline_s = 0;  // bubble and messages between stages
@@ -48,13 +50,36 @@ struct LayoutPrediction {
   double optimizer_s = 0;
   std::vector<MemoryPart> memory;  // of the rank that needs most
   std::int64_t memory_bytes = 0;
+  std::int64_t memory_low_bytes = 0;  // 90 % interval of what frameworks add
+  std::int64_t memory_high_bytes = 0;
   std::int64_t gpu_memory_bytes = 0;
+  Unmodelled unmodelled;
+  std::optional<TimeRange> iteration;  // with its 90 % interval, where one was asked for
+  std::string failure;                 // why there is none; empty: there is one
 
   bool fits() const { return memory_bytes <= gpu_memory_bytes; }
+  // By its memory's interval. Without it there are no times.
+  bool may_fit() const { return memory_low_bytes <= gpu_memory_bytes; }
+  bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory_high_bytes; }
   double model_flops_share() const { return model_flops / iteration_s / peak_flops_per_s; }
 };
 
-// Of a question with a layout and one GPU count. InputError; SimulationStuck.
-LayoutPrediction predict_layout(const Question& question, std::int64_t gpus, Asker& asker);
+// A question with a layout, at one GPU count.
+struct LayoutCase {
+  Question question;
+  std::int64_t gpus = 0;
+  Scenario scenario = {};  // of the machine's numbers
+};
+
+// In the order of the cases; what several of them exchange is simulated once. InputError,
+// SimulationStuck; or, where failures are kept, a case's `failure`.
+std::vector<LayoutPrediction> predict_layouts(const std::vector<LayoutCase>& cases, Asker& asker,
+                                              bool keep_failures = false);
+// The same with intervals; the cases' scenarios are not looked at.
+std::vector<LayoutPrediction> predict_layout_ranges(const std::vector<LayoutCase>& cases,
+                                                    Asker& asker);
+
+// As an answer to its question, a training of sequences.
+Answer as_training(const LayoutPrediction& prediction);
 
 }  // namespace forescale

@@ -33,6 +33,7 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
 void add_times(const StageInputs& inputs, const Network& network, StagePart& part) {
   const ComputeTable table = fitted_compute(*inputs.fitted, *inputs.gpu, network,
                                             {.precision = inputs.precision,
+                                             .products = inputs.products,
                                              .memory_format = MemoryFormat::kNhwc,
                                              .batch = inputs.layout->micro_batch},
                                             nullptr)
@@ -40,8 +41,11 @@ void add_times(const StageInputs& inputs, const Network& network, StagePart& par
   const auto batch = static_cast<double>(inputs.layout->micro_batch);
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const LayerTime& time = table.layers[i];
-    const double backward_s = time.backward_t0_s + batch * time.backward_t1_s;
-    part.forward_s += time.forward_t0_s + batch * time.forward_t1_s;
+    const bool is_attention = std::holds_alternative<AttentionShape>(network.layers[i].work);
+    const double factor =
+        inputs.framework->kernels * (is_attention ? inputs.framework->attention : 1);
+    const double backward_s = factor * (time.backward_t0_s + batch * time.backward_t1_s);
+    part.forward_s += factor * (time.forward_t0_s + batch * time.forward_t1_s);
     part.backward_s += backward_s;
     if (is_product(network.layers[i])) part.weight_gradients_s += kWeightShare * backward_s;
   }
@@ -60,6 +64,37 @@ void add_exchanges(const StageInputs& inputs, const Network& network, StagePart&
   }
 }
 
+// nanotron's: weights in products, a stage ends with the block with which the sum passes its share.
+// Source: nanotron, models/base.py (build_model) and models/llama.py (get_block_compute_costs).
+std::vector<std::int64_t> split_by_cost(const Transformer& model, std::int64_t stages) {
+  constexpr std::int64_t kAttentionProducts = 4;
+  constexpr std::int64_t kFeedForwardProducts = 3;
+  const std::int64_t layer = kAttentionProducts * model.heads * model.head_size * model.hidden +
+                             kFeedForwardProducts * model.ffn * model.hidden;
+  const std::int64_t all = model.layers * layer + model.vocabulary * model.hidden;
+  std::vector<std::int64_t> layers(static_cast<size_t>(stages), 0);
+  std::int64_t stage = 0;
+  for (std::int64_t i = 1; i <= model.layers; ++i) {
+    ++layers[static_cast<size_t>(stage)];
+    if (i * layer * stages > all * (stage + 1)) ++stage;
+  }
+  return layers;
+}
+
+// The embedding and the output count as a layer each.
+std::vector<std::int64_t> split_with_ends(const Transformer& model, const Layout& layout,
+                                          const std::string& option) {
+  const std::int64_t stages = layout.pipeline * layout.virtual_stages;
+  if ((model.layers + 2) % stages != 0 || model.layers + 2 < 2 * stages)
+    refuse(option, fmt::format("split=ends,pp={},vpp={}", layout.pipeline, layout.virtual_stages),
+           fmt::format("{} stages must divide {} layers and 2 ends ({})", stages, model.layers,
+                       model.file));
+  std::vector<std::int64_t> layers(static_cast<size_t>(stages), (model.layers + 2) / stages);
+  --layers.front();
+  --layers.back();
+  return layers;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
@@ -71,6 +106,11 @@ std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layou
     refuse(option, fmt::format("pp={},vpp={}", layout.pipeline, layout.virtual_stages),
            fmt::format("their product {} must be at most the {} layers ({})", stages, model.layers,
                        model.file));
+  if (layout.split != LayerSplit::kEven && ends > 0)
+    refuse(option, fmt::format("split={}", name_of(layout.split)),
+           "must be even where first or last say how many layers a stage has");
+  if (layout.split == LayerSplit::kCost) return split_by_cost(model, stages);
+  if (layout.split == LayerSplit::kEnds) return split_with_ends(model, layout, option);
   if (stages <= ends ? between != 0 : between % (stages - ends) != 0)
     refuse(option, fmt::format("pp={},vpp={}", layout.pipeline, layout.virtual_stages),
            fmt::format("{} stages must divide {} layers ({}); first and last may differ",
@@ -111,13 +151,16 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
         if (layer.name == "head")
-          part.logit_bytes = inputs.layout->micro_batch * layer.output_shape[0] *
-                             layer.output_shape[1] * (2 * width + kBytesPerValue);
+          part.score_bytes = inputs.layout->micro_batch * layer.output_shape[0] *
+                             layer.output_shape[1] * inputs.framework->score_bytes;
         if (layer.name.ends_with("ffn/sum") || layer.name.ends_with("/sum"))
           part.boundary_bytes = in_bytes(layer.output_shape[0] * layer.output_shape[1]);
       }
-      part.kept_bytes = inputs.layout->micro_batch * kept_for_backward(network).bytes(width).value;
-      const std::int64_t last = first + layers[stage] - 1;
+      // Of the scores all is among score_bytes.
+      KeptBytes kept = kept_for_backward(network);
+      if (has_head) kept.own = 0;
+      part.kept_bytes = inputs.layout->micro_batch * kept.bytes(width).value;
+      const std::int64_t last = std::max<std::int64_t>(first + layers[stage] - 1, 0);
       part.layer_kept_bytes =
           inputs.layout->micro_batch *
           kept_for_backward(network_of(inputs, last, 1, false, false)).bytes(width).value;

@@ -10,6 +10,7 @@
 
 #include "algorithms/layout/layout.hpp"
 #include "models/compute/fitted_gpu.hpp"
+#include "models/compute/transformer_framework.hpp"
 #include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
 #include "models/workload/transformer/transformer.hpp"
@@ -34,9 +35,8 @@ struct StagePart {
   std::int64_t kept_bytes = 0;
   std::int64_t boundary_bytes = 0;    // of a layer's input, on this GPU
   std::int64_t layer_kept_bytes = 0;  // of its largest layer alone
-  // Of the words' scores while their loss is computed: they, their FP32 copy and their gradient
-  // (Megatron-LM, core/tensor_parallel/cross_entropy.py); probabilities are among what is kept.
-  std::int64_t logit_bytes = 0;
+  // Of the words' scores while their loss is computed.
+  std::int64_t score_bytes = 0;
 };
 
 // Layers of each stage, in the order of the stages. InputError naming `option` where pp x vpp does
@@ -49,9 +49,11 @@ struct StageInputs {
   const Layout* layout = nullptr;  // resolved
   std::int64_t tokens = 0;         // of a sequence
   Precision precision = Precision::kBf16;
+  std::optional<Precision> products = {};  // of those in its layers; casts are in their times
   const FittedGpu* fitted = nullptr;
   const GpuModel* gpu = nullptr;
-  std::string option;  // that names a wrong share
+  const TransformerFramework* framework = nullptr;
+  std::string option = "";  // that names a wrong share
 };
 
 // All stages, in their order. InputError for a share that does not divide what it is of.

@@ -21,7 +21,9 @@ void read_training(const JsonInput& in, RunRequest& request) {
   request.question.about = Question::About::kTraining;
   read_question(in, request.question, {"calibration"});
   if (const auto found = in.find("calibration")) request.calibration = read_calibration(*found);
-  for (const char* key : {"platform", "model", "batch"})
+  // A layout's batch is its own; a series of layouts says it for each.
+  const bool has_batch = request.question.batch > 0 || request.question.sequence > 0;
+  for (const char* key : {"platform", "model", has_batch ? "model" : "batch"})
     if (question_field(key).print(request.question).empty())
       in.at(key);  // says that it is required
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "studies/layout/layout_prediction.hpp"
 #include "studies/validate/formula.hpp"
 
 namespace forescale {
@@ -86,6 +87,17 @@ void ClaimRuns::improve(Scale& scale, const PredictionPoint& point) {
         point.iteration_s - scaled_s, measured_s);
 }
 
+std::vector<Answer> ClaimRuns::ask_layouts(const std::vector<NeededRun>& runs) {
+  std::vector<LayoutCase> cases;
+  for (const NeededRun& run : runs)
+    cases.push_back(
+        {.question = run.question, .gpus = run.question.gpus.front(), .scenario = run.scenario});
+  std::vector<Answer> answers;
+  for (const LayoutPrediction& prediction : predict_layouts(cases, asker_, true))
+    answers.push_back(as_training(prediction));
+  return answers;
+}
+
 std::vector<Answer> ClaimRuns::ask(const std::vector<NeededRun>& runs, const std::string& label) {
   std::vector<Question> questions;
   std::vector<Scenario> scenarios;
@@ -119,7 +131,14 @@ void ClaimRuns::run_all() {
   calibrate();
   std::vector<const std::string*> started;
   std::vector<NeededRun> runs;
+  std::vector<const std::string*> laid_out;
+  std::vector<NeededRun> layouts;
   for (const auto& [name, run] : runs_) {
+    if (!run.question.layout.empty()) {
+      laid_out.push_back(&name);
+      layouts.push_back(run);
+      continue;
+    }
     if (run.calibration) {
       const std::string& failure = scales_.at(scale_key(run)).failure;
       answers_[name].failure = failure;
@@ -130,6 +149,8 @@ void ClaimRuns::run_all() {
   }
   const std::vector<Answer> answers = ask(runs, "simulating what the claims need");
   for (size_t i = 0; i < started.size(); ++i) answers_[*started[i]] = answers[i];
+  const std::vector<Answer> of_layouts = ask_layouts(layouts);
+  for (size_t i = 0; i < laid_out.size(); ++i) answers_[*laid_out[i]] = of_layouts[i];
   for (const auto& [name, run] : runs_) {
     Answer& answer = answers_.at(name);
     answer.about = run.question.about;

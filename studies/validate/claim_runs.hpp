@@ -48,6 +48,7 @@ class ClaimRuns {
   static std::string scale_key(const NeededRun& run);
   static std::string key(const NeededRun& run);
   std::vector<Answer> ask(const std::vector<NeededRun>& runs, const std::string& label);
+  std::vector<Answer> ask_layouts(const std::vector<NeededRun>& runs);
   void calibrate();
   static void improve(Scale& scale, const PredictionPoint& point);
   Draws draws_;

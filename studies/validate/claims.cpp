@@ -175,14 +175,83 @@ Formula collective_formula(const std::string& request, int ranks, std::int64_t b
   return formula;
 }
 
+Formula point_formula(const std::string& request, int gpus, const std::string& value) {
+  Formula formula;
+  formula.kind = Formula::Kind::kPoint;
+  formula.name = request;
+  formula.ranks = gpus;
+  formula.value = value;
+  return formula;
+}
+
+// Of a row of `series`, what all of its claims say.
+Claim claim_of_row(const JsonInput& series, const JsonInput& row, const ClaimFile& file) {
+  Claim claim;
+  claim.paper = file.paper;
+  claim.is_open = file.is_open;
+  const std::int64_t gpus = row.at("gpus").integer(1, 1 << 24);
+  const std::string layout = row.at("layout").string();
+  claim.id = fmt::format("{}-{}-{}", series.at("id").string(), gpus, layout);
+  std::erase(claim.id, '=');
+  std::replace(claim.id.begin(), claim.id.end(), ',', '-');
+  claim.section = series.at("source").string();
+  claim.claim = fmt::format("{}, {} GPUs, {}", series.at("claim").string(), gpus, layout);
+  claim.role = read_role(row.has("role") ? row.at("role") : series.at("role"));
+  claim.qualifier = "exact";
+  claim.measured = {row.at("measured").number(0)};
+  claim.unit = series.at("unit").string();
+  claim.omitted = texts_of(series, "omitted");
+  claim.suspected = text_of(series, "suspected");
+  return claim;
+}
+
+// A row is {"gpus", "layout", "measured", "trivial"}, its role where it is another one than the
+// series'. Of memory, what did not fit is "out_of_memory": true and has measured what the GPU has.
+void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& file) {
+  const std::string value = in.at("value").one_of({"iteration_s", "memory_gib"});
+  for (const JsonInput& row : in.at("layouts").elements()) {
+    row.allow_only(
+        {"gpus", "layout", "measured", "trivial", "role", "reason", "out_of_memory", "decided_by"});
+    Claim claim = claim_of_row(in, row, file);
+    RunRequest own = request;
+    own.name = claim.id;
+    own.question.layout = row.at("layout").string();
+    file.requests[claim.id] = own;
+    if (claim.role == Role::kNotPredictable) {
+      claim.reason = row.at("reason").string();
+      file.claims.push_back(claim);
+      continue;
+    }
+    const Formula formula =
+        point_formula(claim.id, static_cast<int>(row.at("gpus").integer(1)), value);
+    if (const auto out = row.find("out_of_memory"); out && out->boolean()) {
+      const Formula at_most =
+          point_formula(claim.id, static_cast<int>(row.at("gpus").integer(1)), "memory_high_gib");
+      claim.ordering = {{.text = "may need more than a GPU has",
+                         .operands = {at_most, number_formula(claim.measured.front())}}};
+      claim.measured.clear();
+      claim.qualifier = "ordering";
+      claim.decided_by = text_of(row, "decided_by");
+    } else {
+      claim.formula = formula;
+      if (claim.is_scored()) claim.trivial = number_formula(row.at("trivial").number(0));
+    }
+    file.claims.push_back(claim);
+  }
+}
+
 // Throughput by GPU count, or time by bytes ("ranks" given): the smallest is the calibration, and
 // without a model the rest is in proportion to it.
 void read_series(const JsonInput& in, ClaimFile& file) {
-  in.allow_only(
-      {"id", "claim", "role", "request", "ranks", "measured", "unit", "omitted", "suspected"});
+  in.allow_only({"id", "claim", "role", "request", "ranks", "measured", "unit", "omitted",
+                 "suspected", "layouts", "value"});
   const JsonInput request_in = in.at("request");
   const auto request = file.requests.find(request_in.string());
   if (request == file.requests.end()) request_in.fail("is no request of this file");
+  if (in.has("layouts")) {
+    read_layouts(in, RunRequest(request->second), file);
+    return;
+  }
   const bool is_collective = request->second.question.about == Question::About::kCollective;
   const std::string id = in.at("id").string();
   const std::string source = in.at("source").string();
@@ -227,10 +296,7 @@ void read_series(const JsonInput& in, ClaimFile& file) {
       formula.kind = Formula::Kind::kProduct;
       formula.operands = {number_formula(at_least), ratio};
     } else {
-      formula.kind = Formula::Kind::kPoint;
-      formula.name = id;
-      formula.ranks = static_cast<int>(scale);
-      formula.value = "images_per_s";
+      formula = point_formula(id, static_cast<int>(scale), "images_per_s");
     }
     claim.formula = formula;
     if (claim.is_scored())

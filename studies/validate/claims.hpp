@@ -5,7 +5,8 @@
 //    "rules":    {KEY: {"input", "value", "rule"}},     inputs that the paper omits, fixed once
 //    "requests": {KEY: {"predict": {...}} or {"collective": {...}}, with "omitted": [rule keys]},
 //    "claims":   [{"id", "section", "claim", "role", ...}],
-//    "series":   [...]}                                 measured scaling, expanded into claims
+//    "series":   [...]}                                 measured scaling, or layouts, expanded into
+//                                                       claims
 // A request may "extend" another one of the file and state only what differs. A claim is a number
 // ("formula") or an order ("ordering"). Roles: `prediction`, `adjusted` (the model was changed
 // after the row was compared), `calibration` (its number was used), `arithmetic` (a count or

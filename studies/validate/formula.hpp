@@ -3,7 +3,10 @@
 //   4.5                                                       a number
 //   {"point": REQUEST, "gpus": 16, "value": "images_per_s"}    of a training run; also iteration_s,
 //                                                             compute_s, or a phase of the root:
-//                                                             forward_s, propagation_s, ...
+//                                                             forward_s, propagation_s, ...; or
+//                                                             memory_gib or, of a layout,
+//                                                             memory_high_gib, whether it fits or
+//                                                             not
 //   {"collective": REQUEST, "ranks": 160, "bytes": "8MiB"}     seconds
 //   {"bound": REQUEST, "ranks": 160, "bytes": "8MiB"}          seconds that no algorithm goes below
 //   {"model": "alexnet", "fact": "parameters"}                 and others, see model_fact()

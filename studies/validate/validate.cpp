@@ -18,6 +18,8 @@ namespace {
 
 using nlohmann::json;
 
+double in_gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
 // Notes which runs a formula asks for, on the way to an answer that nobody reads.
 class Needs : public FormulaValues {
  public:
@@ -54,7 +56,10 @@ class Answers : public FormulaValues {
   }
 
   double point(const std::string& request, int gpus, const std::string& value) override {
-    const PredictionPoint& found = answer(request, gpus, 0).training;
+    const Answer& of_request = answer(request, gpus, 0);
+    const PredictionPoint& found = of_request.training;
+    if (value == "memory_gib") return in_gib(found.memory_bytes);
+    if (value == "memory_high_gib") return in_gib(of_request.memory_high_bytes);
     if (!found.fits)
       throw OutOfMemory(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",
                                     found.batch_per_gpu, gpus));

@@ -18,17 +18,17 @@ TEST(PredictLayout, PrintsTimesSharesAndMemory) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   for (const char* text : {"llama-3-8b (8,030,261,248 parameters) on dgx-h100, bf16",
                            "stack nccl-2.20-h100", "tokens/s/GPU", "MFU %", "memory at 8 GPUs:",
-                           "memory at 16 GPUs:", "fits (parameters", "note: no interval"})
+                           "memory at 16 GPUs:", "fits (parameters", "from, to: 90 % interval"})
     EXPECT_NE(result.out.find(text), std::string::npos) << text;
 }
 
 TEST(PredictLayout, JsonHasTheSameNumbersAsCsv) {
-  const std::string question = kLlama + std::string("--gpus 8 --layout pp=2,global=16 ");
+  const std::string question = kLlama + std::string("--gpus 8 --layout tp=2,pp=2,global=16 ");
   const auto json = run_program(question + "--json").json();
-  EXPECT_EQ(json.at("question").at("layout"), "pp=2,global=16");
+  EXPECT_EQ(json.at("question").at("layout"), "tp=2,pp=2,global=16");
   EXPECT_EQ(json.at("question").at("sequence"), "4096");
   const auto& prediction = json.at("predictions").at(0);
-  EXPECT_EQ(prediction.at("layout"), "pp=2,dp=4,etp=1,global=16");
+  EXPECT_EQ(prediction.at("layout"), "tp=2,pp=2,dp=2,etp=2,global=16");
   double sum_s = 0;
   for (const auto& [name, time_s] : prediction.at("times").items()) sum_s += time_s.get<double>();
   EXPECT_NEAR(sum_s, prediction.at("iteration_s").get<double>(), 1e-12);
@@ -43,6 +43,8 @@ TEST(PredictLayout, SaysWhatIsOutOfMemory) {
       "predict --platform dgx-h100 --model llama-3-70b --seq 4096 --gpus 8 --layout tp=1");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("OUT OF MEMORY, most of it optimizer"), std::string::npos);
+  EXPECT_NE(result.out.find(" 1          -     -   -"), std::string::npos) << "no time of it\n"
+                                                                           << result.out;
 }
 
 TEST(PredictLayout, RefusesWhatItWouldLeaveOut) {

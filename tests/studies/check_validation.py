@@ -24,12 +24,24 @@ LIMITS = {
     "open-nodes": (33, 0.105, 6),
     "open-gpus": (88, 0.155, 33),
     "open-8-gpus": (16, 0.05, 0),
+    "llm-nvidia": (19, 0.09, 1),
 }
+
+# The same of rows that are adjusted: the least number and the greatest median absolute error.
+ADJUSTED = {
+    "llm-foundry": (110, 0.09),
+    "llm-memory": (391, 0.1),
+    "llm-nanotron": (399, 0.135),
+    "llm-nvidia-fp8": (32, 0.085),
+}
+
+# Of layouts that ran out of memory: the least share that may need more than the GPU has.
+OUT_OF_MEMORY = 0.9
 
 # Of open tables: how many of the measured values lie in their 90 % intervals, and the greatest
 # median half-width of those (wanted: 0.25).
 COVERAGE = (0.85, 0.95)
-HALF_WIDTH = {"open-collectives": 0.55, "open-nodes": 0.32, "open-gpus": 0.36}
+HALF_WIDTH = {"open-collectives": 0.55, "open-nodes": 0.32, "open-gpus": 0.36, "llm-foundry": 0.28}
 
 
 def is_test(name):
@@ -60,6 +72,18 @@ def problems_of(document):
         if summary["unexplained_misses"] > unexplained_max:
             yield (f"{of}: {summary['unexplained_misses']} misses over 30 % without a cause that "
                    f"something shows, at most {unexplained_max} wanted")
+    for of, (least, median_max) in ADJUSTED.items():
+        found = document["summary"][of]["adjusted"]
+        median, trivial = found["median_absolute_error"], found["trivial_median_absolute_error"]
+        print(f"{of}: {found['scored']} adjusted rows, median absolute error {100 * median:.1f} %, "
+              f"without a model {100 * trivial:.1f} %")
+        if found["scored"] < least or median > median_max or median >= trivial:
+            yield (f"{of}: {found['scored']} rows of median error {median:.3f}, {trivial:.3f} "
+                   f"without a model; {least} and {median_max} wanted")
+    memory = document["summary"]["llm-memory"]
+    orderings = memory["orderings_right"] + memory["orderings_wrong"]
+    if memory["orderings_right"] < OUT_OF_MEMORY * orderings:
+        yield f"llm-memory: {memory['orderings_right']} of {orderings} out of memory are found"
     for row in document["rows"]:
         if row["failure"] and row["role"] in ("prediction", "adjusted"):
             yield f"{row['id']}: no answer: {row['failure']}"

@@ -13,16 +13,24 @@ namespace {
 
 using testing::refusal;
 
-LayoutPrediction predict(const std::string& layout, std::int64_t gpus,
-                         const std::string& model = "llama-2-7b") {
+Question question_of(const std::string& layout, const std::string& model = "llama-2-7b") {
   Question question;
-  question.platform = "dgx-h100";
+  question.platform = "dgx-h200";
   question.stack = "ideal";
   question.model = model;
   question.sequence = 1024;
   question.layout = layout;
+  return question;
+}
+
+LayoutPrediction predicted(const Question& question, std::int64_t gpus) {
   Asker asker;
-  return predict_layout(question, gpus, asker);
+  return predict_layouts({{.question = question, .gpus = gpus}}, asker).front();
+}
+
+LayoutPrediction predict(const std::string& layout, std::int64_t gpus,
+                         const std::string& model = "llama-2-7b") {
+  return predicted(question_of(layout, model), gpus);
 }
 
 std::int64_t memory_of(const LayoutPrediction& prediction, const std::string& name) {
@@ -32,8 +40,8 @@ std::int64_t memory_of(const LayoutPrediction& prediction, const std::string& na
 }
 
 double sum_of_parts(const LayoutPrediction& prediction) {
-  return prediction.compute_s + prediction.recompute_s + prediction.tensor_s + prediction.expert_s +
-         prediction.pipeline_s + prediction.data_s + prediction.optimizer_s;
+  return prediction.compute_s + prediction.recompute_s + prediction.host_s + prediction.tensor_s +
+         prediction.expert_s + prediction.pipeline_s + prediction.data_s + prediction.optimizer_s;
 }
 
 TEST(LayoutPrediction, PartsAddUpToTheIteration) {
@@ -79,9 +87,84 @@ TEST(LayoutPrediction, StateIsSharedAsZeroSays) {
   EXPECT_EQ(state("parameters"), (Bytes3{2 * all / 8, 4 * all / 8, 12 * all / 8}));
 }
 
-// 1,024 tokens of 32,000 words, a fourth of them on each GPU: in BF16, in FP32, their gradient.
-TEST(LayoutPrediction, ScoresOfAllWordsAreThereThreeTimes) {
-  EXPECT_EQ(memory_of(predict("tp=4,micro=2", 8), "logits"), 2 * 1024 * 8000 * (2 + 4 + 2));
+// 1,024 tokens of 32,000 words, a fourth of them on each GPU: in BF16, in FP32, as probabilities,
+// their gradient; in place of all that, where the loss is fused, once.
+TEST(LayoutPrediction, ScoresAreKeptAsTheFrameworkDoes) {
+  Question question = question_of("tp=4,micro=2");
+  EXPECT_EQ(memory_of(predicted(question, 8), "logits"), 2 * 1024 * 8000 * (2 + 4 + 4 + 2));
+  question.framework = Framework::kLlmFoundry;
+  EXPECT_EQ(memory_of(predicted(question, 8), "logits"), 2 * 1024 * 8000 * 2);
+}
+
+TEST(LayoutPrediction, GradientsInBf16AreHalfAsLarge) {
+  EXPECT_EQ(2 * memory_of(predict("tp=1,grads=bf16", 8), "gradients"),
+            memory_of(predict("tp=1", 8), "gradients"));
+}
+
+// 32 layers, in 1.5 ms each forward and 3 ms backward, of 16 micro-batches; the optimizer beside.
+TEST(LayoutPrediction, KernelsWaitForTheCpu) {
+  Question question = question_of("tp=8,global=16");
+  question.framework = Framework::kNanotron;
+  const LayoutPrediction waiting = predicted(question, 8);
+  EXPECT_NEAR(waiting.iteration_s - waiting.optimizer_s, 16 * 32 * 0.0045, 1e-9);
+  EXPECT_GT(waiting.host_s, 0);
+  EXPECT_NEAR(sum_of_parts(waiting), waiting.iteration_s, 1e-12);
+  EXPECT_EQ(predict("tp=8,global=16", 8).host_s, 0);
+}
+
+TEST(LayoutPrediction, AFrameworksKernelsTakeLonger) {
+  Question question = question_of("tp=1,zero=1,micro=4,global=32");
+  const double fused_s = predicted(question, 8).compute_s;
+  question.framework = Framework::kNanotron;
+  const double eager_s = predicted(question, 8).compute_s;
+  EXPECT_GT(eager_s, 1.35 * fused_s);
+  EXPECT_LT(eager_s, 1.35 * 1.75 * fused_s);
+  question.framework = Framework::kCaffe;
+  EXPECT_NE(refusal([&] { predicted(question, 8); }).find("--framework = Caffe: has no"),
+            std::string::npos);
+}
+
+// Only products in layers are in FP8: state and what is kept stay as they are.
+TEST(LayoutPrediction, Fp8IsForProducts) {
+  Question question = question_of("tp=1,zero=1,micro=2,global=16");
+  const LayoutPrediction bf16 = predicted(question, 8);
+  question.precision = Precision::kFp8;
+  const LayoutPrediction fp8 = predicted(question, 8);
+  EXPECT_LT(fp8.compute_s, 0.95 * bf16.compute_s);
+  EXPECT_GT(fp8.compute_s, 0.5 * bf16.compute_s);
+  EXPECT_EQ(fp8.memory_bytes, bf16.memory_bytes);
+  EXPECT_NEAR(fp8.peak_flops_per_s / bf16.peak_flops_per_s, 2, 1e-3);
+  question.platform = "dgx-a100";
+  EXPECT_NE(refusal([&] { predicted(question, 8); }).find("--precision = fp8: has no products"),
+            std::string::npos);
+}
+
+TEST(LayoutPrediction, IntervalsHoldTheirNominal) {
+  const std::vector<LayoutCase> cases = {
+      {.question = question_of("tp=2,pp=2,global=16"), .gpus = 8},
+      {.question = question_of("tp=8,global=16"), .gpus = 16}};
+  Asker asker;
+  for (const LayoutPrediction& each : predict_layout_ranges(cases, asker)) {
+    ASSERT_TRUE(each.iteration.has_value());
+    EXPECT_EQ(each.iteration->time_s, each.iteration_s);
+    EXPECT_LT(each.iteration->low_s, (1 - 0.2) * each.iteration_s);
+    EXPECT_GT(each.iteration->high_s, (1 + 0.1) * each.iteration_s);
+    EXPECT_LE(each.memory_low_bytes, each.memory_bytes);
+    EXPECT_GE(each.memory_high_bytes, each.memory_bytes);
+  }
+}
+
+// Several at once are what each is alone; one that is wrong keeps its reason and stops no other.
+TEST(LayoutPrediction, CasesDoNotDisturbEachOther) {
+  Asker asker;
+  const std::vector<LayoutPrediction> all =
+      predict_layouts({{.question = question_of("tp=2,global=16"), .gpus = 8},
+                       {.question = question_of("tp=3"), .gpus = 8},
+                       {.question = question_of("tp=2,pp=2,global=16"), .gpus = 8}},
+                      asker, true);
+  EXPECT_EQ(all[0].iteration_s, predict("tp=2,global=16", 8).iteration_s);
+  EXPECT_NE(all[1].failure.find("must divide"), std::string::npos);
+  EXPECT_EQ(all[2].iteration_s, predict("tp=2,pp=2,global=16", 8).iteration_s);
 }
 
 // The same work, however it is cut up.
@@ -110,9 +193,10 @@ TEST(LayoutPrediction, ATighterNetworkIsNeverFaster) {
   question.sequence = 4096;
   question.layout = "tp=8,pp=2,global=16";
   Asker asker;
-  const double fast = predict_layout(question, 32, asker).iteration_s;
+  const double fast =
+      predict_layouts({{.question = question, .gpus = 32}}, asker).front().iteration_s;
   question.network_scale = 0.1;
-  EXPECT_GT(predict_layout(question, 32, asker).iteration_s, fast);
+  EXPECT_GT(predict_layouts({{.question = question, .gpus = 32}}, asker).front().iteration_s, fast);
 }
 
 TEST(LayoutPrediction, SaysWhatDoesNotFit) {
@@ -135,7 +219,7 @@ TEST(LayoutPrediction, RefusesWhatDoesNotDivide) {
   EXPECT_TRUE(says(refused("tp=1,ep=16", 16, "mixtral-8x7b"), "ep=16: must divide the 8 experts"));
   EXPECT_TRUE(says(refused("micro=4,global=2", 8), "micro x dp=32: must divide 2"));
   EXPECT_TRUE(says(refused("tp=16", 8), "must divide the 8 GPUs"));
-  EXPECT_TRUE(says(refused("tp=1", 512), "must be at most the 256 GPUs of platform dgx-h100"));
+  EXPECT_TRUE(says(refused("tp=1", 512), "must be at most the 256 GPUs of platform dgx-h200"));
   EXPECT_TRUE(says(refused("pp=2,schedule=1f2b", 8), "unknown"));
   EXPECT_TRUE(says(refused("tp=1", 8, "alexnet"), "must be a transformer"));
 }

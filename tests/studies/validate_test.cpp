@@ -154,6 +154,48 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
 }
 
+// A layout is a claim; what it needs in memory, and what did not fit, are claims too.
+TEST_F(ClaimsFile, LayoutsAreClaimsEach) {
+  json document = two_hosts();
+  document["requests"] = parse_json(R"({"llama": {"predict": {"platform": "dgx-h100",
+    "model": "llama-3-8b", "sequence": 4096, "framework": "nanotron"}}})");
+  document["claims"] = json::array();
+  document["series"] = parse_json(R"([
+    {"id": "time", "claim": "Llama", "role": "adjusted", "request": "llama", "unit": "s",
+     "source": "somebody's table", "value": "iteration_s", "layouts": [
+       {"gpus": 8, "layout": "tp=8,global=16", "measured": 2, "role": "calibration"},
+       {"gpus": 16, "layout": "tp=8,global=16", "measured": 1, "trivial": 1.5},
+       {"gpus": 16, "layout": "tp=3", "measured": 1, "role": "not predictable",
+        "reason": "it was not said"}]},
+    {"id": "memory", "claim": "Llama", "role": "adjusted", "request": "llama", "unit": "GiB",
+     "source": "somebody's table", "value": "memory_gib", "layouts": [
+       {"gpus": 8, "layout": "tp=8,global=16", "measured": 20, "trivial": 40},
+       {"gpus": 8, "layout": "tp=1,micro=2", "measured": 80, "out_of_memory": true},
+       {"gpus": 8, "layout": "tp=8,micro=1", "measured": 80, "out_of_memory": true,
+        "decided_by": "looking again"}]}])");
+  const Validation validation = validate({load(document)}, {});
+  ASSERT_EQ(validation.rows.size(), 6U);
+  const auto row = [&](size_t i) -> const ValidationRow& { return validation.rows[i]; };
+  EXPECT_EQ(row(0).claim.id, "time-8-tp8-global16");
+  EXPECT_EQ(row(0).claim.role, Role::kCalibration);
+  EXPECT_EQ(row(1).trivial.value(), 1.5);
+  EXPECT_THAT(row(1).commands.at(0), HasSubstr("--layout tp=8,global=16"));
+  EXPECT_THAT(row(1).commands.at(0), HasSubstr("--framework nanotron"));
+  EXPECT_LT(row(1).predicted.value(), row(0).predicted.value());
+  EXPECT_FALSE(row(2).predicted.has_value());
+  EXPECT_EQ(row(2).claim.reason, "it was not said");
+  // The same layout asked for twice, for its time and for its memory.
+  EXPECT_GT(row(3).predicted.value(), 5);
+  EXPECT_LT(row(3).predicted.value(), 80);
+  EXPECT_EQ(validation.runs, 4U);
+  EXPECT_EQ(row(4).right, true);
+  EXPECT_EQ(row(5).right, false);
+  document["series"][0]["layouts"][1].erase("trivial");
+  expect_refused(document, "/series/0/layouts/1/trivial", "is required");
+  document["series"][0]["value"] = "speed";
+  expect_refused(document, "/series/0/value", "iteration_s");
+}
+
 // Throughputs of AlexNet on 2 and 4 GPUs, whose first calibrates.
 json a_series() {
   json document = two_hosts();

@@ -284,9 +284,11 @@ Architecture decoder(const Transformer& model, std::int64_t tokens, const std::s
   if (tokens < 1)
     refuse(
         "must be the tokens of a sequence in training: what the model was made for does not say");
-  if (model.positions > 0 && tokens > model.positions)
+  if (model.positions > 0 && tokens > model.positions && !model.sets_positions)
     refuse(fmt::format("must be <= {}, the positions that the model has learned", model.positions));
   check(model, tokens, option, share);
+  Transformer trained = model;
+  if (model.positions > 0 && model.sets_positions) trained.positions = tokens;
   return {.name = model.name,
           .source = model.source,
           .file = model.file,
@@ -294,7 +296,7 @@ Architecture decoder(const Transformer& model, std::int64_t tokens, const std::s
           .published_parameters = model.published_parameters,
           .published_parameters_main = {},
           .published_source = model.published_source,
-          .layers = Decoder(model, share).layers()};
+          .layers = Decoder(trained, share).layers()};
 }
 
 }  // namespace forescale

@@ -47,6 +47,7 @@ struct Transformer {
   std::int64_t ffn = 0;  // width of the ordinary feed-forward part
   std::int64_t vocabulary = 0;
   std::int64_t positions = 0;     // learned vectors; 0: none (rotary, ALiBi)
+  bool sets_positions = false;    // to the tokens of its training (llm-foundry's max_seq_len)
   std::int64_t sequence = 0;      // tokens it is trained on; 0: the file does not say
   std::int64_t sequence_max = 0;  // tokens that it is made for; 0: not said
   std::string activation = "SiLU";

@@ -37,6 +37,7 @@ void finish_mpt(const JsonInput& in, Transformer& model) {
   const auto attention = given(in, "attn_config");
   const bool has_alibi = attention && flag_in(*attention, "alibi", false);
   model.positions = has_alibi ? 0 : size_in(in, "max_seq_len", 2048);
+  model.sets_positions = true;
 }
 
 const bool kGptRegistered = [] {

@@ -1,0 +1,44 @@
+#include "models/compute/transformer_framework.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+Unmodelled read_unmodelled(const JsonInput& in) {
+  in.allow_only({"faster", "slower"});
+  return {.faster = in.at("faster").factor(0, 0.9), .slower = in.at("slower").factor(0, 100)};
+}
+
+}  // namespace
+
+TransformerFramework transformer_framework(Framework framework, const std::string& gpu,
+                                           const std::string& option, Provenance* provenance) {
+  const JsonInput in =
+      JsonInput::from_file(data_path("models/compute/transformer_frameworks.json"), provenance);
+  in.allow_only({"format", "frameworks"});
+  in.at("format").one_of({"forescale-transformer-frameworks-1"});
+  const JsonInput all = in.at("frameworks");
+  const std::string name = to_text(framework);
+  if (!all.has(name))
+    refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
+  const JsonInput one = all.at(name);
+  one.allow_only({"kernels", "attention", "score_bytes", "memory", "host_layer_s", "unmodelled"});
+  const auto attention = one.find("attention");
+  const bool has_gpu = attention && attention->has(gpu);
+  return {.kernels = one.at("kernels").factor(0.1, 10),
+          .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
+          .score_bytes = one.at("score_bytes").bytes().value,
+          .memory = one.at("memory").at("value").factor(1, 10),
+          .memory_low = one.at("memory").at("low").factor(0.5, 10),
+          .memory_high = one.at("memory").at("high").factor(1, 10),
+          .host_layer_s = one.at("host_layer_s").seconds().value,
+          .unmodelled_one_stage = read_unmodelled(one.at("unmodelled").at("one_stage")),
+          .unmodelled_pipeline = read_unmodelled(one.at("unmodelled").at("pipeline"))};
+}
+
+}  // namespace forescale
