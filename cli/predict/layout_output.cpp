@@ -14,6 +14,8 @@ using nlohmann::json;
 
 constexpr double kPercentFactor = 100;
 constexpr double kTera = 1e12;
+constexpr double kHour_s = 3600;
+constexpr double kDay_s = 24 * kHour_s;
 
 std::string whole(const json& value) {
   return value.is_null() ? "-" : fmt::format("{:.0f}", value.get<double>());
@@ -65,9 +67,29 @@ std::string memory_text(const LayoutPrediction& prediction) {
                      to_text(Bytes{prediction.gpu_memory_bytes}), verdict, most, parts);
 }
 
+std::string days_cell(const json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.2f}", value.get<double>());
+}
+
+// Of the whole training, by an iteration's time; nothing where none is asked for.
+json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
+  json training = json::object();
+  if (plan.tokens == 0) return training;
+  const double iterations = plan.tokens / prediction.tokens_an_iteration();
+  const auto days = [&](double iteration_s) { return iterations * iteration_s / kDay_s; };
+  const double gpu_hours =
+      iterations * prediction.iteration_s / kHour_s * static_cast<double>(prediction.gpus);
+  training["days"] = if_it_fits(prediction, days(prediction.iteration_s));
+  training["days_low"] = prediction.iteration ? json(days(prediction.iteration->low_s)) : json();
+  training["days_high"] = prediction.iteration ? json(days(prediction.iteration->high_s)) : json();
+  training["gpu_hours"] = if_it_fits(prediction, gpu_hours);
+  if (plan.hour_price > 0) training["cost"] = if_it_fits(prediction, gpu_hours * plan.hour_price);
+  return training;
+}
+
 }  // namespace
 
-json to_json(const LayoutPrediction& prediction) {
+json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   json memory = json::object();
   for (const MemoryPart& part : prediction.memory) memory[part.name] = part.bytes;
   json times = json::object();
@@ -87,10 +109,11 @@ json to_json(const LayoutPrediction& prediction) {
           {"memory_high_bytes", prediction.memory_high_bytes},
           {"gpu_memory_bytes", prediction.gpu_memory_bytes},
           {"fits", prediction.fits()},
-          {"memory", memory}};
+          {"memory", memory},
+          {"training", training_of(prediction, plan)}};
 }
 
-json layout_rows(const std::vector<LayoutPrediction>& predictions) {
+json layout_rows(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan) {
   json rows = json::array();
   for (const LayoutPrediction& each : predictions) {
     json row = {{"gpus", each.gpus},
@@ -110,12 +133,13 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions) {
                 {"fits", each.fits()}};
     for (const auto& [name, time_s] : times_of(each))
       row[name + std::string("_share")] = if_it_fits(each, time_s / each.iteration_s);
+    row.update(training_of(each, plan));
     rows.push_back(row);
   }
   return rows;
 }
 
-std::vector<Column> layout_columns() {
+std::vector<Column> layout_columns(const TrainingPlan& plan) {
   std::vector<Column> columns = {
       {.key = "gpus", .heading = "GPUs"},
       {.key = "tensor", .heading = "tp"},
@@ -134,21 +158,34 @@ std::vector<Column> layout_columns() {
                        .heading = fmt::format("{} %", name),
                        .text = percent_cell});
   columns.push_back({.key = "memory_bytes", .heading = "memory", .text = bytes_cell});
+  if (plan.tokens > 0) {
+    columns.push_back({.key = "days", .heading = "days", .text = days_cell});
+    columns.push_back({.key = "days_low", .heading = "from", .text = days_cell});
+    columns.push_back({.key = "days_high", .heading = "to", .text = days_cell});
+    columns.push_back({.key = "gpu_hours", .heading = "GPU hours", .text = whole});
+    if (plan.hour_price > 0) columns.push_back({.key = "cost", .heading = "cost", .text = whole});
+  }
   return columns;
 }
 
-std::string to_table(const std::vector<LayoutPrediction>& predictions) {
+std::string to_table(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan) {
   const LayoutPrediction& first = predictions.front();
   std::string text = fmt::format(
       "{} ({} parameters) on {}, {}, sequences of {} tokens, stack {}\n{}", first.model,
       count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
-      first.stack, table_text(layout_rows(predictions), layout_columns()));
+      first.stack, table_text(layout_rows(predictions, plan), layout_columns(plan)));
   for (const LayoutPrediction& each : predictions) text += memory_text(each);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "
       "(docs/llm.md)\n",
       first.peak_flops_per_s / kTera);
+  if (plan.tokens > 0)
+    text += fmt::format(
+        "days, GPU hours{}: of {:g} tokens at this speed throughout; no restarts, evaluation or "
+        "checkpoints\n",
+        plan.hour_price > 0 ? fmt::format(", cost at {:g} a GPU hour", plan.hour_price) : "",
+        plan.tokens);
   return text;
 }
 

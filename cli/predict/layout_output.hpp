@@ -10,10 +10,17 @@
 
 namespace forescale {
 
+// A whole training: what it reads, and what a GPU costs. 0: not asked.
+struct TrainingPlan {
+  double tokens = 0;
+  double hour_price = 0;  // of one GPU, in the user's currency
+};
+
 // For tables and CSV.
-nlohmann::json layout_rows(const std::vector<LayoutPrediction>& predictions);
-std::vector<Column> layout_columns();
-std::string to_table(const std::vector<LayoutPrediction>& predictions);
-nlohmann::json to_json(const LayoutPrediction& prediction);
+nlohmann::json layout_rows(const std::vector<LayoutPrediction>& predictions,
+                           const TrainingPlan& plan);
+std::vector<Column> layout_columns(const TrainingPlan& plan);
+std::string to_table(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan);
+nlohmann::json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan);
 
 }  // namespace forescale

@@ -20,6 +20,7 @@ struct PredictOptions {
   QuestionOptions question;
   RangeOptions range;
   AskFiles files;
+  TrainingPlan plan;
   bool sources = false;
   OutputOptions output;
 };
@@ -42,6 +43,18 @@ void check_layout_question(const PredictOptions& options, const Question& questi
     refuse("--draws", std::to_string(options.range.draws), "does not go with --layout");
 }
 
+void check_plan(const PredictOptions& options) {
+  const auto check = [](const char* option, double value) {
+    if (value < 0) refuse(option, fmt::format("{:g}", value), "must be > 0");
+  };
+  check("--tokens", options.plan.tokens);
+  check("--price", options.plan.hour_price);
+  if (options.plan.hour_price > 0 && options.plan.tokens == 0)
+    refuse("--price", fmt::format("{:g}", options.plan.hour_price), "needs --tokens");
+  if (options.plan.tokens > 0 && options.question.question().layout.empty())
+    refuse("--tokens", fmt::format("{:g}", options.plan.tokens), "needs --layout");
+}
+
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(options, question);
   Asker asker;
@@ -53,16 +66,18 @@ void run_layout(const PredictOptions& options, const Question& question) {
   if (options.output.json) {
     json document = {{"question", to_json(question)}, {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)
-      document["predictions"].push_back(to_json(each));
+      document["predictions"].push_back(to_json(each, options.plan));
     fmt::print("{}\n", document.dump(2));
   } else if (options.output.csv) {
-    print_rows(layout_rows(predictions), layout_columns(), options.output);
+    print_rows(layout_rows(predictions, options.plan), layout_columns(options.plan),
+               options.output);
   } else {
-    fmt::print("{}", to_table(predictions));
+    fmt::print("{}", to_table(predictions, options.plan));
   }
 }
 
 void run(const PredictOptions& options) {
+  check_plan(options);
   const Question question = options.question.question();
   if (!question.layout.empty()) {
     run_layout(options, question);
@@ -93,11 +108,15 @@ void add_predict(Subcommand app) {
       "  forescale predict --platform my-cluster.json --model net.prototxt --batch 64 \\\n"
       "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
       "  forescale predict --platform dgx-h100 --model llama-3-70b --seq 8192 --gpus 64 \\\n"
-      "    --layout tp=8,pp=4,micro=1,global=128,zero=optimizer\n"
+      "    --layout tp=8,pp=4,micro=1,global=128,zero=optimizer --tokens 15e12 --price 2.50\n"
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
   add_question_options(command, options->question, {"platform", "model"});
   add_range_options(command, options->range);
+  command.add_option("--tokens", options->plan.tokens,
+                     "With --layout: days and GPU hours of a training on so many tokens (15e12)");
+  command.add_option("--price", options->plan.hour_price,
+                     "With --tokens: of one GPU hour, in any currency");
   command.add_flag("--sources", options->sources, "List every number with its source");
   command.add_option("--trace", options->files.trace,
                      "Write a Chrome/Perfetto timeline of the largest count to this file");

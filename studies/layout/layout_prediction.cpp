@@ -208,6 +208,9 @@ class LayoutRun {
     answer_.gpu_memory_bytes = gpu_.memory.value;
     answer_.peak_flops_per_s =
         load_matrix_peaks(gpu_.file, "--gpu", nullptr).of(answer_.precision).value;
+    if (answer_.peak_flops_per_s == 0)
+      refuse("--precision", name_of(answer_.precision),
+             fmt::format("is not among the peaks of {}", gpu_.file));
     const std::string name = gpu_model_for(gpu_, choice);
     if (name.empty())
       refuse("--platform", question_.platform,
@@ -380,8 +383,8 @@ class LayoutRun {
     answer_.pipeline_s = passes_s - answer_.compute_s - answer_.recompute_s - answer_.host_s -
                          answer_.tensor_s - answer_.expert_s - answer_.data_s;
     answer_.data_s += exposed_s_;
-    answer_.tokens_per_s_gpu = static_cast<double>(answer_.layout.global_batch * answer_.tokens) /
-                               answer_.iteration_s / static_cast<double>(answer_.gpus);
+    answer_.tokens_per_s_gpu =
+        answer_.tokens_an_iteration() / answer_.iteration_s / static_cast<double>(answer_.gpus);
   }
 
   void add_to_breakdown(const StagePart& part, const PassWaits& waits, double micro_batches) {

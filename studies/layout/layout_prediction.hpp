@@ -61,6 +61,9 @@ struct LayoutPrediction {
   // By its memory's interval. Without it there are no times.
   bool may_fit() const { return memory_low_bytes <= gpu_memory_bytes; }
   bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory_high_bytes; }
+  double tokens_an_iteration() const {
+    return static_cast<double>(layout.global_batch) * static_cast<double>(tokens);
+  }
   double model_flops_share() const { return model_flops / iteration_s / peak_flops_per_s; }
 };
 

@@ -38,6 +38,34 @@ TEST(PredictLayout, JsonHasTheSameNumbersAsCsv) {
   EXPECT_NE(csv.out.find(prediction.at("iteration_s").dump()), std::string::npos);
 }
 
+// 4.194304e10 tokens are 10,000 iterations of 1,024 sequences of 4,096.
+TEST(PredictLayout, SaysWhatAWholeTrainingTakes) {
+  const std::string question =
+      kLlama + std::string("--gpus 8 --layout tp=2,pp=2,global=1024 --interval ");
+  const auto json = run_program(question + "--tokens 4.194304e10 --price 2.50 --json").json();
+  const auto& prediction = json.at("predictions").at(0);
+  const auto& training = prediction.at("training");
+  const double iteration_s = prediction.at("iteration_s").get<double>();
+  constexpr double kIterations = 1e4;
+  constexpr double kRelative = 1e-12;
+  const auto is = [&](const char* key, double value) {
+    EXPECT_NEAR(training.at(key).get<double>() / value, 1, kRelative) << key;
+  };
+  is("days", kIterations * iteration_s / 86400);
+  is("days_low", kIterations * prediction.at("iteration_low_s").get<double>() / 86400);
+  is("days_high", kIterations * prediction.at("iteration_high_s").get<double>() / 86400);
+  is("gpu_hours", kIterations * iteration_s / 3600 * 8);
+  is("cost", kIterations * iteration_s / 3600 * 8 * 2.5);
+  const Outcome table = run_program(question + "--tokens 4.194304e10 --price 2.50");
+  for (const char* text :
+       {"GPU hours", "of 4.1943e+10 tokens at this speed", "cost at 2.5 a GPU hour"})
+    EXPECT_NE(table.out.find(text), std::string::npos) << text << "\n" << table.out;
+  expect_refused(question + "--price 2", {"--price = 2: needs --tokens"});
+  expect_refused(question + "--tokens -1", {"--tokens = -1: must be > 0"});
+  expect_refused("predict --platform kesch --model alexnet --batch 256 --tokens 1e9",
+                 {"--tokens = 1e+09: needs --layout"});
+}
+
 TEST(PredictLayout, SaysWhatIsOutOfMemory) {
   const Outcome result = run_program(
       "predict --platform dgx-h100 --model llama-3-70b --seq 4096 --gpus 8 --layout tp=1");
@@ -56,6 +84,9 @@ TEST(PredictLayout, RefusesWhatItWouldLeaveOut) {
   expect_refused(question + "--gpus 8 --trace out/t.json",
                  {"--trace = out/t.json: does not go with"});
   expect_refused(question + "--gpus 8 --draws 40", {"--draws = 40: does not go with"});
+  expect_refused(
+      "predict --platform dgx-a100 --model llama-3-8b --gpus 8 --layout tp=8 --precision fp8",
+      {"--precision = fp8: is not among the peaks of"});
   expect_refused(kLlama + std::string("--gpus 8 --layout tp=3"), {"must divide the 8 GPUs"});
   expect_refused(kLlama + std::string("--gpus 8 --layout tensor=3"), {"unknown"});
   expect_refused("predict --platform dgx-h100 --model alexnet --gpus 8 --layout tp=2",
