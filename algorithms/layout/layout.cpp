@@ -103,6 +103,14 @@ FieldRule number(const char* name, std::vector<std::string> aliases, const char*
       .write = [](const Layout& layout) { return std::to_string(layout.*kMember); }};
 }
 
+template <bool Layout::*kMember>
+FieldRule flag(const char* name, std::vector<std::string> aliases, const char* doc) {
+  return {.field = {.name = name, .aliases = std::move(aliases), .doc = doc},
+          .read = [](Layout& layout, const FieldText& text) { layout.*kMember = text.flag(); },
+          .write =
+              [](const Layout& layout) { return std::string(layout.*kMember ? "true" : "false"); }};
+}
+
 template <std::string Layout::*kMember>
 FieldRule word(const char* name, std::vector<std::string> aliases, const char* doc) {
   return {.field = {.name = name, .aliases = std::move(aliases), .doc = doc},
@@ -139,15 +147,9 @@ const std::vector<FieldRule>& rules() {
        .read = [](Layout& layout,
                   const FieldText& text) { layout.split = text.one_of(split_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.split)); }},
-      {.field = {.name = "sp",
-                 .aliases = {"sequence_parallel"},
-                 .doc = "what lies between products is shared by token where tp > 1: true, false"},
-       .read = [](Layout& layout,
-                  const FieldText& text) { layout.has_sequence_parallel = text.flag(); },
-       .write =
-           [](const Layout& layout) {
-             return std::string(layout.has_sequence_parallel ? "true" : "false");
-           }},
+      flag<&Layout::has_sequence_parallel>(
+          "sp", {"sequence_parallel"},
+          "what lies between products is shared by token where tp > 1: true, false"),
       {.field = {.name = "zero",
                  .aliases = {"data_parallel_sharding_strategy"},
                  .doc = "what each copy holds only a part of: none, optimizer (1), gradients (2), "
@@ -164,6 +166,8 @@ const std::vector<FieldRule>& rules() {
            [](const Layout& layout) {
              return std::string(first_name(gradient_names(), layout.gradient_bytes));
            }},
+      flag<&Layout::overlaps>("overlap", {"overlap_grad_reduce", "overlap_param_gather"},
+                              "gradients and parameters move under passes: true, false"),
       {.field = {.name = "recompute",
                  .aliases = {"recompute_granularity"},
                  .doc = "what the backward pass computes again: none, selective, full"},

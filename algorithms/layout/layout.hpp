@@ -48,6 +48,7 @@ struct Layout {
   LayerSplit split = LayerSplit::kEven;
   std::int64_t gradient_bytes = 4;    // of a value where gradients are added up and reduced
   bool has_sequence_parallel = true;  // where tensor > 1
+  bool overlaps = true;               // gradients and parameters move under passes
   StateSharding sharding = StateSharding::kNone;
   Recompute recompute = Recompute::kNone;
   std::int64_t recompute_layers = 0;  // of each stage, with kFull; 0: all

@@ -43,9 +43,14 @@ class Clock {
         transfer_s_(transfer_s),
         ends_(shape),
         orders_(schedule.orders(shape)),
-        times_(orders_.size()) {}
+        passes_of_stage_(passes_of(orders_, shape)),
+        passes_begun_(static_cast<size_t>(shape.stages()), 0),
+        times_(orders_.size()),
+        states_(orders_.size()),
+        gathered_s_(orders_.size(), 0),
+        reduced_s_(orders_.size(), 0) {}
 
-  std::vector<std::vector<PassTime>> run() {
+  PipelineTimes run() {
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t rank = 0; rank < orders_.size(); ++rank)
@@ -53,10 +58,19 @@ class Clock {
     }
     for (size_t rank = 0; rank < orders_.size(); ++rank)
       if (times_[rank].size() < orders_[rank].size()) stuck(rank);
-    return std::move(times_);
+    return {.passes = std::move(times_), .states = std::move(states_)};
   }
 
  private:
+  // How many passes each stage has.
+  static std::vector<int> passes_of(const std::vector<std::vector<PipelinePass>>& orders,
+                                    const PipelineShape& shape) {
+    std::vector<int> counts(static_cast<size_t>(shape.stages()), 0);
+    for (const auto& order : orders)
+      for (const PipelinePass& pass : order) ++counts[static_cast<size_t>(pass.stage)];
+    return counts;
+  }
+
   // When what the pass waits for is there; kNotYet where it has not ended.
   double ready_s(const PipelinePass& pass) {
     const int stage = pass.stage;
@@ -80,13 +94,39 @@ class Clock {
     const double ready = ready_s(pass);
     if (ready < 0) return false;
     const double free = times_[rank].empty() ? 0 : times_[rank].back().end_s;
-    const double begin = std::max(free, ready);
-    const double end = begin + duration_s(pass);
+    double begin = std::max(free, ready);
+    double end = begin + duration_s(pass);
+    const auto stage = static_cast<size_t>(pass.stage);
+    const int begun = passes_begun_[stage]++;
+    if (begun == 0) wait_for_parameters(rank, pass, begin, end);
+    if (begun + 1 == passes_of_stage_[stage]) send_gradients(rank, pass, begin, end);
     times_[rank].push_back({.pass = pass, .begin_s = begin, .end_s = end});
     if (pass.kind == PassKind::kForward) ends_.forward(pass.stage, pass.micro_batch) = end;
     if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kInputGradient)
       ends_.backward(pass.stage, pass.micro_batch) = end;
     return true;
+  }
+
+  // Part i of n is there (i + 1) / n of the way; what follows it of the pass is n - i of n. Both
+  // are linear in i, so that the first or the last part decides.
+  void wait_for_parameters(size_t rank, const PipelinePass& pass, double& begin, double& end) {
+    const BesidePass& beside = stages_[static_cast<size_t>(pass.stage)].parameters;
+    if (beside.time_s == 0) return;
+    const double from = gathered_s_[rank];
+    const double duration = duration_s(pass);
+    begin = std::max(begin, from + beside.time_s / beside.parts);
+    end = std::max(begin + duration, from + beside.time_s + duration / beside.parts);
+    gathered_s_[rank] = from + beside.time_s;
+    states_[rank].push_back({.stage = pass.stage, .begin_s = from, .end_s = gathered_s_[rank]});
+  }
+
+  void send_gradients(size_t rank, const PipelinePass& pass, double begin, double end) {
+    const BesidePass& beside = stages_[static_cast<size_t>(pass.stage)].gradients;
+    if (beside.time_s == 0) return;
+    const double from = std::max(reduced_s_[rank], begin + (end - begin) / beside.parts);
+    reduced_s_[rank] = std::max(from + beside.time_s, end + beside.time_s / beside.parts);
+    states_[rank].push_back(
+        {.stage = pass.stage, .of_gradients = true, .begin_s = from, .end_s = reduced_s_[rank]});
   }
 
   double duration_s(const PipelinePass& pass) const {
@@ -117,7 +157,13 @@ class Clock {
   double transfer_s_;
   Ends ends_;
   std::vector<std::vector<PipelinePass>> orders_;
+  std::vector<int> passes_of_stage_;
+  std::vector<int> passes_begun_;  // by stage
   std::vector<std::vector<PassTime>> times_;
+  std::vector<std::vector<StateTime>> states_;
+  // By rank: when the last parameters and gradients were sent.
+  std::vector<double> gathered_s_;
+  std::vector<double> reduced_s_;
 };
 
 }  // namespace
@@ -155,10 +201,22 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
            fmt::format("pp must divide the {} micro-batches", shape.micro_batches));
 }
 
-std::vector<std::vector<PassTime>> pipeline_times(const PipelineSchedule& schedule,
-                                                  const PipelineShape& shape,
-                                                  const std::vector<StageCost>& stages,
-                                                  double transfer_s) {
+double PipelineTimes::passes_end_s() const {
+  double latest_s = 0;
+  for (const std::vector<PassTime>& rank : passes)
+    if (!rank.empty()) latest_s = std::max(latest_s, rank.back().end_s);
+  return latest_s;
+}
+
+double PipelineTimes::end_s() const {
+  double latest_s = passes_end_s();
+  for (const std::vector<StateTime>& rank : states)
+    for (const StateTime& state : rank) latest_s = std::max(latest_s, state.end_s);
+  return latest_s;
+}
+
+PipelineTimes pipeline_times(const PipelineSchedule& schedule, const PipelineShape& shape,
+                             const std::vector<StageCost>& stages, double transfer_s) {
   FORESCALE_CHECK(stages.size() == static_cast<size_t>(shape.stages()),
                   "a pipeline needs the cost of each stage");
   return Clock(schedule, shape, stages, transfer_s).run();

@@ -53,12 +53,23 @@ int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int st
 void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
                  const std::string& option);
 
+// What a stage sends beside its passes, once an iteration, in equal parts that overlap with as many
+// equal parts of a pass.
+struct BesidePass {
+  double time_s = 0;
+  int parts = 1;  // 1: overlaps with nothing of that pass
+};
+
 // Seconds of one micro-batch in each stage. With schedules that do not split it, backward is all of
 // it; else that of the inputs, and weights its rest.
 struct StageCost {
   double forward_s = 0;
   double backward_s = 0;
   double weights_s = 0;
+  // From the iteration's start: each part before that part of the stage's first forward pass.
+  BesidePass parameters = {};
+  // Each part once that part of the stage's last pass is done.
+  BesidePass gradients = {};
 };
 
 struct PassTime {
@@ -67,12 +78,28 @@ struct PassTime {
   double end_s = 0;
 };
 
-// When every pass runs, by rank: each as soon as its rank is free and what feeds it has come
-// `transfer_s` after its end (0 within a rank). SimulationStuck where orders wait for each other.
-std::vector<std::vector<PassTime>> pipeline_times(const PipelineSchedule& schedule,
-                                                  const PipelineShape& shape,
-                                                  const std::vector<StageCost>& stages,
-                                                  double transfer_s);
+// When parameters or gradients of a stage were under way. Parameters of a rank's stages go one
+// after the other, and its gradients.
+struct StateTime {
+  int stage = 0;
+  bool of_gradients = false;
+  double begin_s = 0;
+  double end_s = 0;
+};
+
+// Of one iteration, by rank.
+struct PipelineTimes {
+  std::vector<std::vector<PassTime>> passes = {};
+  std::vector<std::vector<StateTime>> states = {};
+
+  double passes_end_s() const;  // of the last pass of any rank
+  double end_s() const;         // and when all gradients have been sent
+};
+
+// When every pass runs: each as soon as its rank is free and what feeds it has come `transfer_s`
+// after its end (0 within a rank). SimulationStuck where orders wait for each other.
+PipelineTimes pipeline_times(const PipelineSchedule& schedule, const PipelineShape& shape,
+                             const std::vector<StageCost>& stages, double transfer_s);
 
 // The greatest number of micro-batches whose activations a stage's rank holds at once, by rank; of
 // several stages a rank, the sum of theirs.

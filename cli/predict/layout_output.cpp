@@ -48,7 +48,7 @@ json high_s(const LayoutPrediction& prediction) {
 std::string memory_text(const LayoutPrediction& prediction) {
   std::string parts;
   const MemoryPart* largest = nullptr;
-  for (const MemoryPart& part : prediction.memory) {
+  for (const MemoryPart& part : prediction.memory.parts) {
     if (part.bytes == 0) continue;
     parts +=
         fmt::format("{}{} {}", parts.empty() ? "" : ", ", part.name, to_text(Bytes{part.bytes}));
@@ -61,9 +61,9 @@ std::string memory_text(const LayoutPrediction& prediction) {
                               : prediction.fits()       ? "fits"
                                                         : "OUT OF MEMORY";
   return fmt::format("memory at {} GPUs: {}, {} to {}, of {}: {}{} ({})\n", prediction.gpus,
-                     to_text(Bytes{prediction.memory_bytes}),
-                     to_text(Bytes{prediction.memory_low_bytes}),
-                     to_text(Bytes{prediction.memory_high_bytes}),
+                     to_text(Bytes{prediction.memory.bytes}),
+                     to_text(Bytes{prediction.memory.low_bytes}),
+                     to_text(Bytes{prediction.memory.high_bytes}),
                      to_text(Bytes{prediction.gpu_memory_bytes}), verdict, most, parts);
 }
 
@@ -91,7 +91,7 @@ json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
 
 json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   json memory = json::object();
-  for (const MemoryPart& part : prediction.memory) memory[part.name] = part.bytes;
+  for (const MemoryPart& part : prediction.memory.parts) memory[part.name] = part.bytes;
   json times = json::object();
   for (const auto& [name, time_s] : times_of(prediction))
     times[name + std::string("_s")] = if_it_fits(prediction, time_s);
@@ -104,9 +104,9 @@ json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
           {"tokens_per_s_gpu", if_it_fits(prediction, prediction.tokens_per_s_gpu)},
           {"model_flops_share", if_it_fits(prediction, prediction.model_flops_share())},
           {"times", times},
-          {"memory_bytes", prediction.memory_bytes},
-          {"memory_low_bytes", prediction.memory_low_bytes},
-          {"memory_high_bytes", prediction.memory_high_bytes},
+          {"memory_bytes", prediction.memory.bytes},
+          {"memory_low_bytes", prediction.memory.low_bytes},
+          {"memory_high_bytes", prediction.memory.high_bytes},
           {"gpu_memory_bytes", prediction.gpu_memory_bytes},
           {"fits", prediction.fits()},
           {"memory", memory},
@@ -127,9 +127,9 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions, const Trainin
                 {"iteration_high_s", high_s(each)},
                 {"tokens_per_s_gpu", if_it_fits(each, each.tokens_per_s_gpu)},
                 {"model_flops_share", if_it_fits(each, each.model_flops_share())},
-                {"memory_bytes", each.memory_bytes},
-                {"memory_low_bytes", each.memory_low_bytes},
-                {"memory_high_bytes", each.memory_high_bytes},
+                {"memory_bytes", each.memory.bytes},
+                {"memory_low_bytes", each.memory.low_bytes},
+                {"memory_high_bytes", each.memory.high_bytes},
                 {"fits", each.fits()}};
     for (const auto& [name, time_s] : times_of(each))
       row[name + std::string("_share")] = if_it_fits(each, time_s / each.iteration_s);

@@ -6,15 +6,20 @@
 
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
+#include "cli/output_file.hpp"
 #include "cli/predict/layout_output.hpp"
 #include "cli/predict/prediction_output.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
+#include "studies/layout/layout_program.hpp"
+#include "studies/layout/layout_trace.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
+
+constexpr int kRecordedIterations = 3;  // of a layout
 
 struct PredictOptions {
   QuestionOptions question;
@@ -34,16 +39,11 @@ void check_layout_question(const PredictOptions& options, const Question& questi
     if (!known.contains(name))
       refuse(question_field(name).option, texts.front(), "does not go with --layout");
   if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
-  const auto refuse_file = [](const char* option, const std::string& file) {
-    if (!file.empty()) refuse(option, file, "does not go with --layout");
-  };
-  refuse_file("--trace", options.files.trace);
-  refuse_file("--record", options.files.record);
   if (options.range.draws > 0)
     refuse("--draws", std::to_string(options.range.draws), "does not go with --layout");
 }
 
-void check_plan(const PredictOptions& options) {
+void check_training_plan(const PredictOptions& options) {
   const auto check = [](const char* option, double value) {
     if (value < 0) refuse(option, fmt::format("{:g}", value), "must be > 0");
   };
@@ -55,6 +55,32 @@ void check_plan(const PredictOptions& options) {
     refuse("--tokens", fmt::format("{:g}", options.plan.tokens), "needs --layout");
 }
 
+// Of the largest count: its passes as a timeline, all ranks as a program.
+void write_files(const AskFiles& files, const std::vector<LayoutCase>& cases,
+                 const std::vector<LayoutPrediction>& predictions, Asker& asker) {
+  size_t largest = 0;
+  for (size_t i = 0; i < cases.size(); ++i)
+    if (predictions[i].may_fit() &&
+        (!predictions[largest].may_fit() || cases[i].gpus > cases[largest].gpus))
+      largest = i;
+  const auto refuse_if_none = [&](const char* option, const std::string& file) {
+    if (!predictions[largest].may_fit()) refuse(option, file, "nothing fits in GPU memory");
+  };
+  if (!files.trace.empty()) {
+    refuse_if_none("--trace", files.trace);
+    write_file(
+        files.trace, [&](std::ostream& out) { write_layout_trace(predictions[largest], out); },
+        "--trace");
+  }
+  if (!files.record.empty()) {
+    refuse_if_none("--record", files.record);
+    const Program program =
+        layout_program(cases[largest], set_up_layout(cases[largest], asker), kRecordedIterations);
+    write_file(
+        files.record, [&](std::ostream& out) { write_program(program, out); }, "--record");
+  }
+}
+
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(options, question);
   Asker asker;
@@ -63,6 +89,7 @@ void run_layout(const PredictOptions& options, const Question& question) {
     cases.push_back({.question = question, .gpus = gpus});
   const std::vector<LayoutPrediction> predictions =
       options.range.interval ? predict_layout_ranges(cases, asker) : predict_layouts(cases, asker);
+  write_files(options.files, cases, predictions, asker);
   if (options.output.json) {
     json document = {{"question", to_json(question)}, {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)
@@ -77,7 +104,7 @@ void run_layout(const PredictOptions& options, const Question& question) {
 }
 
 void run(const PredictOptions& options) {
-  check_plan(options);
+  check_training_plan(options);
   const Question question = options.question.question();
   if (!question.layout.empty()) {
     run_layout(options, question);
@@ -119,7 +146,8 @@ void add_predict(Subcommand app) {
                      "With --tokens: of one GPU hour, in any currency");
   command.add_flag("--sources", options->sources, "List every number with its source");
   command.add_option("--trace", options->files.trace,
-                     "Write a Chrome/Perfetto timeline of the largest count to this file");
+                     "Write a Chrome/Perfetto timeline of the largest count to this file (with "
+                     "--layout: the passes of every pipeline stage)");
   command.add_option("--record", options->files.record,
                      "Write what every rank of the largest count does, for `forescale replay`");
   add_output_options(command, options->output);

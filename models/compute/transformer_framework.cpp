@@ -9,9 +9,19 @@
 namespace forescale {
 namespace {
 
+constexpr std::int64_t kBucketMax = 1'000'000'000'000;
+
 Unmodelled read_unmodelled(const JsonInput& in) {
   in.allow_only({"faster", "slower"});
   return {.faster = in.at("faster").factor(0, 0.9), .slower = in.at("slower").factor(0, 100)};
+}
+
+GradientBuckets read_buckets(const JsonInput& in) {
+  in.allow_only({"parameters", "parameters_a_rank", "first_stage_only", "gathers_ahead"});
+  return {.parameters = in.at("parameters").integer(1, kBucketMax),
+          .parameters_a_rank = in.at("parameters_a_rank").integer(0, kBucketMax),
+          .first_stage_only = in.at("first_stage_only").boolean(),
+          .gathers_ahead = in.at("gathers_ahead").boolean()};
 }
 
 }  // namespace
@@ -27,7 +37,8 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   if (!all.has(name))
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
   const JsonInput one = all.at(name);
-  one.allow_only({"kernels", "attention", "score_bytes", "memory", "host_layer_s", "unmodelled"});
+  one.allow_only(
+      {"kernels", "attention", "score_bytes", "memory", "host_layer_s", "buckets", "unmodelled"});
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   return {.kernels = one.at("kernels").factor(0.1, 10),
@@ -37,6 +48,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .memory_low = one.at("memory").at("low").factor(0.5, 10),
           .memory_high = one.at("memory").at("high").factor(1, 10),
           .host_layer_s = one.at("host_layer_s").seconds().value,
+          .buckets = read_buckets(one.at("buckets")),
           .unmodelled_one_stage = read_unmodelled(one.at("unmodelled").at("one_stage")),
           .unmodelled_pipeline = read_unmodelled(one.at("unmodelled").at("pipeline"))};
 }

@@ -8,6 +8,14 @@
 
 namespace forescale {
 
+// In what parts gradients are reduced while a backward pass goes on.
+struct GradientBuckets {
+  std::int64_t parameters = 0;         // of each part, at least
+  std::int64_t parameters_a_rank = 0;  // and at least so many a rank of the group
+  bool first_stage_only = false;       // of a pipeline: other stages reduce theirs in one
+  bool gathers_ahead = false;          // parameters in the same parts, under the forward pass
+};
+
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
   double attention = 1;          // time of its attention over the GPU model's, beside that
@@ -16,7 +24,8 @@ struct TransformerFramework {
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;
   double memory_high = 1;
-  double host_layer_s = 0;          // in which the CPU asks for a layer's kernels of both passes
+  double host_layer_s = 0;  // in which the CPU asks for a layer's kernels of both passes
+  GradientBuckets buckets;
   Unmodelled unmodelled_one_stage;  // of an iteration without pipeline, and with one
   Unmodelled unmodelled_pipeline;
 };

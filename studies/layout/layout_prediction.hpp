@@ -2,10 +2,10 @@
 //
 // Passes of a stage are its kernels one after the other and, between them, what tensor and expert
 // parallelism exchange; their order is the pipeline schedule's, with a message between stages.
-// Gradients are reduced under the last micro-batch's backward pass as far as it lasts, parameters
-// gathered under the first forward pass; then the optimizer runs. Collectives are simulated alone,
-// each group on its own slots. Limits: no slowdown of kernels beside collectives; all groups alike;
-// ring attention's exchange hides under attention.
+// Gradients are reduced under the last backward pass, parameters gathered under the first forward
+// pass, in the framework's parts; then the optimizer runs. Collectives are simulated alone, those
+// of rank 0's groups for all. layout_program.hpp simulates all ranks at once. Limits: no slowdown
+// of kernels beside collectives; ring attention's exchange hides under attention.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/layout/layout.hpp"
 #include "algorithms/layout/pipeline.hpp"
-#include "sim/ask/ask.hpp"
-#include "studies/layout/stage_parts.hpp"
+#include "studies/layout/layout_memory.hpp"
+#include "studies/layout/layout_setup.hpp"
 
 namespace forescale {
-
-struct MemoryPart {
-  std::string name;
-  std::int64_t bytes = 0;
-};
 
 struct LayoutPrediction {
   Layout layout;
@@ -47,31 +41,23 @@ struct LayoutPrediction {
   double expert_s = 0;
   double pipeline_s = 0;  // bubble and messages between stages
   double data_s = 0;      // gradients and parameters that nothing hides
+  double norm_s = 0;      // of that, the gradients' norm if all ranks ask for it at once
   double optimizer_s = 0;
-  std::vector<MemoryPart> memory;  // of the rank that needs most
-  std::int64_t memory_bytes = 0;
-  std::int64_t memory_low_bytes = 0;  // 90 % interval of what frameworks add
-  std::int64_t memory_high_bytes = 0;
+  PipelineTimes times = {};  // of the passes, by pipeline rank
+  LayoutMemory memory;
   std::int64_t gpu_memory_bytes = 0;
   Unmodelled unmodelled;
-  std::optional<TimeRange> iteration;  // with its 90 % interval, where one was asked for
-  std::string failure;                 // why there is none; empty: there is one
+  std::optional<TimeRange> iteration = {};  // with its 90 % interval, where one was asked for
+  std::string failure = {};                 // why there is none; empty: there is one
 
-  bool fits() const { return memory_bytes <= gpu_memory_bytes; }
+  bool fits() const { return memory.bytes <= gpu_memory_bytes; }
   // By its memory's interval. Without it there are no times.
-  bool may_fit() const { return memory_low_bytes <= gpu_memory_bytes; }
-  bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory_high_bytes; }
+  bool may_fit() const { return memory.low_bytes <= gpu_memory_bytes; }
+  bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory.high_bytes; }
   double tokens_an_iteration() const {
     return static_cast<double>(layout.global_batch) * static_cast<double>(tokens);
   }
   double model_flops_share() const { return model_flops / iteration_s / peak_flops_per_s; }
-};
-
-// A question with a layout, at one GPU count.
-struct LayoutCase {
-  Question question;
-  std::int64_t gpus = 0;
-  Scenario scenario = {};  // of the machine's numbers
 };
 
 // In the order of the cases; what several of them exchange is simulated once. InputError,

@@ -35,11 +35,8 @@ std::vector<PipelineShape> shapes_of(const PipelineSchedule& schedule) {
 
 double iteration_s(const PipelineSchedule& schedule, const PipelineShape& shape, StageCost cost,
                    double transfer_s = 0) {
-  double end = 0;
   const std::vector<StageCost> stages(static_cast<size_t>(shape.stages()), cost);
-  for (const auto& rank : pipeline_times(schedule, shape, stages, transfer_s))
-    end = std::max(end, rank.back().end_s);
-  return end;
+  return pipeline_times(schedule, shape, stages, transfer_s).end_s();
 }
 
 TEST(Pipeline, EveryScheduleRunsEveryPassOnceAndOnItsRank) {
@@ -96,6 +93,41 @@ TEST(Pipeline, ZeroBubbleHalvesLeaveAThird) {
   for (const int p : {1, 2, 4, 8})
     for (const int m : {p, 2 * p, 4 * p})
       EXPECT_DOUBLE_EQ(iteration_s(schedule_named("zb-h1"), {p, 1, m}, cost), 3.0 * m + p - 1);
+}
+
+// One rank, a forward pass of 2 s and a backward pass of 4 s. In one part nothing overlaps; in four
+// the first part of the parameters (or all but a fourth of the pass) and the last of the gradients
+// (or all but the first fourth of the pass) are left.
+TEST(Pipeline, ParametersAndGradientsOverlapWithPasses) {
+  const auto took = [](BesidePass parameters, BesidePass gradients) {
+    const StageCost cost{
+        .forward_s = 2, .backward_s = 4, .parameters = parameters, .gradients = gradients};
+    return iteration_s(schedule_named("1f1b"), {1, 1, 1}, cost);
+  };
+  EXPECT_DOUBLE_EQ(took({1, 1}, {3, 1}), 6 + 1 + 3);
+  EXPECT_DOUBLE_EQ(took({1, 4}, {3, 4}), 6 + 0.25 + 0.75);
+  EXPECT_DOUBLE_EQ(took({8, 4}, {}), 8 + 0.5 + 4);
+  EXPECT_DOUBLE_EQ(took({}, {12, 4}), 2 + 1 + 12);
+}
+
+// Two stages of 1 and 2 s, one micro-batch: parameters of the second rank are there when its first
+// pass begins, and its gradients go while the first rank runs backward.
+TEST(Pipeline, OtherRanksHideTheirStateInTheBubble) {
+  StageCost first{.forward_s = 1, .backward_s = 2};
+  StageCost second = first;
+  second.parameters = {.time_s = 1};
+  second.gradients = {.time_s = 2};
+  const auto times = pipeline_times(schedule_named("1f1b"), {2, 1, 1}, {first, second}, 0);
+  EXPECT_DOUBLE_EQ(times.end_s(), 6);
+  ASSERT_EQ(times.states[1].size(), 2U);
+  EXPECT_FALSE(times.states[1][0].of_gradients);
+  EXPECT_DOUBLE_EQ(times.states[1][0].end_s, 1);
+  EXPECT_TRUE(times.states[1][1].of_gradients);
+  EXPECT_DOUBLE_EQ(times.states[1][1].begin_s, 4);
+  first.gradients = {.time_s = 0.5};
+  const auto later = pipeline_times(schedule_named("1f1b"), {2, 1, 1}, {first, second}, 0);
+  EXPECT_DOUBLE_EQ(later.passes_end_s(), 6);
+  EXPECT_DOUBLE_EQ(later.end_s(), 6.5);
 }
 
 TEST(Pipeline, HoldsWhatItsPaperSays) {

@@ -1,6 +1,9 @@
 // `forescale predict --layout` end to end.
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {
@@ -9,6 +12,8 @@ namespace {
 using testing::expect_refused;
 using testing::Outcome;
 using testing::run_program;
+using testing::text_of;
+using testing::Workshop;
 
 constexpr const char* kLlama = "predict --platform dgx-h100 --model llama-3-8b --seq 4096 ";
 
@@ -66,6 +71,42 @@ TEST(PredictLayout, SaysWhatAWholeTrainingTakes) {
                  {"--tokens = 1e+09: needs --layout"});
 }
 
+// Two pipeline ranks, eight micro-batches forward and backward each, and the optimizer.
+TEST(PredictLayout, WritesATimelineOfItsPasses) {
+  const Workshop workshop;
+  const std::string file = workshop.path("t.json");
+  const Outcome result = run_program(
+      kLlama + std::string("--gpus 8,16 --layout tp=4,pp=2,global=16,zero=1 --trace ") + file);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, int> counts;
+  const auto trace = parse_json(text_of(file));
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X") {
+      const std::string name = event.at("name");
+      ++counts[name.substr(0, name.find(','))];
+    }
+  EXPECT_EQ(counts["forward"], 2 * 8);
+  EXPECT_EQ(counts["backward"], 2 * 8);
+  EXPECT_EQ(counts["optimizer"], 2);
+  EXPECT_EQ(counts["gradients"], 2);
+  EXPECT_EQ(counts["parameters"], 2);
+}
+
+// Every rank simulated on the same machine: no shorter, and near where little is shared.
+TEST(PredictLayout, ItsRecordIsReplayedRankByRank) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  const auto predicted =
+      run_program(kLlama + std::string("--gpus 16 --layout tp=4,pp=2,global=16,zero=1 --json ") +
+                  "--record " + file)
+          .json();
+  const auto replayed = run_program("replay " + file + " --no-range --json").json();
+  const double folded_s = predicted.at("predictions").at(0).at("iteration_s").get<double>();
+  const double simulated_s = replayed.at("iteration_s").get<double>();
+  EXPECT_GT(simulated_s, 0.99 * folded_s);
+  EXPECT_LT(simulated_s, 1.1 * folded_s);
+}
+
 TEST(PredictLayout, SaysWhatIsOutOfMemory) {
   const Outcome result = run_program(
       "predict --platform dgx-h100 --model llama-3-70b --seq 4096 --gpus 8 --layout tp=1");
@@ -81,8 +122,12 @@ TEST(PredictLayout, RefusesWhatItWouldLeaveOut) {
   expect_refused(question + "--gpus 8 --batch 64", {"--batch = 64: does not go with"});
   expect_refused(question + "--gpus 8 --system ddp-nccl",
                  {"--system = ddp-nccl: does not go with"});
-  expect_refused(question + "--gpus 8 --trace out/t.json",
-                 {"--trace = out/t.json: does not go with"});
+  expect_refused(question + "--gpus 8 --trace no/such/t.json",
+                 {"--trace = no/such/t.json: cannot"});
+  expect_refused(
+      "predict --platform dgx-h100 --model llama-3-70b --seq 4096 --gpus 8 --layout tp=1 "
+      "--record /dev/null",
+      {"--record = /dev/null: nothing fits in GPU memory"});
   expect_refused(question + "--gpus 8 --draws 40", {"--draws = 40: does not go with"});
   expect_refused(
       "predict --platform dgx-a100 --model llama-3-8b --gpus 8 --layout tp=8 --precision fp8",

@@ -1,0 +1,140 @@
+#include "studies/layout/iteration_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace forescale {
+namespace {
+
+// A fused step reads gradient, master, mean and variance (16) and writes the last three and the
+// weight (14); the norm of all gradients reads them once more (4).
+constexpr double kOptimizerAccesses = 34;
+
+constexpr double kForwardShare = 1.0 / 3;  // of the kernels of both passes
+
+constexpr std::int64_t kNormBytes = 4;
+
+// What recompute=full is for, of the layers of a stage.
+double recomputed_share(const StagePart& part, const Layout& layout) {
+  if (layout.recompute != Recompute::kFull || part.layers == 0) return 0;
+  if (layout.recompute_layers == 0) return 1;
+  return std::min(1.0,
+                  static_cast<double>(layout.recompute_layers) / static_cast<double>(part.layers));
+}
+
+// In how many parts a stage's gradients are reduced: FSDP's are layers.
+int parts_of(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
+  const Layout& layout = *inputs.layout;
+  const GradientBuckets& buckets = inputs.framework->buckets;
+  if (!layout.overlaps) return 1;
+  if (layout.sharding == StateSharding::kParameters)
+    return static_cast<int>(std::max<std::int64_t>(part.layers, 1));
+  if (buckets.first_stage_only && stage > 0) return 1;
+  const std::int64_t size =
+      std::max(buckets.parameters, buckets.parameters_a_rank * layout.data * layout.context);
+  return static_cast<int>(std::max<std::int64_t>((part.parameters + size - 1) / size, 1));
+}
+
+// The same of dense parameters and of experts', of which other groups have the same ones.
+std::vector<LayoutCall> calls_of(const std::string& op, const StagePart& part, std::int64_t width,
+                                 int parts) {
+  const auto bytes = [&](std::int64_t parameters) {
+    return (width * parameters + parts - 1) / parts;
+  };
+  return {{.op = op,
+           .group = LayoutGroup::kData,
+           .bytes = bytes(part.parameters - part.expert_parameters)},
+          {.op = op, .group = LayoutGroup::kExpertData, .bytes = bytes(part.expert_parameters)}};
+}
+
+StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
+  const Layout& layout = *inputs.layout;
+  const bool is_sharded = layout.sharding != StateSharding::kNone;
+  const double host_s = inputs.framework->host_layer_s * static_cast<double>(part.layers);
+  StageWork work{.part = part,
+                 .recomputed = recomputed_share(part, layout),
+                 .host_forward_s = kForwardShare * host_s,
+                 .host_backward_s = (1 - kForwardShare) * host_s};
+  work.gradient_parts = parts_of(part, stage, inputs);
+  const bool gathers_in_parts =
+      inputs.framework->buckets.gathers_ahead || layout.sharding == StateSharding::kParameters;
+  work.parameter_parts = gathers_in_parts ? work.gradient_parts : 1;
+  work.gradients = calls_of(is_sharded ? "reduce-scatter" : "all-reduce", part,
+                            layout.gradient_bytes, work.gradient_parts);
+  if (is_sharded)
+    work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts);
+  work.optimizer_s = kOptimizerAccesses * parameters_held(part, layout, is_sharded) /
+                     inputs.gpu->memory_bandwidth.value;
+  return work;
+}
+
+}  // namespace
+
+std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank) {
+  switch (group) {
+    case LayoutGroup::kTensor:
+      return grid.group(rank, {Dimension::kTensor});
+    case LayoutGroup::kExpert:
+      return grid.expert_group(rank);
+    case LayoutGroup::kData:
+      return grid.group(rank, {Dimension::kContext, Dimension::kData});
+    case LayoutGroup::kExpertData:
+      return grid.expert_data_group(rank);
+    case LayoutGroup::kModel:
+      return grid.group(rank, {Dimension::kTensor, Dimension::kPipeline});
+  }
+  return {};
+}
+
+LayoutCall call_of(const ExchangeCounts::key_type& exchange) {
+  const auto& [group, kind, bytes] = exchange;
+  LayoutCall call{
+      .op = "",
+      .group = group == ExchangeGroup::kExpert ? LayoutGroup::kExpert : LayoutGroup::kTensor,
+      .bytes = bytes};
+  switch (kind) {
+    case ExchangeKind::kAllReduce:
+      call.op = "all-reduce";
+      break;
+    case ExchangeKind::kAllGather:
+      call.op = "allgather";
+      break;
+    case ExchangeKind::kReduceScatter:
+      call.op = "reduce-scatter";
+      break;
+    case ExchangeKind::kAllToAll:
+      call.op = "all-to-all";
+      break;
+  }
+  return call;
+}
+
+double parameters_held(const StagePart& part, const Layout& layout, bool is_sharded) {
+  const auto dense = static_cast<double>(part.parameters - part.expert_parameters);
+  const auto expert = static_cast<double>(part.expert_parameters);
+  if (!is_sharded) return dense + expert;
+  const auto ranks = static_cast<double>(layout.context * layout.data);
+  const auto expert_ranks = ranks * static_cast<double>(layout.tensor) /
+                            static_cast<double>(layout.expert * layout.expert_tensor);
+  return dense / ranks + expert / expert_ranks;
+}
+
+IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
+                             const std::string& option) {
+  const Layout& layout = *inputs.layout;
+  IterationWork work{.schedule = &Registry<PipelineSchedule>::find(layout.schedule, option),
+                     .shape = {.ranks = static_cast<int>(layout.pipeline),
+                               .stages_a_rank = static_cast<int>(layout.virtual_stages),
+                               .micro_batches = static_cast<int>(layout.micro_batches())}};
+  check_shape(*work.schedule, work.shape, option);
+  work.gathers_each_pass = layout.sharding == StateSharding::kParameters;
+  work.message_bytes = parts.front().boundary_bytes;
+  work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};
+  for (size_t stage = 0; stage < parts.size(); ++stage)
+    work.stages.push_back(stage_work(parts[stage], static_cast<std::int64_t>(stage), inputs));
+  return work;
+}
+
+}  // namespace forescale

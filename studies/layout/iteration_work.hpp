@@ -1,0 +1,72 @@
+// What the ranks of a layout do in an iteration, by pipeline stage. Its time follows from it:
+// folded (layout_prediction.hpp), or rank by rank in the simulator (layout_program.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "algorithms/layout/layout.hpp"
+#include "algorithms/layout/pipeline.hpp"
+#include "models/compute/transformer_framework.hpp"
+#include "studies/layout/stage_parts.hpp"
+
+namespace forescale {
+
+// Groups of ranks that a layout makes. kData: those that have the same weights, with context;
+// kExpertData: the same experts; kModel: tensor and pipeline, who share a copy of the model.
+enum class LayoutGroup { kTensor, kExpert, kData, kExpertData, kModel };
+std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank);
+
+// A collective of a group of that kind; `op` as the command line names it.
+struct LayoutCall {
+  std::string op;
+  LayoutGroup group = LayoutGroup::kTensor;
+  std::int64_t bytes = 0;
+};
+LayoutCall call_of(const ExchangeCounts::key_type& exchange);
+
+struct StageWork {
+  StagePart part;
+  double recomputed = 0;  // share of its layers whose forward pass runs again before the backward
+  // In which the CPU asks for a pass's kernels: none ends before.
+  double host_forward_s = 0;
+  double host_backward_s = 0;
+  // Each of the equal parts in which parameters are gathered and gradients reduced: once an
+  // iteration, or (gathers_each_pass) in every pass.
+  std::vector<LayoutCall> parameters = {};
+  int parameter_parts = 1;
+  std::vector<LayoutCall> gradients = {};
+  int gradient_parts = 1;
+  double optimizer_s = 0;
+};
+
+struct IterationWork {
+  const PipelineSchedule* schedule = nullptr;
+  PipelineShape shape = {};
+  std::vector<StageWork> stages = {};
+  bool gathers_each_pass = false;  // ZeRO 3
+  std::int64_t message_bytes = 0;  // from stage to stage
+  // Of the gradients' norm, which all wait for before the optimizer (Megatron-LM,
+  // core/optimizer/clip_grads.py).
+  LayoutCall norm = {};
+
+  int rank_of_stage(size_t stage) const {
+    return rank_of(*schedule, shape, static_cast<int>(stage));
+  }
+};
+
+struct IterationInputs {
+  const Layout* layout = nullptr;  // resolved
+  const TransformerFramework* framework = nullptr;
+  const GpuModel* gpu = nullptr;
+  std::int64_t value_bytes = 2;  // of a parameter
+};
+
+// InputError naming `option` for a schedule that is not there or not for such stages.
+IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
+                             const std::string& option);
+
+// Parameters of a stage that one rank of its data-parallel group has, all or a share.
+double parameters_held(const StagePart& part, const Layout& layout, bool is_sharded);
+
+}  // namespace forescale

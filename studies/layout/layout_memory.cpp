@@ -1,0 +1,84 @@
+#include "studies/layout/layout_memory.hpp"
+
+#include <algorithm>
+
+namespace forescale {
+namespace {
+
+// Mixed precision with Adam: master weights, mean and variance in FP32.
+constexpr std::int64_t kOptimizerBytes = 12;
+
+std::int64_t kept_of(const StageWork& work) {
+  const StagePart& part = work.part;
+  return static_cast<std::int64_t>((1 - work.recomputed) * static_cast<double>(part.kept_bytes) +
+                                   work.recomputed *
+                                       static_cast<double>(part.layers * part.boundary_bytes));
+}
+
+std::vector<MemoryPart> state_of(const LayoutSetUp& set_up, int rank) {
+  const Layout& layout = set_up.layout;
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  for (size_t stage = 0; stage < set_up.work.stages.size(); ++stage) {
+    if (set_up.work.rank_of_stage(stage) != rank) continue;
+    const auto held = [&](StateSharding from) {
+      return parameters_held(set_up.work.stages[stage].part, layout, layout.sharding >= from);
+    };
+    parameters += held(StateSharding::kParameters);
+    gradients += held(StateSharding::kGradients);
+    optimizer += held(StateSharding::kOptimizer);
+  }
+  const auto bytes = [](double values, std::int64_t width) {
+    return static_cast<std::int64_t>(values * static_cast<double>(width));
+  };
+  return {{"parameters", bytes(parameters, bytes_a_value(set_up.values))},
+          {"gradients", bytes(gradients, layout.gradient_bytes)},
+          {"optimizer", bytes(optimizer, kOptimizerBytes)}};
+}
+
+// The most that is held at once over a rank's passes.
+std::vector<MemoryPart> activations_of(const LayoutSetUp& set_up,
+                                       const std::vector<PipelinePass>& order) {
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  std::int64_t logits = 0;
+  std::int64_t layer = 0;
+  for (const PipelinePass& pass : order) {
+    const StageWork& work = set_up.work.stages[static_cast<size_t>(pass.stage)];
+    logits = std::max(logits, work.part.score_bytes);
+    if (set_up.layout.recompute == Recompute::kFull)
+      layer = std::max(layer, work.part.layer_kept_bytes);
+    if (pass.kind == PassKind::kForward) most = std::max(most, held += kept_of(work));
+    if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kWeightGradient)
+      held -= kept_of(work);
+  }
+  return {{"activations", most}, {"recomputed layer", layer}, {"logits", logits}};
+}
+
+}  // namespace
+
+LayoutMemory layout_memory(const LayoutSetUp& set_up) {
+  const TransformerFramework& framework = set_up.framework;
+  const std::vector<std::vector<PipelinePass>> orders =
+      set_up.work.schedule->orders(set_up.work.shape);
+  LayoutMemory memory;
+  for (int rank = 0; rank < set_up.work.shape.ranks; ++rank) {
+    std::vector<MemoryPart> parts = state_of(set_up, rank);
+    for (const MemoryPart& part : activations_of(set_up, orders[static_cast<size_t>(rank)]))
+      parts.push_back(part);
+    double bytes = 0;
+    for (const MemoryPart& part : parts) bytes += static_cast<double>(part.bytes);
+    const auto times = [&](double factor) { return static_cast<std::int64_t>(factor * bytes); };
+    parts.push_back({"framework", times(framework.memory - 1)});
+    const std::int64_t all = times(1) + parts.back().bytes;
+    if (all <= memory.bytes) continue;
+    memory = {.parts = parts,
+              .bytes = all,
+              .low_bytes = times(framework.memory_low),
+              .high_bytes = times(framework.memory_high)};
+  }
+  return memory;
+}
+
+}  // namespace forescale

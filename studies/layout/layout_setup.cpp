@@ -1,0 +1,103 @@
+#include "studies/layout/layout_setup.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "models/compute/compute_choice.hpp"
+#include "models/matrix_peaks.hpp"
+#include "models/workload/transformer/decoder.hpp"
+
+namespace forescale {
+namespace {
+
+Transformer transformer_of(const Question& question) {
+  const JsonInput in = JsonInput::from_file(network_file(question.model, "--model"));
+  if (!is_transformer(in))
+    refuse("--model", question.model, "must be a transformer, which names its model_type");
+  return read_transformer(in);
+}
+
+// The platform's GPU, its kernels, and the precisions.
+FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSetUp& set_up) {
+  const Question& question = about.question;
+  if (!platform.can_train()) refuse("--platform", question.platform, "has no GPUs to train on");
+  set_up.gpu = platform.gpu_models.front();
+  if (about.gpus > platform.slot_count())
+    refuse("--gpus", std::to_string(about.gpus),
+           fmt::format("must be at most the {} GPUs of platform {}", platform.slot_count(),
+                       platform.name));
+  set_up.precision = question.precision.value_or(Precision::kBf16);
+  const bool is_fp8 = set_up.precision == Precision::kFp8;
+  const ComputeChoice choice{.gpu_model = question.gpu_model,
+                             .option = "--gpu-model",
+                             .precision = is_fp8 ? Precision::kBf16 : set_up.precision};
+  set_up.values = precision_on(set_up.gpu, choice);
+  set_up.peak_flops_per_s =
+      load_matrix_peaks(set_up.gpu.file, "--gpu", nullptr).of(set_up.precision).value;
+  if (set_up.peak_flops_per_s == 0)
+    refuse("--precision", name_of(set_up.precision),
+           fmt::format("is not among the peaks of {}", set_up.gpu.file));
+  const std::string name = gpu_model_for(set_up.gpu, choice);
+  if (name.empty())
+    refuse("--platform", question.platform,
+           "has a GPU whose kernels nobody measured; transformers need --gpu-model");
+  FittedGpu fitted = model_on(set_up.gpu, name, "--gpu-model", nullptr);
+  const KernelKind product{
+      .operation = "gemm", .type = "", .pass = KernelPass::kForward, .precision = set_up.precision};
+  if (is_fp8 && fitted.find_kernels(product) == nullptr)
+    refuse("--precision", name_of(set_up.precision),
+           fmt::format("has no products measured on {}", set_up.gpu.name));
+  return fitted;
+}
+
+}  // namespace
+
+Question machine_question(const LayoutCase& about) {
+  Question question;
+  question.about = Question::About::kCollective;
+  question.platform = about.question.platform;
+  question.placement = about.question.placement;
+  question.stack = about.question.stack;
+  question.network_scale = about.question.network_scale;
+  return question;
+}
+
+LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
+  const Question& question = about.question;
+  const QuestionMachine& machine = asker.machine(machine_question(about), about.scenario);
+  const Transformer model = transformer_of(question);
+  LayoutSetUp set_up;
+  Layout& layout = set_up.layout;
+  layout = resolved(parse_layout(question.layout, kLayoutOption), about.gpus, kLayoutOption);
+  if (layout.virtual_stages > 1 && layout.schedule == "1f1b") layout.schedule = "interleaved";
+  set_up.model = model.name;
+  set_up.tokens = question.sequence > 0 ? question.sequence : model.sequence;
+  const FittedGpu fitted = choose_gpu(about, machine.platform, set_up);
+  set_up.framework =
+      transformer_framework(question.framework.value_or(kDefaultTransformerFramework),
+                            set_up.gpu.name, "--framework", nullptr);
+  const Network whole = infer_network(decoder(model, set_up.tokens, "--seq"));
+  set_up.parameters = whole.parameters();
+  // Backward twice as many, without those that attention computes again.
+  set_up.model_flops = 3 * whole.forward_flops() * static_cast<double>(layout.global_batch) /
+                       static_cast<double>(about.gpus);
+  const bool is_fp8 = set_up.precision == Precision::kFp8;
+  set_up.work = iteration_work(
+      {.layout = &layout,
+       .framework = &set_up.framework,
+       .gpu = &set_up.gpu,
+       .value_bytes = bytes_a_value(set_up.values)},
+      stage_parts({.model = &model,
+                   .layout = &layout,
+                   .tokens = set_up.tokens,
+                   .precision = set_up.values,
+                   .products = is_fp8 ? std::optional(Precision::kFp8) : std::nullopt,
+                   .fitted = &fitted,
+                   .gpu = &set_up.gpu,
+                   .framework = &set_up.framework,
+                   .option = kLayoutOption}),
+      kLayoutOption);
+  return set_up;
+}
+
+}  // namespace forescale

@@ -1,0 +1,41 @@
+// A question with a layout, read: what its GPUs do and hold, before anything is simulated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/ask/ask.hpp"
+#include "studies/layout/iteration_work.hpp"
+
+namespace forescale {
+
+inline constexpr const char* kLayoutOption = "--layout";
+
+// A question with a layout, at one GPU count.
+struct LayoutCase {
+  Question question;
+  std::int64_t gpus = 0;
+  Scenario scenario = {};  // of the machine's numbers
+};
+
+struct LayoutSetUp {
+  Layout layout;  // resolved
+  std::string model;
+  GpuModel gpu;
+  TransformerFramework framework;
+  Precision precision = Precision::kBf16;  // FP8: of the products in layers, all else `values`
+  Precision values = Precision::kBf16;
+  std::int64_t tokens = 0;      // of a sequence
+  std::int64_t parameters = 0;  // of the model
+  double model_flops = 0;       // of an iteration and GPU: forward and backward, nothing twice
+  double peak_flops_per_s = 0;
+  IterationWork work;
+};
+
+// A collective on the machine that `about` names.
+Question machine_question(const LayoutCase& about);
+
+// InputError for what does not fit together.
+LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker);
+
+}  // namespace forescale
