@@ -88,8 +88,9 @@ std::string ResolvedCall::why_not_priced() const {
 
 ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& asked) {
   const BufferPlace buffers = asked.place.value_or(lanes.default_place());
+  const RulesOf rules_of = asked.rules_of.value_or(RulesOf{group->shape, asked.bytes});
   const CallRules rules =
-      call_rules(lanes.stack(), asked.op, group->shape, asked.bytes, asked.plan);
+      call_rules(lanes.stack(), asked.op, rules_of.shape, rules_of.bytes, asked.plan);
   ResolvedCall resolved;
   resolved.lanes = &lanes;
   resolved.group = std::move(group);

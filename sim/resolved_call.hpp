@@ -21,6 +21,13 @@ using SharedGroup = std::shared_ptr<const SlotGroup>;
 SharedGroup shared_group(const Platform& platform, std::span<const int> slots);
 SharedGroup shared_first_slots(const Platform& platform, int count);
 
+// For which group and size a stack's rules are asked, where it is not the one that calls: a few
+// nodes that stand for many.
+struct RulesOf {
+  GroupShape shape;
+  std::int64_t bytes = 0;
+};
+
 struct AskedCall {
   CollectiveOp op = CollectiveOp::kAllReduce;
   std::int64_t bytes = 0;
@@ -28,6 +35,7 @@ struct AskedCall {
   const PlanChoice* plan = nullptr;                 // null: the stack chooses
   std::optional<BufferPlace> place = std::nullopt;  // of the buffers; nothing: the default
   std::int64_t element_bytes = 4;                   // blocks and chunks are whole elements
+  std::optional<RulesOf> rules_of = std::nullopt;   // nothing: the call's own
 };
 
 struct ResolvedCall {

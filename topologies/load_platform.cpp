@@ -1,12 +1,16 @@
 // What --platform takes, made into a Platform: a generator's "name:key=value,...", a preset's name
 // or a JSON file. A generator's text becomes a flat JSON object, so that both share one reader and
 // one kind of error: "--platform star:/hosts = 0: must be >= 1".
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "topologies/fabrics/fabric.hpp"
 #include "topologies/node_template.hpp"
 #include "topologies/placement.hpp"
@@ -92,8 +96,8 @@ void read_platform_storage(Platform& platform, const JsonInput& in) {
   numbers.erase(numbers.begin() + before, numbers.end());
 }
 
-// `in` notes its numbers in platform.provenance.
-void read(Platform& platform, const JsonInput& in) {
+// `in` notes its numbers in platform.provenance. `nodes`: so many, whatever it says.
+void read(Platform& platform, const JsonInput& in, std::optional<int> nodes = std::nullopt) {
   in.allow_only({"$schema", "format", "name", "description", "assumptions", "link_classes", "node",
                  "fabric", "placement", "storage", "nccl"});
   in.at("format").one_of({"forescale-platform-1"});
@@ -110,7 +114,11 @@ void read(Platform& platform, const JsonInput& in) {
   if (const auto own = in.find("link_classes")) classes.define(*own);
   const JsonInput node_in = in.at("node");
   const JsonInput count_in = required(node_in, "count");
-  const auto count = static_cast<int>(count_in.integer(1, kNodesMax));
+  const auto stated = static_cast<int>(count_in.integer(1, kNodesMax));
+  const int count = nodes.value_or(stated);
+  if (count != stated)
+    platform.assumptions.push_back(
+        fmt::format("{} nodes like the {} of the file, on a fabric of its kind", count, stated));
   const NodeTemplate node = read_node(platform, classes, node_in);
   if (static_cast<std::int64_t>(std::max(node.devices.size(), node.links.size() / 4)) * count >
       kDevicesMax)
@@ -126,6 +134,23 @@ void read(Platform& platform, const JsonInput& in) {
   check_platform_schema(in);
 }
 
+// "dgx-h100:nodes=576": a preset or file with so many nodes.
+struct NodesAsked {
+  std::string name;
+  std::optional<int> nodes = {};
+};
+NodesAsked nodes_asked(const std::string& text) {
+  const std::string key = ":nodes=";
+  const size_t at = text.rfind(key);
+  if (at == std::string::npos) return {.name = text};
+  const std::string name = text.substr(0, at);
+  if (Registry<Generator>::all().count(name) != 0) return {.name = text};
+  const std::int64_t nodes = parse_integer(text.substr(at + key.size()), kOption);
+  if (nodes < 1 || nodes > kNodesMax)
+    refuse(kOption, text, fmt::format("nodes must be from 1 to {}", kNodesMax));
+  return {.name = name, .nodes = static_cast<int>(nodes)};
+}
+
 }  // namespace
 
 Platform read_platform(const std::string& json, const std::string& file, Scenario scenario) {
@@ -135,7 +160,8 @@ Platform read_platform(const std::string& json, const std::string& file, Scenari
   return platform;
 }
 
-Platform load_platform(const std::string& text, Scenario scenario) {
+Platform load_platform(const std::string& asked, Scenario scenario) {
+  const auto [text, nodes] = nodes_asked(asked);
   const size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
   // A generator's text may hold a '/' itself: "bandwidth=12.5GB/s".
@@ -154,7 +180,8 @@ Platform load_platform(const std::string& text, Scenario scenario) {
   const std::string file = find_data_file(kPresets, text, kOption);
   Platform platform;
   platform.provenance.scenario = scenario;
-  read(platform, JsonInput::from_file(file, &platform.provenance));
+  read(platform, JsonInput::from_file(file, &platform.provenance), nodes);
+  if (nodes) platform.name = asked;
   return platform;
 }
 

@@ -118,8 +118,9 @@ class Platform {
 // Platform::link_classes.
 std::vector<int> node_link_classes(const Platform& platform);
 
-// What --platform takes: a preset's name, a JSON file, or a generator such as
-// "star:hosts=64,bandwidth=12.5GB/s,latency=1us". InputError for anything wrong.
+// What --platform takes: a preset's name or a JSON file, with another number of nodes where
+// ":nodes=576" follows, or a generator such as "star:hosts=64,bandwidth=12.5GB/s,latency=1us".
+// InputError for anything wrong.
 Platform load_platform(const std::string& text, Scenario scenario = Scenario::kNominal);
 
 // The same from the text of a JSON platform file; `file` is what errors call it.

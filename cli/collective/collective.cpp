@@ -85,6 +85,14 @@ void print_table(const std::vector<AnswerRow>& rows) {
     table.add(cells);
   }
   fmt::print("{}", table.text());
+  for (const AnswerRow& row : rows) {
+    const CollectiveAnswer& answer = row.answer;
+    if (answer.simulated_ranks > 0 && answer.simulated_ranks < answer.ranks)
+      fmt::print("{} ranks: {} of them simulated in place of all, {}\n", answer.ranks,
+                 answer.simulated_ranks,
+                 answer.folded_error > 0 ? fmt::format("within {:.0f} %", 100 * answer.folded_error)
+                                         : "exact to 1e-9");
+  }
 }
 
 void print_csv(const std::vector<AnswerRow>& rows) {

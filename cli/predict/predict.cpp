@@ -1,6 +1,7 @@
 // `forescale predict`: the scaling table.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -45,7 +46,8 @@ void check_layout_question(const PredictOptions& options, const Question& questi
 
 void check_training_plan(const PredictOptions& options) {
   const auto check = [](const char* option, double value) {
-    if (value < 0) refuse(option, fmt::format("{:g}", value), "must be > 0");
+    if (!std::isfinite(value) || value < 0)
+      refuse(option, fmt::format("{:g}", value), "must be a number > 0");
   };
   check("--tokens", options.plan.tokens);
   check("--price", options.plan.hour_price);

@@ -14,6 +14,7 @@
 #include "sim/ask/inputs.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
+#include "sim/folded_ring.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -39,24 +40,7 @@ void price(const ResolvedCall& resolved, CollectiveAnswer& answer) {
       answer.closed_form_s = resolved.call_s + *closed;
 }
 
-void simulate(const Question& question, const QuestionMachine& machine,
-              const std::optional<PlanChoice>& plan, const std::vector<int>& slots,
-              const std::string& trace, CollectiveAnswer& answer) {
-  const CollectiveOp op = parse_collective_op(answer.op, "--plan");
-  Timeline timeline;
-  SessionOptions session;
-  if (plan) session.choices[op] = *plan;
-  session.explicit_staging = question.explicit_staging;
-  if (!trace.empty()) session.timeline = &timeline;
-  const int last = *std::max_element(slots.begin(), slots.end());
-  const CollectiveOutcome outcome =
-      simulate_collective(machine.platform, machine.stack,
-                          {.op = op,
-                           .bytes = answer.bytes,
-                           .root = question.root,
-                           .label = answer.op,
-                           .group = std::make_shared<const std::vector<int>>(slots)},
-                          last + 1, session);
+void take(const CollectiveOutcome& outcome, CollectiveAnswer& answer) {
   answer.time_s = outcome.time_s;
   answer.simulated_s = outcome.time_s;
   answer.messages = outcome.messages;
@@ -64,9 +48,45 @@ void simulate(const Question& question, const QuestionMachine& machine,
   answer.root_s = outcome.root_s;
   answer.busiest = outcome.busiest.name;
   answer.busiest_share = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
+}
+
+// A few ranks in place of all; nothing where it takes all of them, or could.
+bool is_folded(const ResolvedCall& resolved, CollectiveAnswer& answer) {
+  if (resolved.group->shape.nodes < kFoldedRingNodesMin || !why_not_folded(resolved).empty())
+    return false;
+  const FoldedRing folded = simulate_folded_ring(resolved);
+  if (folded.error > 0 && resolved.group->shape.ranks <= kWholeRingRanksMax) return false;
+  take(folded.outcome, answer);
+  answer.simulated_ranks = folded.ranks;
+  answer.folded_error = folded.error;
+  return true;
+}
+
+void simulate(const Question& question, const ResolvedCall& resolved,
+              const std::optional<PlanChoice>& plan, const std::string& trace,
+              CollectiveAnswer& answer) {
+  if (trace.empty() && !question.explicit_staging && is_folded(resolved, answer)) return;
+  const Platform& platform = resolved.lanes->platform();
+  const std::vector<int>& slots = resolved.group->slots;
+  const CollectiveOp op = resolved.collective->op;
+  Timeline timeline;
+  SessionOptions session;
+  if (plan) session.choices[op] = *plan;
+  session.explicit_staging = question.explicit_staging;
+  if (!trace.empty()) session.timeline = &timeline;
+  const int last = *std::max_element(slots.begin(), slots.end());
+  take(simulate_collective(platform, resolved.lanes->stack(),
+                           {.op = op,
+                            .bytes = answer.bytes,
+                            .root = question.root,
+                            .label = answer.op,
+                            .group = std::make_shared<const std::vector<int>>(slots)},
+                           last + 1, session),
+       answer);
+  answer.simulated_ranks = answer.ranks;
   if (trace.empty()) return;
   std::ofstream file(trace);
-  write_chrome_trace(timeline, rank_places(machine.platform, last + 1), file);
+  write_chrome_trace(timeline, rank_places(platform, last + 1), file);
   file.flush();
   if (!file)
     throw InputError(
@@ -90,6 +110,8 @@ void to_json(json& text, const CollectiveAnswer& answer) {
           {"messages", answer.messages},
           {"bytes_sent", answer.bytes_sent}};
   if (!answer.simulated_s) return;
+  text["simulated_ranks"] = answer.simulated_ranks;
+  text["folded_error"] = answer.folded_error;
   text["root_s"] = answer.root_s;
   text["busiest"] = answer.busiest;
   text["busiest_share"] = answer.busiest_share;
@@ -110,6 +132,8 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   text.at("messages").get_to(answer.messages);
   text.at("bytes_sent").get_to(answer.bytes_sent);
   if (!answer.simulated_s) return;
+  text.at("simulated_ranks").get_to(answer.simulated_ranks);
+  text.at("folded_error").get_to(answer.folded_error);
   text.at("root_s").get_to(answer.root_s);
   text.at("busiest").get_to(answer.busiest);
   text.at("busiest_share").get_to(answer.busiest_share);
@@ -177,7 +201,7 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
          .path = "",
          .value = "cost",
          .constraint = fmt::format("cannot price {}; use sim", resolved.why_not_priced())});
-  if (engines != Engines::kCostEngine) simulate(question, machine, plan, slots, trace, answer);
+  if (engines != Engines::kCostEngine) simulate(question, resolved, plan, trace, answer);
   enforce(bound, answer.time_s,
           fmt::format("{} on {} ranks", resolved.collective->name, slots.size()));
   return answer;

@@ -207,7 +207,7 @@ std::vector<QuestionField> make_fields() {
   };
   std::vector<QuestionField> fields = {
       of_both({.name = "platform",
-               .doc = "Preset, JSON file or generator",
+               .doc = "Preset, JSON file (of so many nodes: dgx-h100:nodes=576) or generator",
                .parse = parse_text<&Question::platform>,
                .print = print_text<&Question::platform>}),
       {.name = "system",

@@ -129,7 +129,8 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
                .root = step.root,
                .plan = is_named ? &choice->second : nullptr,
                .place = step.on_host ? std::optional(BufferPlace::kHost) : std::nullopt,
-               .element_bytes = step.control ? 4 : options_.value_bytes});
+               .element_bytes = step.control ? 4 : options_.value_bytes,
+               .rules_of = options_.rules_of});
   settings.label = step.label;
   settings.control = step.control;
   return settings;

@@ -18,6 +18,7 @@
 #include "algorithms/worker.hpp"
 #include "sim/engine/machine.hpp"
 #include "sim/engine/transport.hpp"
+#include "sim/resolved_call.hpp"
 #include "sim/run/collective_run.hpp"
 #include "sim/run/compute_noise.hpp"
 #include "sim/run/data_reading.hpp"
@@ -29,6 +30,7 @@ namespace forescale {
 struct SessionOptions {
   int workers = 0;                             // ranks that train; 0: all. The others are servers
   std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
+  std::optional<RulesOf> rules_of = {};        // of all collectives; nothing: each one's own
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
   SharingSolver solver = SharingSolver::kLazy;
   // What is written down; null: nothing. Of causes and links the last two iterations stay.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/data_files.hpp"
+#include "tests/base/refusal.hpp"
 #include "tests/topologies/route_checks.hpp"
 #include "topologies/placement.hpp"
 
@@ -127,6 +128,23 @@ TEST_F(Kesch, GraphvizHasEveryDevice) {
   EXPECT_THAT(dot, ::testing::StartsWith("graph"));
   for (const Device& device : kesch.devices)
     EXPECT_THAT(dot, HasSubstr("label=\"" + device.name + "\""));
+}
+
+TEST(Presets, HaveOtherNumbersOfNodes) {
+  const Platform some = load_platform("dgx-h100");
+  const Platform many = load_platform("dgx-h100:nodes=2048");
+  EXPECT_EQ(many.name, "dgx-h100:nodes=2048");
+  EXPECT_EQ(many.slot_count(), 2048 * 8);
+  EXPECT_EQ(many.assumptions.size(), some.assumptions.size() + 1);
+  const int first = many.endpoints.front();
+  const int last = many.endpoints.back();
+  EXPECT_EQ(many.route(first, last).latency.value,
+            some.route(some.endpoints.front(), some.endpoints.back()).latency.value);
+  using testing::refusal;
+  for (const char* wrong : {"dgx-h100:nodes=0", "dgx-h100:nodes=x", "dgx-h100:nodes=99999999999"})
+    EXPECT_THAT(refusal([&] { load_platform(wrong); }), ::testing::HasSubstr("--platform"))
+        << wrong;
+  EXPECT_THAT(refusal([&] { load_platform("no-such:nodes=2"); }), ::testing::HasSubstr("unknown"));
 }
 
 TEST(Presets, PizDaintIsADragonflyInRandomOrder) {

@@ -1,0 +1,124 @@
+// Rings folded against rings simulated whole, on groups of several shapes; and what is not folded.
+#include "sim/folded_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/stack.hpp"
+#include "sim/ask/isolated.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr int kGpusANode = 8;
+constexpr int kOneGiB = 1 << 30;
+
+// So many GPUs of each node, `stride` apart.
+std::vector<int> slots_of_nodes(int nodes, int each, int stride = 1) {
+  std::vector<int> slots;
+  for (int node = 0; node < nodes; ++node)
+    for (int i = 0; i < each; ++i) slots.push_back(node * kGpusANode + i * stride);
+  return slots;
+}
+
+struct Ring {
+  Platform platform = load_platform("dgx-h100");
+  Stack stack = load_stack("nccl-2.20-h100");
+  Lanes lanes{platform, stack};
+
+  ResolvedCall call(CollectiveOp op, const std::vector<int>& slots, std::int64_t bytes) const {
+    const PlanChoice plan{.collective = &find_collective(op, "ring", "test"), .options = {}};
+    return resolve(lanes, shared_group(platform, slots), {.op = op, .bytes = bytes, .plan = &plan});
+  }
+
+  double whole_s(const ResolvedCall& call) const {
+    const auto simulate = [&] {
+      SessionOptions options;
+      options.choices[call.collective->op] = {.collective = call.collective,
+                                              .options = call.call.options};
+      return simulate_collective(
+                 platform, stack,
+                 {.op = call.collective->op,
+                  .bytes = call.call.bytes,
+                  .label = "whole",
+                  .group = std::make_shared<const std::vector<int>>(call.group->slots)},
+                 call.group->slots.back() + 1, options)
+          .time_s;
+    };
+    return isolated<double>({simulate}, "simulating").front();
+  }
+};
+
+struct FoldedCase {
+  CollectiveOp op;
+  int nodes;
+  int each;
+  int stride;
+  bool is_exact;
+};
+class FoldedRings : public ::testing::TestWithParam<FoldedCase> {};
+
+TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
+  const FoldedCase& about = GetParam();
+  const Ring ring;
+  const ResolvedCall call =
+      ring.call(about.op, slots_of_nodes(about.nodes, about.each, about.stride), kOneGiB);
+  ASSERT_EQ(why_not_folded(call), "");
+  const FoldedRing folded = simulate_folded_ring(call);
+  EXPECT_EQ(folded.ranks, 10 * about.each);
+  EXPECT_EQ(folded.error == 0, about.is_exact);
+  const double allowed = about.is_exact ? 1e-9 : folded.error;
+  const double whole_s = ring.whole_s(call);
+  EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
+}
+
+TEST(FoldedRingCounts, WhatAllRanksSend) {
+  const Ring ring;
+  const ResolvedCall call = ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), kOneGiB);
+  const CollectiveOutcome outcome = simulate_folded_ring(call).outcome;
+  const std::size_t parts = call.parts().size();
+  EXPECT_EQ(outcome.messages, parts * 32 * 31);
+  EXPECT_DOUBLE_EQ(outcome.bytes_sent, 31.0 * kOneGiB);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Groups, FoldedRings,
+    ::testing::Values(FoldedCase{CollectiveOp::kAllGather, 32, 1, 1, true},
+                      FoldedCase{CollectiveOp::kAllGather, 16, 8, 1, false},
+                      FoldedCase{CollectiveOp::kReduceScatter, 32, 1, 1, true},
+                      FoldedCase{CollectiveOp::kReduceScatter, 32, 2, 1, true},
+                      FoldedCase{CollectiveOp::kReduceScatter, 16, 4, 2, false},
+                      FoldedCase{CollectiveOp::kReduceScatter, 16, 8, 1, false},
+                      FoldedCase{CollectiveOp::kAllReduce, 16, 2, 4, true}));
+
+TEST(FoldedRingRefuses, WhatIsNotAlike) {
+  const Ring ring;
+  std::vector<int> slots = slots_of_nodes(16, 2);
+  slots.pop_back();
+  EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots, kOneGiB)).find("same GPUs"),
+            std::string::npos);
+  slots.push_back(15 * kGpusANode + 5);
+  EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots, kOneGiB)).find("same GPUs"),
+            std::string::npos);
+  EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(4, 2), kOneGiB))
+                .find("few nodes"),
+            std::string::npos);
+}
+
+TEST(FoldedRingRefuses, LinksOfSeveralNodes) {
+  const Platform platform =
+      load_platform("fat-tree:radix=8,levels=2,bandwidth=12.5GB/s,latency=1us");
+  const Stack stack = load_stack("ideal");
+  const Lanes lanes(platform, stack);
+  const PlanChoice plan{.collective = &find_collective(CollectiveOp::kAllGather, "ring", "test"),
+                        .options = {}};
+  const ResolvedCall call =
+      resolve(lanes, shared_first_slots(platform, 16),
+              {.op = CollectiveOp::kAllGather, .bytes = kOneGiB, .plan = &plan});
+  EXPECT_EQ(why_not_folded(call), "messages of several nodes share links");
+}
+
+}  // namespace
+}  // namespace forescale
