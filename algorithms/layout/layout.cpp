@@ -150,6 +150,9 @@ const std::vector<FieldRule>& rules() {
       flag<&Layout::has_sequence_parallel>(
           "sp", {"sequence_parallel"},
           "what lies between products is shared by token where tp > 1: true, false"),
+      flag<&Layout::tensor_overlaps>(
+          "tp_overlap", {"tp_comm_overlap"},
+          "tp's exchanges go on under the products beside them: true, false"),
       {.field = {.name = "zero",
                  .aliases = {"data_parallel_sharding_strategy"},
                  .doc = "what each copy holds only a part of: none, optimizer (1), gradients (2), "
@@ -293,6 +296,8 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
               {"the global batch", layout.global_batch});
   if (layout.virtual_stages > 1 && layout.pipeline == 1)
     refuse(option, fmt::format("vpp={}", layout.virtual_stages), "needs pp > 1");
+  if (layout.tensor_overlaps && (layout.tensor == 1 || !layout.has_sequence_parallel))
+    refuse(option, "tp_overlap=true", "needs tp > 1 and sp");
   if (layout.recompute_layers > 0 && layout.recompute != Recompute::kFull)
     refuse(option, fmt::format("recompute_layers={}", layout.recompute_layers),
            "needs recompute=full");

@@ -48,6 +48,7 @@ struct Layout {
   LayerSplit split = LayerSplit::kEven;
   std::int64_t gradient_bytes = 4;    // of a value where gradients are added up and reduced
   bool has_sequence_parallel = true;  // where tensor > 1
+  bool tensor_overlaps = false;       // its exchanges go on under the products beside them
   bool overlaps = true;               // gradients and parameters move under passes
   StateSharding sharding = StateSharding::kNone;
   Recompute recompute = Recompute::kNone;

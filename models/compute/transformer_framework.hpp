@@ -18,6 +18,7 @@ struct GradientBuckets {
 
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
+  double kernels_fp8 = 1;        // the same where products are in FP8
   double attention = 1;          // time of its attention over the GPU model's, beside that
   std::int64_t score_bytes = 0;  // of a word's score while its loss is computed: all copies
   double memory =

@@ -24,6 +24,12 @@ bool has_own_memory(const LayerSpec& spec, const Operator& rule, const Layer& la
   return rule.kind != OperatorKind::kView || spec.type == "Received";
 }
 
+// All but that of the words' scores, which stays as the activations are.
+bool is_layer_product(const Layer& layer) {
+  return layer.name != "head" && !std::holds_alternative<std::monostate>(layer.work) &&
+         !std::holds_alternative<AttentionShape>(layer.work);
+}
+
 }  // namespace
 
 KeptBytes kept_for_backward(const Network& network) {
@@ -31,6 +37,8 @@ KeptBytes kept_for_backward(const Network& network) {
   for (const Layer& layer : network.layers) inferred[layer.name] = &layer;
   std::map<std::string, const Layer*> memory;  // by blob, the layer whose output it now holds
   std::set<const Layer*> kept;
+  std::set<const Layer*> by_products;
+  std::set<const Layer*> by_others;
   KeptBytes sum;
   for (const LayerSpec& spec : network.architecture.layers) {
     const auto found = inferred.find(spec.name);
@@ -38,18 +46,29 @@ KeptBytes kept_for_backward(const Network& network) {
     const Layer& layer = *found->second;
     const Operator& rule = *find_operator(spec.type);
     if (rule.reads_inputs_again)
-      for (const std::string& bottom : spec.bottoms) kept.insert(memory[bottom]);
+      for (const std::string& bottom : spec.bottoms) {
+        kept.insert(memory[bottom]);
+        (is_layer_product(layer) ? by_products : by_others).insert(memory[bottom]);
+      }
     const Layer* holder = &layer;
     if (!has_own_memory(spec, rule, layer) && !spec.bottoms.empty())
       holder = memory[spec.bottoms.front()];
     for (const std::string& top : spec.tops) memory[top] = holder;
-    if (rule.reads_outputs_again) kept.insert(holder);
+    if (rule.reads_outputs_again) {
+      kept.insert(holder);
+      by_others.insert(holder);
+    }
     sum.own += layer.kept_per_image.value / kBytesPerValue;
     sum.flags += layer.kept_flags;
   }
-  for (const Layer* layer : kept)
-    if (layer != nullptr && find_operator(layer->type)->kind != OperatorKind::kData)
-      sum.values += values_in(layer->output_shape);
+  for (const Layer* layer : kept) {
+    if (layer == nullptr || find_operator(layer->type)->kind == OperatorKind::kData) continue;
+    const std::int64_t values = values_in(layer->output_shape);
+    sum.values += values;
+    if (!by_products.contains(layer)) continue;
+    sum.products += values;
+    if (!by_others.contains(layer)) sum.products_alone += values;
+  }
   return sum;
 }
 

@@ -9,12 +9,19 @@
 namespace forescale {
 
 struct KeptBytes {
-  std::int64_t values = 0;  // in the activations' precision
-  std::int64_t own = 0;     // FP32: statistics, probabilities
-  std::int64_t flags = 0;   // a byte each
+  std::int64_t values = 0;          // in the activations' precision
+  std::int64_t products = 0;        // of those, what matrix products read, the last one's left out
+  std::int64_t products_alone = 0;  // and nothing else does
+  std::int64_t own = 0;             // FP32: statistics, probabilities
+  std::int64_t flags = 0;           // a byte each
 
   Bytes bytes(std::int64_t value_bytes) const {
     return {values * value_bytes + own * kBytesPerValue + flags};
+  }
+  // Where products read copies of that many bytes a value and keep those (NVIDIA/TransformerEngine,
+  // pytorch/module/linear.py: an FP8 product saves its quantised input).
+  Bytes bytes(std::int64_t value_bytes, std::int64_t product_bytes) const {
+    return {bytes(value_bytes).value - products_alone * value_bytes + products * product_bytes};
   }
 };
 

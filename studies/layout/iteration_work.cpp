@@ -1,7 +1,8 @@
 #include "studies/layout/iteration_work.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.hpp"
 
@@ -88,13 +89,12 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
   return {};
 }
 
-LayoutCall call_of(const ExchangeCounts::key_type& exchange) {
-  const auto& [group, kind, bytes] = exchange;
-  LayoutCall call{
-      .op = "",
-      .group = group == ExchangeGroup::kExpert ? LayoutGroup::kExpert : LayoutGroup::kTensor,
-      .bytes = bytes};
-  switch (kind) {
+LayoutCall call_of(const StageExchange& exchange) {
+  LayoutCall call{.op = "",
+                  .group = exchange.group == ExchangeGroup::kExpert ? LayoutGroup::kExpert
+                                                                    : LayoutGroup::kTensor,
+                  .bytes = exchange.bytes};
+  switch (exchange.kind) {
     case ExchangeKind::kAllReduce:
       call.op = "all-reduce";
       break;
@@ -129,6 +129,9 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
                                .stages_a_rank = static_cast<int>(layout.virtual_stages),
                                .micro_batches = static_cast<int>(layout.micro_batches())}};
   check_shape(*work.schedule, work.shape, option);
+  if (layout.tensor_overlaps && work.schedule->splits_backward)
+    refuse(option, fmt::format("tp_overlap=true,schedule={}", layout.schedule),
+           "needs a schedule with whole backward passes, in which products hide exchanges");
   work.gathers_each_pass = layout.sharding == StateSharding::kParameters;
   work.message_bytes = parts.front().boundary_bytes;
   work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};

@@ -23,7 +23,7 @@ struct LayoutCall {
   LayoutGroup group = LayoutGroup::kTensor;
   std::int64_t bytes = 0;
 };
-LayoutCall call_of(const ExchangeCounts::key_type& exchange);
+LayoutCall call_of(const StageExchange& exchange);
 
 struct StageWork {
   StagePart part;

@@ -141,11 +141,12 @@ class LayoutRun {
     return sum_s;
   }
 
+  // Beyond the products under which they go on.
   double exchange_s(const ExchangeCounts& counts, ExchangeGroup group) const {
     double sum_s = 0;
     for (const auto& [exchange, count] : counts)
-      if (std::get<ExchangeGroup>(exchange) == group)
-        sum_s += count * time_s(of_group(call_of(exchange)));
+      if (exchange.group == group)
+        sum_s += count * std::max(0.0, time_s(of_group(call_of(exchange))) - exchange.under_s());
     return sum_s;
   }
   double exchange_s(const ExchangeCounts& counts) const {

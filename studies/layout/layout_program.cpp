@@ -18,21 +18,21 @@ constexpr int kForwardMessages = 0;
 constexpr int kBackwardMessages = 1;
 
 // Exchanges of a pass in an order in which those of each kind are evenly spread.
-std::vector<LayoutCall> spread_out(const ExchangeCounts& counts) {
-  std::vector<std::pair<double, LayoutCall>> placed;
+std::vector<StageExchange> spread_out(const ExchangeCounts& counts) {
+  std::vector<std::pair<double, StageExchange>> placed;
   for (const auto& [exchange, count] : counts)
-    for (int i = 0; i < count; ++i) placed.emplace_back((i + 0.5) / count, call_of(exchange));
+    for (int i = 0; i < count; ++i) placed.emplace_back((i + 0.5) / count, exchange);
   std::stable_sort(placed.begin(), placed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<LayoutCall> calls;
-  for (const auto& [place, call] : placed) calls.push_back(call);
-  return calls;
+  std::vector<StageExchange> exchanges;
+  for (const auto& [place, exchange] : placed) exchanges.push_back(exchange);
+  return exchanges;
 }
 
 // Kernels and exchanges of one pass of a stage, and the CPU's time for them.
 struct PassWork {
   double kernels_s = 0;
-  std::vector<LayoutCall> exchanges;
+  std::vector<StageExchange> exchanges;
   double host_s = 0;
   Phase phase = Phase::kForward;
 };
@@ -52,7 +52,8 @@ PassWork pass_work(const StageWork& stage, PassKind kind, bool splits_backward) 
                 .phase = Phase::kBackward};
   work.exchanges.resize(static_cast<size_t>(
       std::lround(stage.recomputed * static_cast<double>(work.exchanges.size()))));
-  for (const LayoutCall& call : spread_out(part.backward)) work.exchanges.push_back(call);
+  for (const StageExchange& exchange : spread_out(part.backward))
+    work.exchanges.push_back(exchange);
   if (splits_backward) work.kernels_s -= part.weight_gradients_s;
   return work;
 }
@@ -134,16 +135,20 @@ class RankWriter {
 
   // Nothing for a group of one rank, or of nothing.
   void run(int thread, const LayoutCall& call, Phase phase, int communicator) {
+    if (const int request = start(thread, call, phase, communicator); request >= 0)
+      about(thread, Action::Kind::kWait, request);
+  }
+  // The request, -1 for none.
+  int start(int thread, const LayoutCall& call, Phase phase, int communicator) {
     const RankGroup group = groups_.of(call.group, rank_);
-    if (group->size() < 2 || call.bytes == 0) return;
-    about(thread, Action::Kind::kWait,
-          add(thread, Action::Kind::kCollective,
-              CollectiveStep{.op = parse_collective_op(call.op, "layout"),
-                             .bytes = call.bytes,
-                             .communicator = communicator,
-                             .phase = phase,
-                             .label = call.op,
-                             .group = group}));
+    if (group->size() < 2 || call.bytes == 0) return -1;
+    return add(thread, Action::Kind::kCollective,
+               CollectiveStep{.op = parse_collective_op(call.op, "layout"),
+                              .bytes = call.bytes,
+                              .communicator = communicator,
+                              .phase = phase,
+                              .label = call.op,
+                              .group = group});
   }
 
   // From or to this rank; the request.
@@ -254,15 +259,21 @@ class RankWriter {
     const size_t parts = std::max<size_t>({before.size(), after.size(), 1});
     const size_t pieces = pass.exchanges.empty() ? parts : pass.exchanges.size() + 1;
     const auto place = [&](size_t part, size_t count) { return part * pieces / count; };
+    double alone_s = pass.kernels_s;
+    for (const StageExchange& exchange : pass.exchanges) alone_s -= exchange.under_s();
+    const Phase phase = pass.phase == Phase::kForward ? Phase::kPropagation : Phase::kAggregation;
     const int host =
         pass.host_s > 0 ? add(kMain, Action::Kind::kTimer, TimerStart{.delay_s = pass.host_s}) : -1;
     for (size_t piece = 0; piece < pieces; ++piece) {
       for (size_t part = 0; part < before.size(); ++part)
         if (place(part, before.size()) == piece) about(kMain, Action::Kind::kWait, before[part]);
-      compute(pass.kernels_s / static_cast<double>(pieces), pass.phase, label);
-      if (piece < pass.exchanges.size())
-        run(kMain, pass.exchanges[piece],
-            pass.phase == Phase::kForward ? Phase::kPropagation : Phase::kAggregation, kExchanges);
+      compute(alone_s / static_cast<double>(pieces), pass.phase, label);
+      if (piece < pass.exchanges.size()) {
+        const StageExchange& exchange = pass.exchanges[piece];
+        const int request = start(kMain, call_of(exchange), phase, kExchanges);
+        compute(exchange.under_s(), pass.phase, label);
+        if (request >= 0) about(kMain, Action::Kind::kWait, request);
+      }
       for (size_t part = 0; part < after.size(); ++part)
         if (place(part + 1, after.size()) == piece + 1)
           about(kMain, Action::Kind::kSet, after[part]);

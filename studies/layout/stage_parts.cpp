@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
 #include "base/error.hpp"
 #include "models/compute/fitted_compute.hpp"
@@ -12,6 +15,7 @@ namespace forescale {
 namespace {
 
 constexpr double kWeightShare = 0.5;  // of a product's two gradients
+constexpr double kNanosecondsASecond = 1e9;
 
 bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>(layer.work); }
 
@@ -30,37 +34,175 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
                                 .has_head = has_head}));
 }
 
-void add_times(const StageInputs& inputs, const Network& network, StagePart& part) {
-  const ComputeTable table = fitted_compute(*inputs.fitted, *inputs.gpu, network,
-                                            {.precision = inputs.precision,
-                                             .products = inputs.products,
-                                             .memory_format = MemoryFormat::kNhwc,
-                                             .batch = inputs.layout->micro_batch},
-                                            nullptr)
-                                 .table;
-  const auto batch = static_cast<double>(inputs.layout->micro_batch);
-  for (size_t i = 0; i < network.layers.size(); ++i) {
-    const LayerTime& time = table.layers[i];
-    const bool is_attention = std::holds_alternative<AttentionShape>(network.layers[i].work);
-    const double factor =
-        inputs.framework->kernels * (is_attention ? inputs.framework->attention : 1);
-    const double backward_s = factor * (time.backward_t0_s + batch * time.backward_t1_s);
-    part.forward_s += factor * (time.forward_t0_s + batch * time.forward_t1_s);
-    part.backward_s += backward_s;
-    if (is_product(network.layers[i])) part.weight_gradients_s += kWeightShare * backward_s;
+// Seconds of a micro-batch's layers, in their order.
+struct LayerSeconds {
+  double forward_s = 0;
+  double backward_s = 0;
+};
+
+ComputeTable table_of(const StageInputs& inputs, const Network& network) {
+  return fitted_compute(*inputs.fitted, *inputs.gpu, network,
+                        {.precision = inputs.precision,
+                         .products = inputs.products,
+                         .memory_format = MemoryFormat::kNhwc,
+                         .batch = inputs.layout->micro_batch},
+                        nullptr)
+      .table;
+}
+
+// Products beside which tensor parallelism's exchanges go on; that of the words' scores left out.
+struct ProductsBeside {
+  std::set<std::string> readers;  // of what is gathered
+  std::set<std::string> writers;  // of what is reduced
+};
+
+ProductsBeside products_beside(const Network& network) {
+  std::set<std::string> gathered;
+  std::set<std::string> reduced;
+  std::map<std::string, const Layer*> layers;
+  for (const Layer& layer : network.layers) layers[layer.name] = &layer;
+  for (const LayerSpec& spec : network.architecture.layers) {
+    const auto found = layers.find(spec.name);
+    if (found == layers.end() || !found->second->exchange ||
+        found->second->exchange->group != ExchangeGroup::kTensor)
+      continue;
+    gathered.insert(spec.tops.front());
+    reduced.insert(spec.bottoms.front());
+  }
+  ProductsBeside products;
+  for (const LayerSpec& spec : network.architecture.layers) {
+    const auto found = layers.find(spec.name);
+    if (found == layers.end() || spec.name == "head" || !is_product(*found->second)) continue;
+    if (gathered.contains(spec.bottoms.front())) products.readers.insert(spec.name);
+    if (reduced.contains(spec.tops.front())) products.writers.insert(spec.name);
+  }
+  return products;
+}
+
+// Products in as many pieces as ranks, each waiting for its part of what is exchanged: forward all
+// of them, backward the gradients by data of those whose results are reduced; the others' exchanges
+// go on beside whole products. Source: NVIDIA/TransformerEngine, pytorch/module/base.py
+// (initialize_ub: ring_exchange, pipeline and bulk).
+void cut_into_pieces(const StageInputs& inputs, const Network& network,
+                     std::vector<LayerTime>& times) {
+  const std::int64_t pieces = inputs.layout->tensor;
+  const ProductsBeside products = products_beside(network);
+  Network piece = network;
+  for (Layer& layer : piece.layers)
+    if (auto* shape = std::get_if<LinearShape>(&layer.work)) {
+      shape->vectors = std::max<std::int64_t>(shape->vectors / pieces, 1);
+      layer.forward_flops /= static_cast<double>(pieces);
+      layer.backward_flops /= static_cast<double>(pieces);
+      layer.traffic_per_image.value /= pieces;
+    }
+  const std::vector<LayerTime> of_pieces = table_of(inputs, piece).layers;
+  const auto count = static_cast<double>(pieces);
+  for (size_t i = 0; i < times.size(); ++i) {
+    const std::string& name = network.layers[i].name;
+    const bool writes = products.writers.contains(name);
+    if (!writes && !products.readers.contains(name)) continue;
+    times[i].forward_t0_s = count * of_pieces[i].forward_t0_s;
+    times[i].forward_t1_s = count * of_pieces[i].forward_t1_s;
+    if (!writes) continue;
+    const auto mixed = [&](double whole_s, double piece_s) {
+      return kWeightShare * whole_s + (1 - kWeightShare) * count * piece_s;
+    };
+    times[i].backward_t0_s = mixed(times[i].backward_t0_s, of_pieces[i].backward_t0_s);
+    times[i].backward_t1_s = mixed(times[i].backward_t1_s, of_pieces[i].backward_t1_s);
   }
 }
 
-void add_exchanges(const StageInputs& inputs, const Network& network, StagePart& part) {
+std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& network) {
+  std::vector<LayerTime> table = table_of(inputs, network).layers;
+  if (inputs.layout->tensor_overlaps) cut_into_pieces(inputs, network, table);
+  const auto batch = static_cast<double>(inputs.layout->micro_batch);
+  std::vector<LayerSeconds> times;
+  for (size_t i = 0; i < network.layers.size(); ++i) {
+    const LayerTime& time = table[i];
+    const bool is_attention = std::holds_alternative<AttentionShape>(network.layers[i].work);
+    const double factor =
+        (inputs.products ? inputs.framework->kernels_fp8 : inputs.framework->kernels) *
+        (is_attention ? inputs.framework->attention : 1);
+    times.push_back({.forward_s = factor * (time.forward_t0_s + batch * time.forward_t1_s),
+                     .backward_s = factor * (time.backward_t0_s + batch * time.backward_t1_s)});
+  }
+  return times;
+}
+
+void add_times(const Network& network, const std::vector<LayerSeconds>& times, StagePart& part) {
+  for (size_t i = 0; i < times.size(); ++i) {
+    part.forward_s += times[i].forward_s;
+    part.backward_s += times[i].backward_s;
+    if (is_product(network.layers[i]))
+      part.weight_gradients_s += kWeightShare * times[i].backward_s;
+  }
+}
+
+// How long tensor parallelism's exchanges go on under products: all of these but the first piece.
+class TimesBeside {
+ public:
+  TimesBeside(const Network& network, const std::vector<LayerSeconds>& times,
+              const StageInputs& inputs)
+      : inputs_(inputs) {
+    const ProductsBeside products = products_beside(network);
+    std::map<std::string, LayerSeconds> by_name;
+    for (size_t i = 0; i < times.size(); ++i) by_name[network.layers[i].name] = times[i];
+    for (const LayerSpec& spec : network.architecture.layers) {
+      specs_[spec.name] = &spec;
+      if (products.readers.contains(spec.name))
+        add(blobs_[spec.bottoms.front()], by_name[spec.name]);
+      if (products.writers.contains(spec.name)) add(blobs_[spec.tops.front()], by_name[spec.name]);
+    }
+  }
+
+  std::int64_t under_ns(const Layer& layer, bool is_forward) const {
+    if (!inputs_.layout->tensor_overlaps || layer.exchange->group != ExchangeGroup::kTensor)
+      return 0;
+    const LayerSpec& spec = *specs_.at(layer.name);
+    double beside_s = 0;
+    for (const std::string& blob : {spec.tops.front(), spec.bottoms.front()})
+      if (const auto found = blobs_.find(blob); found != blobs_.end())
+        beside_s += is_forward ? found->second.forward_s : kWeightShare * found->second.backward_s;
+    const double share = 1 - 1 / static_cast<double>(inputs_.layout->tensor);
+    return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
+  }
+
+ private:
+  static void add(LayerSeconds& sum, const LayerSeconds& time) {
+    sum.forward_s += time.forward_s;
+    sum.backward_s += time.backward_s;
+  }
+
+  const StageInputs& inputs_;
+  std::map<std::string, const LayerSpec*> specs_;
+  std::map<std::string, LayerSeconds> blobs_;  // of the products that read or write them
+};
+
+// Of a micro-batch.
+std::int64_t kept_bytes(const StageInputs& inputs, const KeptBytes& kept) {
+  const std::int64_t width = bytes_a_value(inputs.precision);
+  const Bytes bytes =
+      inputs.products ? kept.bytes(width, bytes_a_value(*inputs.products)) : kept.bytes(width);
+  return inputs.layout->micro_batch * bytes.value;
+}
+
+void add_exchanges(const StageInputs& inputs, const Network& network,
+                   const std::vector<LayerSeconds>& times, StagePart& part) {
+  const TimesBeside beside(network, times, inputs);
   const std::int64_t bytes_a_sequence_value =
       inputs.layout->micro_batch * bytes_a_value(inputs.precision);
   for (const Layer& layer : network.layers) {
     if (!layer.exchange) continue;
-    const std::int64_t bytes = layer.exchange->values * bytes_a_sequence_value;
-    for (const ExchangeKind kind : layer.exchange->forward)
-      ++part.forward[{layer.exchange->group, kind, bytes}];
-    for (const ExchangeKind kind : layer.exchange->backward)
-      ++part.backward[{layer.exchange->group, kind, bytes}];
+    const auto count = [&](const std::vector<ExchangeKind>& kinds, bool is_forward,
+                           ExchangeCounts& counts) {
+      for (const ExchangeKind kind : kinds)
+        ++counts[{.group = layer.exchange->group,
+                  .kind = kind,
+                  .bytes = layer.exchange->values * bytes_a_sequence_value,
+                  .under_ns = beside.under_ns(layer, is_forward)}];
+    };
+    count(layer.exchange->forward, true, part.forward);
+    count(layer.exchange->backward, false, part.backward);
   }
 }
 
@@ -96,6 +238,10 @@ std::vector<std::int64_t> split_with_ends(const Transformer& model, const Layout
 }
 
 }  // namespace
+
+double StageExchange::under_s() const {
+  return static_cast<double>(under_ns) / kNanosecondsASecond;
+}
 
 std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
                                            const std::string& option) {
@@ -159,13 +305,13 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       // Of the scores all is among score_bytes.
       KeptBytes kept = kept_for_backward(network);
       if (has_head) kept.own = 0;
-      part.kept_bytes = inputs.layout->micro_batch * kept.bytes(width).value;
+      part.kept_bytes = kept_bytes(inputs, kept);
       const std::int64_t last = std::max<std::int64_t>(first + layers[stage] - 1, 0);
       part.layer_kept_bytes =
-          inputs.layout->micro_batch *
-          kept_for_backward(network_of(inputs, last, 1, false, false)).bytes(width).value;
-      add_times(inputs, network, part);
-      add_exchanges(inputs, network, part);
+          kept_bytes(inputs, kept_for_backward(network_of(inputs, last, 1, false, false)));
+      const std::vector<LayerSeconds> times = times_of(inputs, network);
+      add_times(network, times, part);
+      add_exchanges(inputs, network, times, part);
       parts.push_back(part);
     }
     first += layers[stage];

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "algorithms/layout/layout.hpp"
@@ -17,8 +16,19 @@
 
 namespace forescale {
 
-// How often something of so many bytes is exchanged.
-using ExchangeCounts = std::map<std::tuple<ExchangeGroup, ExchangeKind, std::int64_t>, int>;
+// What a stage exchanges, of one size and beside products of one length.
+struct StageExchange {
+  ExchangeGroup group = ExchangeGroup::kTensor;
+  ExchangeKind kind = ExchangeKind::kAllReduce;
+  std::int64_t bytes = 0;
+  std::int64_t under_ns = 0;  // of a product that goes on at the same time, with tp_overlap
+  auto operator<=>(const StageExchange&) const = default;
+
+  double under_s() const;
+};
+
+// How often.
+using ExchangeCounts = std::map<StageExchange, int>;
 
 struct StagePart {
   std::int64_t first_layer = 0;

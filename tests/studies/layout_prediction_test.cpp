@@ -112,6 +112,21 @@ TEST(LayoutPrediction, KernelsWaitForTheCpu) {
   EXPECT_EQ(predict("tp=8,global=16", 8).host_s, 0);
 }
 
+// What is sent stays, what waits for it shrinks: of four pieces of a product one is left beside.
+TEST(LayoutPrediction, ProductsHideTensorExchanges) {
+  const LayoutPrediction beside = predict("tp=4,global=8", 4);
+  const LayoutPrediction under = predict("tp=4,tp_overlap=true,global=8", 4);
+  EXPECT_GT(under.compute_s, beside.compute_s);        // of smaller products
+  EXPECT_LT(under.compute_s, 1.3 * beside.compute_s);  // 256 tokens each
+  EXPECT_LT(under.tensor_s, 0.6 * beside.tensor_s);
+  EXPECT_GE(under.tensor_s, 0);
+  EXPECT_LT(under.iteration_s, beside.iteration_s);
+  const auto wrong = [](const std::string& layout) { return refusal([&] { predict(layout, 4); }); };
+  EXPECT_NE(wrong("tp_overlap=true").find("needs tp > 1 and sp"), std::string::npos);
+  EXPECT_NE(wrong("tp=2,pp=2,global=4,schedule=zb-h1,tp_overlap=true").find("whole backward"),
+            std::string::npos);
+}
+
 TEST(LayoutPrediction, AFrameworksKernelsTakeLonger) {
   Question question = question_of("tp=1,zero=1,micro=4,global=32");
   const double fused_s = predicted(question, 8).compute_s;
@@ -124,7 +139,7 @@ TEST(LayoutPrediction, AFrameworksKernelsTakeLonger) {
             std::string::npos);
 }
 
-// Only products in layers are in FP8: state and what is kept stay as they are.
+// Only products in layers are in FP8, and the inputs that they keep: state stays as it is.
 TEST(LayoutPrediction, Fp8IsForProducts) {
   Question question = question_of("tp=1,zero=1,micro=2,global=16");
   const LayoutPrediction bf16 = predicted(question, 8);
@@ -132,7 +147,8 @@ TEST(LayoutPrediction, Fp8IsForProducts) {
   const LayoutPrediction fp8 = predicted(question, 8);
   EXPECT_LT(fp8.compute_s, 0.95 * bf16.compute_s);
   EXPECT_GT(fp8.compute_s, 0.5 * bf16.compute_s);
-  EXPECT_EQ(fp8.memory.bytes, bf16.memory.bytes);
+  EXPECT_EQ(memory_of(fp8, "parameters"), memory_of(bf16, "parameters"));
+  EXPECT_LT(memory_of(fp8, "activations"), memory_of(bf16, "activations"));
   EXPECT_NEAR(fp8.peak_flops_per_s / bf16.peak_flops_per_s, 2, 1e-3);
   question.platform = "dgx-a100";
   EXPECT_NE(refusal([&] { predicted(question, 8); }).find("--precision = fp8: is not among"),
