@@ -183,8 +183,9 @@ const std::vector<FieldRule>& rules() {
                                       "sequences that go through the pipeline together"),
       number<&Layout::global_batch, 1>("global", {"global_batch_size"},
                                        "sequences of one iteration; a micro-batch each copy"),
-      word<&Layout::schedule>("schedule", {"pipeline_parallel_schedule"},
-                              "order of the micro-batches' passes"),
+      word<&Layout::schedule>(
+          "schedule", {"pipeline_parallel_schedule"},
+          "order of the micro-batches' passes, or the CSV file of one (PyTorch's)"),
       word<&Layout::order>("order", {"rank_order"}, "which ranks are neighbours, innermost first")};
   return all;
 }

@@ -136,11 +136,12 @@ class Clock {
         return cost.forward_s;
       case PassKind::kWeightGradient:
         return cost.weights_s;
-      case PassKind::kBackward:
       case PassKind::kInputGradient:
+        return cost.backward_s;
+      case PassKind::kBackward:
         break;
     }
-    return cost.backward_s;
+    return schedule_.splits_backward ? cost.backward_s + cost.weights_s : cost.backward_s;
   }
 
   [[noreturn]] void stuck(size_t rank) const {

@@ -1,5 +1,6 @@
 // Schedules of pipeline parallelism: in which order each rank runs the passes of its stages over
-// the micro-batches. One file each in algorithms/layout/pipelines/, registered by name.
+// the micro-batches. One file each in algorithms/layout/pipelines/, registered by name; others are
+// read of files (pipeline_file.hpp).
 //
 // The layers are cut into ranks * stages_a_rank stages, numbered along the network. A pass waits
 // for the one that feeds it: forward for the stage before, backward for the stage after. Letters
@@ -7,6 +8,7 @@
 // input, W that of the weights.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,13 +40,14 @@ struct PipelineSchedule {
   // How many a rank may have; max 0: any.
   int stages_a_rank_min = 1;
   int stages_a_rank_max = 1;
-  bool splits_backward = false;  // into I and W
+  bool splits_backward = false;  // into I and W, all or some
   // Micro-batches must be a multiple of the ranks.
   bool needs_full_rounds = false;
   // Null: stage % ranks.
-  int (*rank_of)(const PipelineShape& shape, int stage) = nullptr;
+  std::function<int(const PipelineShape& shape, int stage)> rank_of = nullptr;
   // Of each rank.
-  std::vector<std::vector<PipelinePass>> (*orders)(const PipelineShape& shape) = nullptr;
+  std::function<std::vector<std::vector<PipelinePass>>(const PipelineShape& shape)> orders =
+      nullptr;
 };
 
 int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int stage);
@@ -61,7 +64,7 @@ struct BesidePass {
 };
 
 // Seconds of one micro-batch in each stage. With schedules that do not split it, backward is all of
-// it; else that of the inputs, and weights its rest.
+// it; else that of the inputs, and weights its rest, which a B has too.
 struct StageCost {
   double forward_s = 0;
   double backward_s = 0;

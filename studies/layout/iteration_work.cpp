@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -71,6 +72,16 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
   return work;
 }
 
+std::shared_ptr<const PipelineSchedule> schedule_of(const std::string& name,
+                                                    const PipelineShape& shape,
+                                                    const std::string& option) {
+  if (is_pipeline_file(name))
+    return std::make_shared<const PipelineSchedule>(read_pipeline_file(name, shape, option));
+  // The registry keeps it.
+  return {std::shared_ptr<const PipelineSchedule>(),
+          &Registry<PipelineSchedule>::find(name, option)};
+}
+
 }  // namespace
 
 std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank) {
@@ -124,10 +135,10 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
 IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
                              const std::string& option) {
   const Layout& layout = *inputs.layout;
-  IterationWork work{.schedule = &Registry<PipelineSchedule>::find(layout.schedule, option),
-                     .shape = {.ranks = static_cast<int>(layout.pipeline),
+  IterationWork work{.shape = {.ranks = static_cast<int>(layout.pipeline),
                                .stages_a_rank = static_cast<int>(layout.virtual_stages),
                                .micro_batches = static_cast<int>(layout.micro_batches())}};
+  work.schedule = schedule_of(layout.schedule, work.shape, option);
   check_shape(*work.schedule, work.shape, option);
   if (layout.tensor_overlaps && work.schedule->splits_backward)
     refuse(option, fmt::format("tp_overlap=true,schedule={}", layout.schedule),

@@ -2,6 +2,7 @@
 // folded (layout_prediction.hpp), or rank by rank in the simulator (layout_program.hpp).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ struct StageWork {
 };
 
 struct IterationWork {
-  const PipelineSchedule* schedule = nullptr;
+  std::shared_ptr<const PipelineSchedule> schedule = nullptr;
   PipelineShape shape = {};
   std::vector<StageWork> stages = {};
   bool gathers_each_pass = false;  // ZeRO 3
@@ -62,7 +63,8 @@ struct IterationInputs {
   std::int64_t value_bytes = 2;  // of a parameter
 };
 
-// InputError naming `option` for a schedule that is not there or not for such stages.
+// InputError naming `option` for a schedule that is not there or not for such stages; one that ends
+// with .csv is a file.
 IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
                              const std::string& option);
 

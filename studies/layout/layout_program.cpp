@@ -37,7 +37,7 @@ struct PassWork {
   Phase phase = Phase::kForward;
 };
 
-PassWork pass_work(const StageWork& stage, PassKind kind, bool splits_backward) {
+PassWork pass_work(const StageWork& stage, PassKind kind) {
   const StagePart& part = stage.part;
   if (kind == PassKind::kForward)
     return {.kernels_s = part.forward_s,
@@ -54,7 +54,7 @@ PassWork pass_work(const StageWork& stage, PassKind kind, bool splits_backward) 
       std::lround(stage.recomputed * static_cast<double>(work.exchanges.size()))));
   for (const StageExchange& exchange : spread_out(part.backward))
     work.exchanges.push_back(exchange);
-  if (splits_backward) work.kernels_s -= part.weight_gradients_s;
+  if (kind == PassKind::kInputGradient) work.kernels_s -= part.weight_gradients_s;
   return work;
 }
 
@@ -308,7 +308,7 @@ class RankWriter {
       const std::vector<int> none;
       const std::vector<int>& before = is_first ? gathered.parts.at(pass.stage) : none;
       const std::vector<int>& after = is_last ? reduced.parts.at(pass.stage) : none;
-      const PassWork body = pass_work(stage, pass.kind, work_.schedule->splits_backward);
+      const PassWork body = pass_work(stage, pass.kind);
       const std::string label = fmt::format("{}{}", pass.stage, letter_of(pass.kind));
       if (work_.gathers_each_pass) {
         for (const int signal : before) about(kMain, Action::Kind::kWait, signal);

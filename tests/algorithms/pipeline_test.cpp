@@ -2,12 +2,17 @@
 // of its bubble and of what it holds.
 #include "algorithms/layout/pipeline.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <tuple>
 
+#include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
 #include "tests/base/refusal.hpp"
 
@@ -144,6 +149,74 @@ TEST(Pipeline, HoldsWhatItsPaperSays) {
         activations_held(schedule_named("interleaved").orders({p, 2, m}));
     EXPECT_EQ(several.front(), 2 * p + p - 1);
   }
+}
+
+// As torch.distributed.pipelining writes it; idle slots and exchanges are cells too.
+std::string csv_of(const std::vector<std::vector<PipelinePass>>& orders) {
+  std::string text;
+  for (const auto& order : orders) {
+    for (const PipelinePass& pass : order)
+      text += fmt::format("{}{}{},,{}SEND_F{},", pass.stage, letter_of(pass.kind), pass.micro_batch,
+                          pass.stage, pass.micro_batch);
+    text += "\r\n";
+  }
+  return text;
+}
+
+class PipelineFile : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text) const {
+    std::ofstream(file_) << text;
+    return file_;
+  }
+  void TearDown() override { std::filesystem::remove(file_); }
+
+ private:
+  const std::string file_ =
+      ::testing::TempDir() + fmt::format("forescale-schedule-{}.csv", getpid());
+};
+
+TEST_F(PipelineFile, GivesTheScheduleThatItWasWrittenOf) {
+  const StageCost cost{.forward_s = 1, .backward_s = 1.5, .weights_s = 0.5};
+  for (const auto& [name, schedule] : Registry<PipelineSchedule>::all()) {
+    const PipelineShape shape = shapes_of(schedule).back();
+    const PipelineSchedule read =
+        read_pipeline_file(write(csv_of(schedule.orders(shape))), shape, "x");
+    EXPECT_EQ(read.orders(shape), schedule.orders(shape)) << name;
+    EXPECT_EQ(read.splits_backward, schedule.splits_backward) << name;
+    EXPECT_DOUBLE_EQ(iteration_s(read, shape, cost, 0.1), iteration_s(schedule, shape, cost, 0.1));
+  }
+}
+
+TEST_F(PipelineFile, KnowsOldNamesAndPairs) {
+  // Before PyTorch 2.5: B and W; and forward and backward as one.
+  const PipelineSchedule old = read_pipeline_file(write("0F0,0B0,0W0\n"), {1, 1, 1}, "x");
+  EXPECT_TRUE(old.splits_backward);
+  EXPECT_EQ(old.orders({1, 1, 1})[0][1].kind, PassKind::kInputGradient);
+  const PipelineSchedule pairs =
+      read_pipeline_file(write("0F0,(0F1;0B0)OVERLAP_F_B,0B1"), {1, 1, 2}, "x");
+  EXPECT_EQ(pairs.orders({1, 1, 2})[0].size(), 4U);
+}
+
+TEST_F(PipelineFile, IsRefusedWithLineAndCell) {
+  const auto refused = [&](const std::string& text) {
+    return refusal([&] { read_pipeline_file(write(text), {2, 1, 1}, "--layout"); });
+  };
+  const auto says = [](const std::string& message, const std::string& text) {
+    EXPECT_NE(message.find(text), std::string::npos) << message;
+  };
+  says(refused("0F0,0B0\n"), "has 1 ranks, the layout 2");
+  says(refused("0F0,0B0\n2F0,2B0\n"), "has 3 stages, the layout 2");
+  says(refused("0F0,0B0\n1F0,1B0,1F1,1B1\n"), "has 2 micro-batches, the layout 1");
+  says(refused("0F0,0B0\n1F0,1X0\n"), ":2 = 1X0: has a kind of pass that is not known");
+  says(refused("0F0,0B0\n1F0,B0\n"), ":2 = B0: must be STAGE KIND");
+  says(refused("0F0,0B0,0F0\n1F0,1B0\n"), ":1 = 0F0: is there twice");
+  says(refused("0F0,0B0,1F0\n1B0\n"), "is of a stage that line 1 has too");
+  says(refused("0F0,0B0\n1F0,1I0\n"), "stage 1, micro-batch 0: needs F, and B or both I and W");
+  says(refusal([] {
+         read_pipeline_file("no/such.csv", {2, 1, 1}, "--layout");
+       }),
+       "cannot be opened");
 }
 
 TEST(Pipeline, RefusesShapesAndSaysWhoWaits) {

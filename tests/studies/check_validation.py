@@ -31,7 +31,7 @@ ADJUSTED = {
     "llm-foundry": (110, 0.09),
     "llm-memory": (391, 0.1),
     "llm-nanotron": (399, 0.135),
-    "llm-large": (8, 0.08),
+    "llm-large": (14, 0.1),
     "llm-nvidia": (15, 0.065),
     "llm-nvidia-fp8": (31, 0.045),
 }
