@@ -70,6 +70,23 @@ const std::vector<std::pair<const char*, Recompute>>& recompute_names() {
   return names;
 }
 
+const std::vector<std::pair<const char*, ContextExchange>>& context_names() {
+  static const std::vector<std::pair<const char*, ContextExchange>> names = {
+      {"p2p", ContextExchange::kRing},
+      {"all_gather", ContextExchange::kAllGather},
+      {"a2a", ContextExchange::kAllToAll}};
+  return names;
+}
+
+const std::vector<std::pair<const char*, AttentionKind>>& attention_names() {
+  static const std::vector<std::pair<const char*, AttentionKind>> names = {
+      {"flash", AttentionKind::kFlash},
+      {"unfused", AttentionKind::kUnfused},
+      {"fused", AttentionKind::kFlash},
+      {"local", AttentionKind::kUnfused}};
+  return names;
+}
+
 const std::vector<std::pair<const char*, std::int64_t>>& gradient_names() {
   static const std::vector<std::pair<const char*, std::int64_t>> names = {{"fp32", 4}, {"bf16", 2}};
   return names;
@@ -123,6 +140,15 @@ const std::vector<FieldRule>& rules() {
       number<&Layout::tensor, 1>("tp", {"tensor_model_parallel_size"},
                                  "GPUs that share each layer's weights"),
       number<&Layout::context, 1>("cp", {"context_parallel_size"}, "GPUs that share each sequence"),
+      {.field = {.name = "cp_comm",
+                 .aliases = {"cp_comm_type"},
+                 .doc = "how keys and values come to attention with cp > 1: p2p, a ring under it; "
+                        "all_gather, before it; a2a, as whole heads (Ulysses)"},
+       .read =
+           [](Layout& layout, const FieldText& text) {
+             layout.context_exchange = text.one_of(context_names());
+           },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.context_exchange)); }},
       number<&Layout::pipeline, 1>("pp", {"pipeline_model_parallel_size"},
                                    "stages that the layers are cut into"),
       number<&Layout::data, 1>("dp", {"data_parallel_size"},
@@ -171,6 +197,12 @@ const std::vector<FieldRule>& rules() {
            }},
       flag<&Layout::overlaps>("overlap", {"overlap_grad_reduce", "overlap_param_gather"},
                               "gradients and parameters move under passes: true, false"),
+      {.field = {.name = "attention",
+                 .aliases = {"attention_backend"},
+                 .doc = "how attention is computed: flash, or unfused, with its scores in memory"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.attention = text.one_of(attention_names()); },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.attention)); }},
       {.field = {.name = "recompute",
                  .aliases = {"recompute_granularity"},
                  .doc = "what the backward pass computes again: none, selective, full"},
@@ -237,6 +269,8 @@ const char* name_of(Dimension dimension) {
 }
 const char* name_of(LayerSplit split) { return first_name(split_names(), split); }
 const char* name_of(StateSharding sharding) { return first_name(sharding_names(), sharding); }
+const char* name_of(ContextExchange exchange) { return first_name(context_names(), exchange); }
+const char* name_of(AttentionKind attention) { return first_name(attention_names(), attention); }
 const char* name_of(Recompute recompute) { return first_name(recompute_names(), recompute); }
 
 const std::vector<LayoutField>& layout_fields() {

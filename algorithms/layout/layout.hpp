@@ -29,6 +29,17 @@ const char* name_of(StateSharding sharding);  // "none", "optimizer", ...
 enum class Recompute { kNone, kSelective, kFull };
 const char* name_of(Recompute recompute);
 
+// How attention gets at the tokens of the other GPUs with `context`: their keys and values come
+// round piece by piece, under attention of the piece before (ring attention); all before it begins;
+// or each GPU has all tokens of some heads (Ulysses).
+enum class ContextExchange { kRing, kAllGather, kAllToAll };
+const char* name_of(ContextExchange exchange);  // "p2p", as Transformer Engine has it
+
+// How attention is computed: fused, with no scores in memory; or as products, softmax and dropout
+// apart, as Megatron-LM's before it had FlashAttention.
+enum class AttentionKind { kFlash, kUnfused };
+const char* name_of(AttentionKind attention);
+
 // How many layers each pipeline stage has: equal shares; equal ones if the embedding and the output
 // count as a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and ..._loss_...); or
 // so many that the weights of each, the output's included, are near an equal share (nanotron).
@@ -38,6 +49,7 @@ const char* name_of(LayerSplit split);  // "even"
 struct Layout {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
+  ContextExchange context_exchange = ContextExchange::kRing;
   std::int64_t pipeline = 1;
   std::int64_t data = 0;  // 0: what is left of the GPUs
   std::int64_t expert = 1;
@@ -51,6 +63,7 @@ struct Layout {
   bool tensor_overlaps = false;       // its exchanges go on under the products beside them
   bool overlaps = true;               // gradients and parameters move under passes
   StateSharding sharding = StateSharding::kNone;
+  AttentionKind attention = AttentionKind::kFlash;
   Recompute recompute = Recompute::kNone;
   std::int64_t recompute_layers = 0;  // of each stage, with kFull; 0: all
   std::int64_t micro_batch = 1;       // sequences

@@ -31,10 +31,11 @@ json if_it_fits(const LayoutPrediction& prediction, double value) {
 
 // Seconds of an iteration by what they go to, in the order of the columns.
 std::vector<std::pair<const char*, double>> times_of(const LayoutPrediction& prediction) {
-  return {{"compute", prediction.compute_s}, {"recompute", prediction.recompute_s},
-          {"host", prediction.host_s},       {"tensor", prediction.tensor_s},
-          {"expert", prediction.expert_s},   {"pipeline", prediction.pipeline_s},
-          {"data", prediction.data_s},       {"optimizer", prediction.optimizer_s}};
+  return {{"compute", prediction.compute_s},    {"recompute", prediction.recompute_s},
+          {"host", prediction.host_s},          {"tensor", prediction.tensor_s},
+          {"context", prediction.context_s},    {"expert", prediction.expert_s},
+          {"pipeline", prediction.pipeline_s},  {"data", prediction.data_s},
+          {"optimizer", prediction.optimizer_s}};
 }
 
 // null where no interval was asked for.
@@ -152,8 +153,8 @@ std::vector<Column> layout_columns(const TrainingPlan& plan) {
       {.key = "iteration_high_s", .heading = "to", .text = seconds_cell},
       {.key = "tokens_per_s_gpu", .heading = "tokens/s/GPU", .text = whole},
       {.key = "model_flops_share", .heading = "MFU %", .text = percent_cell}};
-  for (const char* name :
-       {"compute", "recompute", "host", "tensor", "expert", "pipeline", "data", "optimizer"})
+  for (const char* name : {"compute", "recompute", "host", "tensor", "context", "expert",
+                           "pipeline", "data", "optimizer"})
     columns.push_back({.key = name + std::string("_share"),
                        .heading = fmt::format("{} %", name),
                        .text = percent_cell});

@@ -26,13 +26,12 @@ bool has_own_memory(const LayerSpec& spec, const Operator& rule, const Layer& la
 
 // All but that of the words' scores, which stays as the activations are.
 bool is_layer_product(const Layer& layer) {
-  return layer.name != "head" && !std::holds_alternative<std::monostate>(layer.work) &&
-         !std::holds_alternative<AttentionShape>(layer.work);
+  return layer.name != "head" && std::holds_alternative<LinearShape>(layer.work);
 }
 
 }  // namespace
 
-KeptBytes kept_for_backward(const Network& network) {
+KeptBytes kept_for_backward(const Network& network, bool (*runs_again)(const std::string& layer)) {
   std::map<std::string, const Layer*> inferred;
   for (const Layer& layer : network.layers) inferred[layer.name] = &layer;
   std::map<std::string, const Layer*> memory;  // by blob, the layer whose output it now holds
@@ -45,8 +44,10 @@ KeptBytes kept_for_backward(const Network& network) {
     if (found == inferred.end()) continue;
     const Layer& layer = *found->second;
     const Operator& rule = *find_operator(spec.type);
-    if (rule.reads_inputs_again)
+    const bool again = runs_again != nullptr && runs_again(spec.name);
+    if (rule.reads_inputs_again || again)
       for (const std::string& bottom : spec.bottoms) {
+        if (again && runs_again(memory[bottom]->name)) continue;
         kept.insert(memory[bottom]);
         (is_layer_product(layer) ? by_products : by_others).insert(memory[bottom]);
       }
@@ -54,6 +55,7 @@ KeptBytes kept_for_backward(const Network& network) {
     if (!has_own_memory(spec, rule, layer) && !spec.bottoms.empty())
       holder = memory[spec.bottoms.front()];
     for (const std::string& top : spec.tops) memory[top] = holder;
+    if (again) continue;
     if (rule.reads_outputs_again) {
       kept.insert(holder);
       by_others.insert(holder);

@@ -25,7 +25,9 @@ struct KeptBytes {
   }
 };
 
-// For one image (one sequence).
-KeptBytes kept_for_backward(const Network& network);
+// For one image (one sequence). Of layers whose forward pass runs again, only what they read of
+// others is kept.
+KeptBytes kept_for_backward(const Network& network,
+                            bool (*runs_again)(const std::string& layer) = nullptr);
 
 }  // namespace forescale

@@ -14,7 +14,7 @@
 #include "sim/ask/inputs.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
-#include "sim/folded_ring.hpp"
+#include "sim/folded.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -51,21 +51,24 @@ void take(const CollectiveOutcome& outcome, CollectiveAnswer& answer) {
 }
 
 // A few ranks in place of all; nothing where it takes all of them, or could.
-bool is_folded(const ResolvedCall& resolved, CollectiveAnswer& answer) {
-  if (resolved.group->shape.nodes < kFoldedRingNodesMin || !why_not_folded(resolved).empty())
-    return false;
-  const FoldedRing folded = simulate_folded_ring(resolved);
-  if (folded.error > 0 && resolved.group->shape.ranks <= kWholeRingRanksMax) return false;
-  take(folded.outcome, answer);
-  answer.simulated_ranks = folded.ranks;
-  answer.folded_error = folded.error;
-  return true;
+std::optional<Folded> folded(const ResolvedCall& resolved) {
+  if (resolved.group->shape.nodes <= kWholeNodesMax || !why_not_folded(resolved).empty())
+    return std::nullopt;
+  const Folded few = simulate_folded(resolved);
+  if (few.error > 0 && !few.is_large) return std::nullopt;
+  return few;
 }
 
 void simulate(const Question& question, const ResolvedCall& resolved,
               const std::optional<PlanChoice>& plan, const std::string& trace,
               CollectiveAnswer& answer) {
-  if (trace.empty() && !question.explicit_staging && is_folded(resolved, answer)) return;
+  if (trace.empty() && !question.explicit_staging)
+    if (const auto few = folded(resolved)) {
+      take(few->outcome, answer);
+      answer.simulated_ranks = few->ranks;
+      answer.folded_error = few->error;
+      return;
+    }
   const Platform& platform = resolved.lanes->platform();
   const std::vector<int>& slots = resolved.group->slots;
   const CollectiveOp op = resolved.collective->op;

@@ -23,7 +23,7 @@ struct CollectiveAnswer {
   std::optional<double> simulated_s = {};
   std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
   std::optional<double> closed_form_s = {};
-  std::int64_t simulated_ranks = 0;  // in place of all (sim/folded_ring.hpp); 0: nothing simulated
+  std::int64_t simulated_ranks = 0;  // in place of all (sim/folded.hpp); 0: nothing simulated
   double folded_error = 0;           // of the time that they stand for, relative
   double bound_s = 0;
   std::string bound_reason;

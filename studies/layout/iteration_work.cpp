@@ -88,6 +88,8 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
   switch (group) {
     case LayoutGroup::kTensor:
       return grid.group(rank, {Dimension::kTensor});
+    case LayoutGroup::kContext:
+      return grid.group(rank, {Dimension::kContext});
     case LayoutGroup::kExpert:
       return grid.expert_group(rank);
     case LayoutGroup::kData:
@@ -101,10 +103,9 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
 }
 
 LayoutCall call_of(const StageExchange& exchange) {
-  LayoutCall call{.op = "",
-                  .group = exchange.group == ExchangeGroup::kExpert ? LayoutGroup::kExpert
-                                                                    : LayoutGroup::kTensor,
-                  .bytes = exchange.bytes};
+  LayoutCall call{.op = "", .group = LayoutGroup::kTensor, .bytes = exchange.bytes};
+  if (exchange.group == ExchangeGroup::kContext) call.group = LayoutGroup::kContext;
+  if (exchange.group == ExchangeGroup::kExpert) call.group = LayoutGroup::kExpert;
   switch (exchange.kind) {
     case ExchangeKind::kAllReduce:
       call.op = "all-reduce";

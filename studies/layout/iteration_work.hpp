@@ -15,7 +15,7 @@ namespace forescale {
 
 // Groups of ranks that a layout makes. kData: those that have the same weights, with context;
 // kExpertData: the same experts; kModel: tensor and pipeline, who share a copy of the model.
-enum class LayoutGroup { kTensor, kExpert, kData, kExpertData, kModel };
+enum class LayoutGroup { kTensor, kContext, kExpert, kData, kExpertData, kModel };
 std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank);
 
 // A collective of a group of that kind; `op` as the command line names it.

@@ -150,7 +150,11 @@ class LayoutRun {
     return sum_s;
   }
   double exchange_s(const ExchangeCounts& counts) const {
-    return exchange_s(counts, ExchangeGroup::kTensor) + exchange_s(counts, ExchangeGroup::kExpert);
+    double sum_s = 0;
+    for (const ExchangeGroup group :
+         {ExchangeGroup::kTensor, ExchangeGroup::kContext, ExchangeGroup::kExpert})
+      sum_s += exchange_s(counts, group);
+    return sum_s;
   }
 
   // A pass is at least as long as the CPU takes to ask for its kernels, and as what ZeRO 3 gathers,
@@ -208,7 +212,7 @@ class LayoutRun {
     const double passes_s =
         pipeline_times(*work().schedule, work().shape, costs, transfer_s).passes_end_s();
     answer_.pipeline_s = passes_s - answer_.compute_s - answer_.recompute_s - answer_.host_s -
-                         answer_.tensor_s - answer_.expert_s - answer_.data_s;
+                         answer_.tensor_s - answer_.context_s - answer_.expert_s - answer_.data_s;
     answer_.data_s += answer_.times.end_s() - passes_s + answer_.norm_s;
     answer_.tokens_per_s_gpu =
         answer_.tokens_an_iteration() / answer_.iteration_s / static_cast<double>(answer_.gpus);
@@ -243,6 +247,7 @@ class LayoutRun {
                               exchange_s(part.backward, group));
     };
     answer_.tensor_s += both(ExchangeGroup::kTensor);
+    answer_.context_s += both(ExchangeGroup::kContext);
     answer_.expert_s += both(ExchangeGroup::kExpert);
   }
 

@@ -1,11 +1,11 @@
 // What an iteration of a transformer takes on a layout, and what its largest rank holds in memory.
 //
-// Passes of a stage are its kernels one after the other and, between them, what tensor and expert
-// parallelism exchange; their order is the pipeline schedule's, with a message between stages.
-// Gradients are reduced under the last backward pass, parameters gathered under the first forward
-// pass, in the framework's parts; then the optimizer runs. Collectives are simulated alone, those
-// of rank 0's groups for all. layout_program.hpp simulates all ranks at once. Limits: no slowdown
-// of kernels beside collectives; ring attention's exchange hides under attention.
+// Passes of a stage are its kernels one after the other and, between them, what tensor, context and
+// expert parallelism exchange; their order is the pipeline schedule's, with a message between
+// stages. Gradients are reduced under the last backward pass, parameters gathered under the first
+// forward pass, in the framework's parts; then the optimizer runs. Collectives are simulated alone,
+// those of rank 0's groups for all. layout_program.hpp simulates all ranks at once. Limits: no
+// slowdown of kernels beside collectives.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ struct LayoutPrediction {
   double recompute_s = 0;  // and those that run again
   double host_s = 0;       // GPUs waiting for the CPU to ask for kernels
   double tensor_s = 0;     // exchanges, exposed
+  double context_s = 0;
   double expert_s = 0;
   double pipeline_s = 0;  // bubble and messages between stages
   double data_s = 0;      // gradients and parameters that nothing hides

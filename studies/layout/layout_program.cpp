@@ -257,7 +257,8 @@ class RankWriter {
   void run_pass(const PassWork& pass, const std::string& label, const std::vector<int>& before,
                 const std::vector<int>& after) {
     const size_t parts = std::max<size_t>({before.size(), after.size(), 1});
-    const size_t pieces = pass.exchanges.empty() ? parts : pass.exchanges.size() + 1;
+    const size_t exchanges = pass.exchanges.size();
+    const size_t pieces = std::max(parts, exchanges + 1);
     const auto place = [&](size_t part, size_t count) { return part * pieces / count; };
     double alone_s = pass.kernels_s;
     for (const StageExchange& exchange : pass.exchanges) alone_s -= exchange.under_s();
@@ -268,8 +269,9 @@ class RankWriter {
       for (size_t part = 0; part < before.size(); ++part)
         if (place(part, before.size()) == piece) about(kMain, Action::Kind::kWait, before[part]);
       compute(alone_s / static_cast<double>(pieces), pass.phase, label);
-      if (piece < pass.exchanges.size()) {
-        const StageExchange& exchange = pass.exchanges[piece];
+      for (size_t i = 0; i < exchanges; ++i) {
+        if (place(i + 1, exchanges + 1) != piece + 1) continue;
+        const StageExchange& exchange = pass.exchanges[i];
         const int request = start(kMain, call_of(exchange), phase, kExchanges);
         compute(exchange.under_s(), pass.phase, label);
         if (request >= 0) about(kMain, Action::Kind::kWait, request);

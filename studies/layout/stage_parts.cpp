@@ -22,16 +22,25 @@ bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>
 Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t layers,
                    bool has_embedding, bool has_head) {
   const Layout& layout = *inputs.layout;
-  return infer_network(decoder(*inputs.model, inputs.tokens, inputs.option,
-                               {.tensor = layout.tensor,
-                                .has_sequence_parallel = layout.has_sequence_parallel,
-                                .context = layout.context,
-                                .expert = layout.expert,
-                                .expert_tensor = inputs.model->experts ? layout.expert_tensor : 1,
-                                .first_layer = first,
-                                .layers = layers,
-                                .has_embedding = has_embedding,
-                                .has_head = has_head}));
+  return infer_network(
+      decoder(*inputs.model, inputs.tokens, inputs.option,
+              {.tensor = layout.tensor,
+               .has_sequence_parallel = layout.has_sequence_parallel,
+               .context = layout.context,
+               .sends_heads = layout.context_exchange == ContextExchange::kAllToAll,
+               .expert = layout.expert,
+               .expert_tensor = inputs.model->experts ? layout.expert_tensor : 1,
+               .first_layer = first,
+               .layers = layers,
+               .has_embedding = has_embedding,
+               .has_head = has_head,
+               .has_scores_in_memory = layout.attention == AttentionKind::kUnfused}));
+}
+
+// Which layers' forward pass runs again one by one. Source: Megatron-LM,
+// core/transformer/attention.py (checkpoint_core_attention), whatever computes attention.
+bool (*runs_again(const StageInputs& inputs))(const std::string& layer) {
+  return inputs.layout->recompute == Recompute::kSelective ? is_core_attention : nullptr;
 }
 
 // Seconds of a micro-batch's layers, in their order.
@@ -129,10 +138,13 @@ std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& net
   return times;
 }
 
-void add_times(const Network& network, const std::vector<LayerSeconds>& times, StagePart& part) {
+void add_times(const StageInputs& inputs, const Network& network,
+               const std::vector<LayerSeconds>& times, StagePart& part) {
   for (size_t i = 0; i < times.size(); ++i) {
     part.forward_s += times[i].forward_s;
     part.backward_s += times[i].backward_s;
+    if (runs_again(inputs) != nullptr && is_core_attention(network.layers[i].name))
+      part.backward_s += times[i].forward_s;
     if (is_product(network.layers[i]))
       part.weight_gradients_s += kWeightShare * times[i].backward_s;
   }
@@ -145,17 +157,18 @@ class TimesBeside {
               const StageInputs& inputs)
       : inputs_(inputs) {
     const ProductsBeside products = products_beside(network);
-    std::map<std::string, LayerSeconds> by_name;
-    for (size_t i = 0; i < times.size(); ++i) by_name[network.layers[i].name] = times[i];
+    for (size_t i = 0; i < times.size(); ++i) by_name_[network.layers[i].name] = times[i];
     for (const LayerSpec& spec : network.architecture.layers) {
       specs_[spec.name] = &spec;
       if (products.readers.contains(spec.name))
-        add(blobs_[spec.bottoms.front()], by_name[spec.name]);
-      if (products.writers.contains(spec.name)) add(blobs_[spec.tops.front()], by_name[spec.name]);
+        add(blobs_[spec.bottoms.front()], by_name_[spec.name]);
+      if (products.writers.contains(spec.name)) add(blobs_[spec.tops.front()], by_name_[spec.name]);
     }
   }
 
   std::int64_t under_ns(const Layer& layer, bool is_forward) const {
+    if (layer.exchange->group == ExchangeGroup::kContext)
+      return under_attention_ns(layer, is_forward);
     if (!inputs_.layout->tensor_overlaps || layer.exchange->group != ExchangeGroup::kTensor)
       return 0;
     const LayerSpec& spec = *specs_.at(layer.name);
@@ -163,11 +176,27 @@ class TimesBeside {
     for (const std::string& blob : {spec.tops.front(), spec.bottoms.front()})
       if (const auto found = blobs_.find(blob); found != blobs_.end())
         beside_s += is_forward ? found->second.forward_s : kWeightShare * found->second.backward_s;
-    const double share = 1 - 1 / static_cast<double>(inputs_.layout->tensor);
-    return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
+    return in_ns(beside_s, inputs_.layout->tensor);
   }
 
  private:
+  // All but the first of so many pieces.
+  static std::int64_t in_ns(double beside_s, std::int64_t pieces) {
+    const double share = 1 - 1 / static_cast<double>(pieces);
+    return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
+  }
+
+  // A ring's: of what a pass exchanges each has an equal part of it.
+  std::int64_t under_attention_ns(const Layer& layer, bool is_forward) const {
+    if (inputs_.layout->context_exchange != ContextExchange::kRing) return 0;
+    const LayerSeconds& attention = by_name_.at(core_attention_beside(layer.name));
+    const std::vector<ExchangeKind>& kinds =
+        is_forward ? layer.exchange->forward : layer.exchange->backward;
+    return in_ns((is_forward ? attention.forward_s : attention.backward_s) /
+                     static_cast<double>(kinds.size()),
+                 inputs_.layout->context);
+  }
+
   static void add(LayerSeconds& sum, const LayerSeconds& time) {
     sum.forward_s += time.forward_s;
     sum.backward_s += time.backward_s;
@@ -175,11 +204,15 @@ class TimesBeside {
 
   const StageInputs& inputs_;
   std::map<std::string, const LayerSpec*> specs_;
+  std::map<std::string, LayerSeconds> by_name_;
   std::map<std::string, LayerSeconds> blobs_;  // of the products that read or write them
 };
 
 // Of a micro-batch.
-std::int64_t kept_bytes(const StageInputs& inputs, const KeptBytes& kept) {
+std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool has_head) {
+  // Of the scores all is among score_bytes.
+  KeptBytes kept = kept_for_backward(network, runs_again(inputs));
+  if (has_head) kept.own = 0;
   const std::int64_t width = bytes_a_value(inputs.precision);
   const Bytes bytes =
       inputs.products ? kept.bytes(width, bytes_a_value(*inputs.products)) : kept.bytes(width);
@@ -203,6 +236,9 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     };
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
+    // Within what runs again.
+    if (runs_again(inputs) != nullptr && layer.exchange->group == ExchangeGroup::kContext)
+      count(layer.exchange->forward, true, part.backward);
   }
 }
 
@@ -302,15 +338,11 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
         if (layer.name.ends_with("ffn/sum") || layer.name.ends_with("/sum"))
           part.boundary_bytes = in_bytes(layer.output_shape[0] * layer.output_shape[1]);
       }
-      // Of the scores all is among score_bytes.
-      KeptBytes kept = kept_for_backward(network);
-      if (has_head) kept.own = 0;
-      part.kept_bytes = kept_bytes(inputs, kept);
+      part.kept_bytes = kept_bytes(inputs, network, has_head);
       const std::int64_t last = std::max<std::int64_t>(first + layers[stage] - 1, 0);
-      part.layer_kept_bytes =
-          kept_bytes(inputs, kept_for_backward(network_of(inputs, last, 1, false, false)));
+      part.layer_kept_bytes = kept_bytes(inputs, network_of(inputs, last, 1, false, false), false);
       const std::vector<LayerSeconds> times = times_of(inputs, network);
-      add_times(network, times, part);
+      add_times(inputs, network, times, part);
       add_exchanges(inputs, network, times, part);
       parts.push_back(part);
     }

@@ -24,6 +24,7 @@ LIMITS = {
     "open-nodes": (33, 0.105, 6),
     "open-gpus": (88, 0.155, 33),
     "open-8-gpus": (16, 0.05, 0),
+    "llm-large": (4, 0.05, 0),
 }
 
 # The same of rows that are adjusted: the least number and the greatest median absolute error.

@@ -41,7 +41,8 @@ std::int64_t memory_of(const LayoutPrediction& prediction, const std::string& na
 
 double sum_of_parts(const LayoutPrediction& prediction) {
   return prediction.compute_s + prediction.recompute_s + prediction.host_s + prediction.tensor_s +
-         prediction.expert_s + prediction.pipeline_s + prediction.data_s + prediction.optimizer_s;
+         prediction.context_s + prediction.expert_s + prediction.pipeline_s + prediction.data_s +
+         prediction.optimizer_s;
 }
 
 TEST(LayoutPrediction, PartsAddUpToTheIteration) {

@@ -1,4 +1,5 @@
-// Sum of blobs of one shape: a residual connection.
+// Sum of blobs of one shape: a residual connection. "dropout": of the last one, in the same kernel,
+// whose mask it keeps.
 #include <fmt/format.h>
 
 #include "models/workload/operator.hpp"
@@ -14,13 +15,16 @@ LayerEffect eltwise(const LayerSpec& layer, const std::string& file, const Input
                    .value = fmt::format("{} {}", layer.bottoms[i], to_text(inputs[i])),
                    .constraint = fmt::format("must have the shape of {} {}", layer.bottoms[0],
                                              to_text(inputs[0]))});
-  return {.outputs = {inputs[0]}};
+  LayerEffect effect{.outputs = {inputs[0]}};
+  if (layer.flags.contains("dropout")) effect.kept_flags = value_count(inputs[0], layer, file);
+  return effect;
 }
 
 const bool kEltwiseRegistered = Registry<Operator>::add({.name = "Eltwise",
                                                          .bottoms_min = 2,
                                                          .bottoms_max = Operator::kAny,
                                                          .may_be_in_place = true,
+                                                         .flags = {"dropout"},
                                                          .apply = eltwise});
 
 }  // namespace

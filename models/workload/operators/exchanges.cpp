@@ -5,8 +5,11 @@
 // by output, a ReduceScatter after one shared by input; what was gathered is gathered "again" in
 // the backward pass and not kept. Without it the pair is CopyToGroup, which adds up gradients, and
 // ReduceFromGroup, which adds up results. AllToAll sends tokens to their experts and back.
+// KeysToAll brings "width" values a token, keys and values, of all of the sequence's parts to
+// attention, piece by piece (ring attention) or at once; backward again, and their gradients back.
 // Source: Korthikanti et al., arXiv:2205.05198, section 4.2.1 (g, its conjugate, f); Megatron-LM,
-// core/tensor_parallel/mappings.py.
+// core/tensor_parallel/mappings.py; TransformerEngine, pytorch/attention (AttnFuncWithCPAndKVP2P,
+// AttnFuncWithCPAndKVAllGather).
 #include <fmt/format.h>
 
 #include <utility>
@@ -82,12 +85,22 @@ LayerEffect all_to_all(const LayerSpec& layer, const std::string& file, const In
   return same_everywhere(layer, file, inputs, {ExchangeKind::kAllToAll}, {ExchangeKind::kAllToAll});
 }
 
+LayerEffect keys_to_all(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
+  require_sequence(layer, file, inputs[0]);
+  const std::int64_t tokens = inputs[0][0] * size_of(layer, file, "ranks");
+  return exchanged(layer, file, inputs[0],
+                   {.forward = {ExchangeKind::kAllGather},
+                    .backward = {ExchangeKind::kAllGather, ExchangeKind::kReduceScatter},
+                    .values = tokens * size_of(layer, file, "width")});
+}
+
 const bool kExchangesRegistered = [] {
   const auto add = [](const char* name, auto apply) {
     Operator rule{.name = name, .kind = OperatorKind::kView, .apply = apply};
     rule.sizes = {"ranks"};
     rule.flags = {"tensor", "context", "expert"};
     if (rule.name == "AllGather") rule.flags.emplace_back("again");
+    if (rule.name == "KeysToAll") rule.sizes.emplace_back("width");
     Registry<Operator>::add(rule);
   };
   add("AllGather", all_gather);
@@ -95,6 +108,7 @@ const bool kExchangesRegistered = [] {
   add("CopyToGroup", copy_to_group);
   add("ReduceFromGroup", reduce_from_group);
   add("AllToAll", all_to_all);
+  add("KeysToAll", keys_to_all);
   return true;
 }();
 

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
 
 namespace forescale {
 namespace {
+
+constexpr const char* kCore = "core_attention";
 
 class Decoder {
  public:
@@ -126,12 +129,18 @@ class Decoder {
     if (model_.output_norms) attended = norm("attention/norm2", attended);
     if (model_.is_parallel) {
       const std::string fed = feed_forward(norm("ffn/norm", hidden), is_sparse);
-      return add("sum", "Eltwise", {hidden, attended, fed});
+      return residual("sum", {hidden, attended, fed});
     }
-    const std::string middle = add("attention/sum", "Eltwise", {hidden, attended});
+    const std::string middle = residual("attention/sum", {hidden, attended});
     std::string fed = feed_forward(norm("ffn/norm", middle), is_sparse);
     if (model_.output_norms) fed = norm("ffn/norm2", fed);
-    return add("ffn/sum", "Eltwise", {middle, fed});
+    return residual("ffn/sum", {middle, fed});
+  }
+
+  std::string residual(const char* name, Names blobs) {
+    add(name, "Eltwise", std::move(blobs));
+    if (model_.has_dropout) layers_.back().flags = {"dropout"};
+    return layers_.back().name;
   }
 
   std::string attention(const std::string& normed) {
@@ -144,11 +153,47 @@ class Decoder {
       layers_.back().sizes = {{"head_size", model_.head_size}};
     }
     if (model_.has_rotary) in_place("rotary", "Rotary", turned);
-    const std::string attended = add("attention", "Attention", {turned});
-    layers_.back().sizes = {{"heads", heads}, {"kv_heads", kv_heads_}};
+    const std::map<std::string, std::int64_t> sizes{{"heads", heads}, {"kv_heads", kv_heads_}};
+    if (share_.has_scores_in_memory) return projection(attention_of_scores(turned, sizes));
+    turned = to_context(turned, 2 * kv_heads_ * model_.head_size);
+    const std::string attended = add(kCore, "Attention", {turned});
+    layers_.back().sizes = sizes;
     in_context();
     if (model_.has_sinks) layers_.back().flags.insert("sinks");
-    return projection(attended);
+    return projection(from_context(attended));
+  }
+
+  // Before and after attention, where other GPUs have the sequence's other tokens.
+  std::string to_context(const std::string& blob, std::int64_t width) {
+    if (share_.context == 1) return blob;
+    if (share_.sends_heads) return across_context("attention/heads", blob);
+    add("attention/keys", "KeysToAll", {blob});
+    layers_.back().sizes = {{"ranks", share_.context}, {"width", width}};
+    layers_.back().flags = {"context"};
+    return layers_.back().name;
+  }
+  std::string from_context(const std::string& blob) {
+    return share_.context > 1 && share_.sends_heads ? across_context("attention/tokens", blob)
+                                                    : blob;
+  }
+  std::string across_context(const std::string& name, const std::string& blob) {
+    add(name, "AllToAll", {blob});
+    layers_.back().sizes = {{"ranks", share_.context}};
+    layers_.back().flags = {"context"};
+    return layers_.back().name;
+  }
+
+  std::string attention_of_scores(const std::string& qkv,
+                                  const std::map<std::string, std::int64_t>& sizes) {
+    const auto part = [](const char* name) { return fmt::format("{}/{}", kCore, name); };
+    const std::string scores = add(part("scores"), "AttentionScores", {qkv});
+    layers_.back().sizes = sizes;
+    std::string probabilities = add(part("softmax"), "AttentionSoftmax", {scores});
+    if (model_.has_attention_dropout)
+      probabilities = add(part("dropout"), "Dropout", {probabilities});
+    add(part("mix"), "AttentionMix", {probabilities, qkv});
+    layers_.back().sizes = sizes;
+    return layers_.back().name;
   }
 
   void in_context() {
@@ -174,7 +219,9 @@ class Decoder {
                heads * (latent.plain + latent.value), false);
     const std::string key = linear("key/rotary", normed, latent.rotary, model_.qkv_bias);
     in_place("rotary", "Rotary", query);
-    const std::string attended = add("attention", "LatentAttention", {query, kv, key});
+    const std::string everywhere =
+        to_context(kv, heads * (latent.plain + latent.rotary + latent.value));
+    const std::string attended = add(kCore, "LatentAttention", {query, everywhere, key});
     layers_.back().sizes = {{"heads", heads}, {"value_size", latent.value}};
     in_context();
     return projection(attended);
@@ -269,9 +316,24 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
   if (model.experts && share.expert_tensor != 1 && share.expert_tensor != share.tensor)
     refuse(option, fmt::format("etp={}", share.expert_tensor),
            fmt::format("must be 1 or tp, {}", share.tensor));
+  if (share.context > 1 && share.sends_heads) {
+    divides("cp", share.context, "heads of a GPU", model.heads / share.tensor);
+    divides("cp", share.context, "key-value heads of a GPU",
+            std::max<std::int64_t>(1, model.kv_heads / share.tensor));
+    if (model.latent) refuse(option, model.name, "latent attention has no heads to send: not a2a");
+  }
+  if (share.has_scores_in_memory && (share.context > 1 || model.latent))
+    refuse(option, share.context > 1 ? fmt::format("cp={}", share.context) : model.name,
+           "needs flash attention");
 }
 
 }  // namespace
+
+bool is_core_attention(const std::string& layer) { return layer.find(kCore) != std::string::npos; }
+
+std::string core_attention_beside(const std::string& layer) {
+  return layer.substr(0, layer.find('/') + 1) + kCore;
+}
 
 Architecture decoder(const Transformer& model, std::int64_t tokens, const std::string& option,
                      const DecoderShare& share) {

@@ -1,6 +1,7 @@
 // The layers of a decoder-only transformer (transformer.hpp), as an Architecture: what a fused
 // implementation runs (FlashAttention, fused rotary positions and gates), as Megatron-LM does with
-// Transformer Engine.
+// Transformer Engine. Asked for, attention is the one before it: products a head with the scores in
+// memory, a softmax with scale and mask, dropout (Megatron-LM's DotProductAttention).
 //
 // A layer is: norm, one product for queries, keys and values, rotary positions, attention, product,
 // sum; norm, product up (gate and up side by side), gate, product down, sum. Names: "layer1/qkv".
@@ -27,13 +28,20 @@ struct DecoderShare {
   std::int64_t tensor = 1;
   bool has_sequence_parallel = true;  // where tensor > 1
   std::int64_t context = 1;
+  bool sends_heads = false;  // where context > 1: each GPU has all tokens of some heads (Ulysses)
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 1;
   std::int64_t first_layer = 0;
   std::int64_t layers = -1;  // -1: all from the first on
   bool has_embedding = true;
   bool has_head = true;
+  bool has_scores_in_memory = false;
 };
+
+// Of the layers within attention that have no weights: what selective recomputation computes again.
+bool is_core_attention(const std::string& layer);
+// Of the same block as another of its layers.
+std::string core_attention_beside(const std::string& layer);
 
 // On sequences of so many tokens. InputError naming `option` for none, or more than the model has
 // learned positions; or a share that does not divide what it is of, with both numbers.

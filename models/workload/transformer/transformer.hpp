@@ -65,6 +65,9 @@ struct Transformer {
   bool query_key_norm = false;  // a norm of each head's queries and keys
   bool output_norms = false;    // also after attention and feed-forward: Gemma 2
   bool has_sinks = false;       // a learned number a head: gpt-oss
+  // In training: of what attention and feed-forward add, and of attention's probabilities.
+  bool has_dropout = false;
+  bool has_attention_dropout = false;
   std::optional<ExpertShape> experts = {};
   std::optional<LatentShape> latent = {};
   std::optional<std::int64_t> published_parameters = {};

@@ -12,7 +12,16 @@ Transformer gpt(Transformer model) {
   return model;
 }
 
+// Probabilities from 0; above it there is some.
+void read_dropout(const JsonInput& in, Transformer& model, const char* hidden,
+                  const char* attention) {
+  if (const auto given_one = given(in, hidden)) model.has_dropout = given_one->number(0) > 0;
+  if (const auto given_one = given(in, attention))
+    model.has_attention_dropout = given_one->number(0) > 0;
+}
+
 void finish_gpt2(const JsonInput& in, Transformer& model) {
+  read_dropout(in, model, "resid_pdrop", "attn_pdrop");
   if (!given(in, "n_inner")) model.ffn = 4 * model.hidden;
 }
 
@@ -22,6 +31,7 @@ void finish_gpt_neox(const JsonInput& in, Transformer& model) {
 }
 
 void finish_opt(const JsonInput& in, Transformer& model) {
+  read_dropout(in, model, "dropout", "attention_dropout");
   model.positions += 2;  // OPTLearnedPositionalEmbedding's offset
   const auto width = given(in, "word_embed_proj_dim");
   if (width && width->integer(1) != model.hidden)
@@ -54,7 +64,9 @@ const bool kGptRegistered = [] {
                                                      .ffn = 3072,
                                                      .vocabulary = 50257,
                                                      .positions = 1024,
-                                                     .is_tied = true}),
+                                                     .is_tied = true,
+                                                     .has_dropout = true,
+                                                     .has_attention_dropout = true}),
                                     .finish = finish_gpt2});
   Transformer neox =
       gpt({.layers = 44, .hidden = 6144, .heads = 64, .ffn = 24576, .vocabulary = 50432});
@@ -69,7 +81,8 @@ const bool kGptRegistered = [] {
                          .ffn = 3072,
                          .vocabulary = 50272,
                          .positions = 2048,
-                         .is_tied = true});
+                         .is_tied = true,
+                         .has_dropout = true});
   opt.activation = "ReLU";
   Registry<TransformerFamily>::add({.name = "opt",
                                     .source = "transformers, configuration_opt.py",

@@ -1,5 +1,6 @@
-// Rings folded against rings simulated whole, on groups of several shapes; and what is not folded.
-#include "sim/folded_ring.hpp"
+// What is folded against the same simulated whole, on groups of several shapes; and what is not
+// folded.
+#include "sim/folded.hpp"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +67,7 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   const ResolvedCall call =
       ring.call(about.op, slots_of_nodes(about.nodes, about.each, about.stride), kOneGiB);
   ASSERT_EQ(why_not_folded(call), "");
-  const FoldedRing folded = simulate_folded_ring(call);
+  const Folded folded = simulate_folded(call);
   EXPECT_EQ(folded.ranks, 10 * about.each);
   EXPECT_EQ(folded.error == 0, about.is_exact);
   const double allowed = about.is_exact ? 1e-9 : folded.error;
@@ -77,7 +78,7 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
 TEST(FoldedRingCounts, WhatAllRanksSend) {
   const Ring ring;
   const ResolvedCall call = ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), kOneGiB);
-  const CollectiveOutcome outcome = simulate_folded_ring(call).outcome;
+  const CollectiveOutcome outcome = simulate_folded(call).outcome;
   const std::size_t parts = call.parts().size();
   EXPECT_EQ(outcome.messages, parts * 32 * 31);
   EXPECT_DOUBLE_EQ(outcome.bytes_sent, 31.0 * kOneGiB);
@@ -102,7 +103,7 @@ TEST(FoldedRingRefuses, WhatIsNotAlike) {
   slots.push_back(15 * kGpusANode + 5);
   EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots, kOneGiB)).find("same GPUs"),
             std::string::npos);
-  EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(4, 2), kOneGiB))
+  EXPECT_NE(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(10, 2), kOneGiB))
                 .find("few nodes"),
             std::string::npos);
 }
@@ -118,6 +119,26 @@ TEST(FoldedRingRefuses, LinksOfSeveralNodes) {
       resolve(lanes, shared_first_slots(platform, 16),
               {.op = CollectiveOp::kAllGather, .bytes = kOneGiB, .plan = &plan});
   EXPECT_EQ(why_not_folded(call), "messages of several nodes share links");
+}
+
+// NCCL's trees on 32 nodes, in chunks of 64 KiB.
+TEST(FoldedTree, IsAsLongAsTheWholeOne) {
+  const Ring ring;
+  for (const int each : {1, 4}) {
+    const PlanChoice plan =
+        parse_plan(each == 1 ? "all-reduce/star-tree:chain_size=1,chunk_bytes=65536"
+                             : "all-reduce/chain-tree:chain_size=4,chunk_bytes=65536",
+                   "x");
+    const ResolvedCall call =
+        resolve(ring.lanes, shared_group(ring.platform, slots_of_nodes(32, each)),
+                {.op = CollectiveOp::kAllReduce, .bytes = 32 << 20, .plan = &plan});
+    ASSERT_EQ(why_not_folded(call), "");
+    const Folded folded = simulate_folded(call);
+    EXPECT_EQ(folded.ranks, 16 * each);
+    EXPECT_GT(folded.error, 0);
+    EXPECT_LT(folded.error, 0.1);
+    EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,245 @@
+#include "sim/folded.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/common_options.hpp"
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "sim/isolate.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+// Three, so that two messages of one pair never meet, and more, so that all ranks have begun.
+constexpr std::array kRingNodesSimulated{6, 8, 10};
+constexpr double kExact = 1e-9;
+constexpr std::array kTreeNodesSimulated{4, 8, 16};
+// What was seen between 10 nodes and 32 of rings, 16 and 32 of trees, 4 and 8 H100 each
+// (tests/sim).
+constexpr double kLeastError = 0.03;
+
+bool is_ring(const Collective& collective) {
+  return collective.algorithm == "ring" &&
+         (collective.op == CollectiveOp::kAllReduce || collective.op == CollectiveOp::kAllGather ||
+          collective.op == CollectiveOp::kReduceScatter);
+}
+
+// NCCL's: two trees of the nodes, in which there are chains or stars.
+bool is_tree(const Collective& collective) {
+  return collective.algorithm == "chain-tree" || collective.algorithm == "star-tree";
+}
+
+size_t members_a_node(const ResolvedCall& resolved) {
+  return resolved.group->members_of_node.front().size();
+}
+
+double steps_of(const ResolvedCall& resolved, double ranks) {
+  return (resolved.collective->op == CollectiveOp::kAllReduce ? 2 : 1) * (ranks - 1);
+}
+
+// Members of all nodes have the same places in them.
+bool nodes_are_alike(const ResolvedCall& resolved) {
+  const Platform& platform = resolved.lanes->platform();
+  if (platform.node_device_count == 0) return false;
+  const auto place = [&](int member) {
+    const int slot = resolved.group->slots[static_cast<size_t>(member)];
+    return platform.endpoints[static_cast<size_t>(slot)] % platform.node_device_count;
+  };
+  const std::vector<int>& first = resolved.group->members_of_node.front();
+  for (const std::vector<int>& members : resolved.group->members_of_node) {
+    if (members.size() != first.size()) return false;
+    for (size_t i = 0; i < members.size(); ++i)
+      if (place(members[i]) != place(first[i])) return false;
+  }
+  return true;
+}
+
+// Only the two nodes of a message load it: a link with a switch at both ends belongs to all.
+bool is_of_one_node(const Platform& platform, const Resource& resource) {
+  if (resource.kind == ResourceKind::kFabricCap) return false;
+  if (resource.kind != ResourceKind::kLink) return true;
+  const Link& link = platform.links[static_cast<size_t>(resource.index / 2)];
+  const auto is_switch = [&](int device) {
+    return platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kFabricSwitch;
+  };
+  return !is_switch(link.from) || !is_switch(link.to);
+}
+
+bool nodes_share_nothing(const ResolvedCall& resolved) {
+  const Platform& platform = resolved.lanes->platform();
+  const size_t each = members_a_node(resolved);
+  for (const std::vector<int>& part : resolved.parts())
+    for (size_t last = each - 1; last < part.size(); last += each) {
+      const auto slot = [&](size_t role) {
+        return resolved.group->slots[static_cast<size_t>(part[role % part.size()])];
+      };
+      const Lane& lane =
+          resolved.lanes->lane(slot(last), slot(last + 1), resolved.kind(), resolved.call.bytes);
+      for (const Resource& resource : lane.resources)
+        if (!is_of_one_node(platform, resource)) return false;
+    }
+  return true;
+}
+
+PlanChoice plan_of(const ResolvedCall& resolved) {
+  return {.collective = resolved.collective, .options = resolved.call.options};
+}
+
+RulesOf rules_of(const ResolvedCall& resolved) {
+  return {.shape = resolved.group->shape, .bytes = resolved.call.bytes};
+}
+
+// Of so many nodes, with blocks of the same size.
+std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
+  const auto parts = static_cast<double>(resolved.parts().size());
+  const auto ranks = static_cast<double>(resolved.group->slots.size());
+  const auto element = static_cast<double>(resolved.call.element_bytes);
+  const double block =
+      std::ceil(static_cast<double>(resolved.call.bytes) / parts / ranks / element) * element;
+  return static_cast<std::int64_t>(block * parts * nodes *
+                                   static_cast<double>(members_a_node(resolved)));
+}
+
+// The same on the first nodes.
+ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t bytes,
+                      const PlanChoice& plan) {
+  std::vector<int> slots;
+  for (int node = 0; node < nodes; ++node)
+    for (const int member : resolved.group->members_of_node[static_cast<size_t>(node)])
+      slots.push_back(resolved.group->slots[static_cast<size_t>(member)]);
+  return resolve(*resolved.lanes, shared_group(resolved.lanes->platform(), slots),
+                 {.op = resolved.collective->op,
+                  .bytes = bytes,
+                  .plan = &plan,
+                  .place = resolved.place,
+                  .element_bytes = resolved.call.element_bytes});
+}
+
+json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
+  SessionOptions options;
+  options.rules_of = rules;
+  options.value_bytes = small.call.element_bytes;
+  options.choices[small.collective->op] = plan;
+  const std::vector<int>& slots = small.group->slots;
+  const CollectiveOutcome outcome =
+      simulate_collective(small.lanes->platform(), small.lanes->stack(),
+                          {.op = small.collective->op,
+                           .bytes = small.call.bytes,
+                           .label = name_of(small.collective->op),
+                           .group = std::make_shared<const std::vector<int>>(slots)},
+                          *std::max_element(slots.begin(), slots.end()) + 1, options);
+  return {{"time_s", outcome.time_s},         {"messages", outcome.messages},
+          {"bytes_sent", outcome.bytes_sent}, {"busiest", outcome.busiest.name},
+          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s}};
+}
+
+// Three smaller calls, and what they are counted in.
+struct Smaller {
+  std::vector<ResolvedCall> calls = {};
+  std::vector<double> counts = {};  // steps, or levels
+  double all = 0;                   // of the whole
+  double messages_times = 0;        // messages of the whole over those of the last one
+};
+
+// Along the line through the first and the last of them.
+Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
+  const PlanChoice plan = plan_of(resolved);
+  const RulesOf rules = rules_of(resolved);
+  std::vector<std::function<std::string()>> tasks;
+  for (const ResolvedCall& call : smaller.calls)
+    tasks.emplace_back([&call, &plan, &rules] { return simulated_on(call, plan, rules).dump(); });
+  std::vector<json> found;
+  for (const std::string& text : run_isolated(tasks, 1, [](size_t) {}))
+    found.push_back(parse_json(text));
+  const std::vector<double>& counts = smaller.counts;
+  const auto of_all = [&](double first, double third) {
+    return third + (third - first) / (counts[2] - counts[0]) * (smaller.all - counts[2]);
+  };
+  const auto number_of_all = [&](const char* key) {
+    return of_all(found.front().at(key).get<double>(), found.back().at(key).get<double>());
+  };
+  const json& last = found.back();
+  const auto times = [&](const char* key) {
+    return smaller.messages_times * last.at(key).get<double>();
+  };
+  Folded folded{.outcome = {},
+                .ranks = static_cast<std::int64_t>(smaller.calls.back().group->slots.size())};
+  folded.outcome.time_s = number_of_all("time_s");
+  folded.outcome.messages = static_cast<std::uint64_t>(std::llround(times("messages")));
+  folded.outcome.bytes_sent = times("bytes_sent");
+  folded.outcome.busiest = {
+      .name = last.at("busiest").get<std::string>(), .busy_s = number_of_all("busy_s"), .bytes = 0};
+  for (const auto& [name, third_s] : last.at("root_s").items())
+    folded.outcome.root_s[name] =
+        of_all(found.front().at("root_s").value(name, 0.0), third_s.get<double>());
+  const auto rate_s = [&](size_t from) {
+    return (found[from + 1].at("time_s").get<double>() - found[from].at("time_s").get<double>()) /
+           (counts[from + 1] - counts[from]);
+  };
+  // As far from the line as three points that are not on one say.
+  const double bend = std::abs(rate_s(1) - rate_s(0)) / std::abs(rate_s(1));
+  if (bend > kExact * counts.back())
+    folded.error =
+        std::abs(rate_s(1) - rate_s(0)) * (smaller.all - counts[2]) / folded.outcome.time_s;
+  return folded;
+}
+
+Folded fold_ring(const ResolvedCall& resolved) {
+  const PlanChoice plan = plan_of(resolved);
+  Smaller smaller;
+  for (const int nodes : kRingNodesSimulated) {
+    smaller.calls.push_back(on_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
+    smaller.counts.push_back(
+        steps_of(resolved, static_cast<double>(smaller.calls.back().group->slots.size())));
+  }
+  const auto ranks = static_cast<double>(resolved.group->slots.size());
+  smaller.all = steps_of(resolved, ranks);
+  // As many a rank and step, and of the same size.
+  smaller.messages_times = ranks / static_cast<double>(smaller.calls.back().group->slots.size()) *
+                           smaller.all / smaller.counts.back();
+  return fold(resolved, smaller);
+}
+
+// A doubling of the nodes is a level more, and as many messages a rank.
+Folded fold_tree(const ResolvedCall& resolved) {
+  const PlanChoice plan = plan_of(resolved);
+  Smaller smaller;
+  for (const int nodes : kTreeNodesSimulated) {
+    smaller.calls.push_back(on_nodes(resolved, nodes, resolved.call.bytes, plan));
+    smaller.counts.push_back(std::log2(nodes));
+  }
+  smaller.all = std::log2(resolved.group->members_of_node.size());
+  smaller.messages_times = static_cast<double>(resolved.group->slots.size()) /
+                           static_cast<double>(smaller.calls.back().group->slots.size());
+  return fold(resolved, smaller);
+}
+
+}  // namespace
+
+std::string why_not_folded(const ResolvedCall& resolved) {
+  if (!is_ring(*resolved.collective) && !is_tree(*resolved.collective))
+    return fmt::format("{} is neither a ring nor one of NCCL's trees", resolved.collective->name);
+  const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
+  if (nodes < kFoldedNodesMin) return "there are few nodes";
+  if (resolved.through_host) return "buffers are copied through the host";
+  if (!nodes_are_alike(resolved)) return "the group has not the same GPUs of every node";
+  if (!nodes_share_nothing(resolved)) return "messages of several nodes share links";
+  return "";
+}
+
+Folded simulate_folded(const ResolvedCall& resolved) {
+  const bool is_a_ring = is_ring(*resolved.collective);
+  Folded folded = is_a_ring ? fold_ring(resolved) : fold_tree(resolved);
+  folded.is_large = is_a_ring ? resolved.group->shape.ranks > kWholeRanksMax
+                              : folded.outcome.messages > kWholeMessagesMax;
+  if (folded.error > 0) folded.error = std::max(folded.error, kLeastError);
+  return folded;
+}
+
+}  // namespace forescale

@@ -1,0 +1,40 @@
+// Collectives over many nodes that are alike, simulated on a few of them and as long as that says:
+// rings, and NCCL's trees.
+//
+// Where messages between nodes share nothing with those of other nodes, a step of a ring takes as
+// long whatever the number of nodes: with blocks of one size, what is simulated grows by the same
+// with each step. A tree becomes deeper by a level with each doubling of the nodes, and its chunks
+// follow each other as fast. Three numbers of nodes show whether it is so. With one GPU a node a
+// ring does to 1e-9; where parts of a call meet on a node's links, who comes first differs from
+// step to step, and so do steps, by a few per cent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/resolved_call.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace forescale {
+
+// Up to so many nodes all is simulated whole,
+inline constexpr int kWholeNodesMax = 63;
+// and where folding is not exact rings up to so many ranks, trees up to so many messages.
+inline constexpr int kWholeRanksMax = 512;
+inline constexpr std::uint64_t kWholeMessagesMax = 200000;
+inline constexpr int kFoldedNodesMin = 12;
+
+// Why the call is none of those: another algorithm, few nodes, nodes that differ, a fabric that
+// messages of several nodes share. Empty: it can be folded.
+std::string why_not_folded(const ResolvedCall& resolved);
+
+struct Folded {
+  CollectiveOutcome outcome;  // what simulate_collective() gives for all
+  std::int64_t ranks = 0;     // simulated at once, at most
+  double error = 0;           // relative, of its time; 0: exact to 1e-9
+  bool is_large = false;      // too much to simulate whole
+};
+// Of one that can be. Simulates in processes of its own.
+Folded simulate_folded(const ResolvedCall& resolved);
+
+}  // namespace forescale
