@@ -14,6 +14,7 @@
 namespace forescale {
 namespace {
 
+constexpr double kImbalanceMax = 1000;
 constexpr std::int64_t kDegreeMax = 1 << 24;
 
 // What one field of the text may be.
@@ -27,6 +28,14 @@ struct FieldText {
     if (error != std::errc() || end != text.data() + text.size() || value < min ||
         value > kDegreeMax)
       refuse(option, text, fmt::format("must be an integer from {} to {}", min, kDegreeMax));
+    return value;
+  }
+
+  double number(double min, double max) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value >= min) || value > max)
+      refuse(option, text, fmt::format("must be a number from {:g} to {:g}", min, max));
     return value;
   }
 
@@ -75,6 +84,15 @@ const std::vector<std::pair<const char*, ContextExchange>>& context_names() {
       {"p2p", ContextExchange::kRing},
       {"all_gather", ContextExchange::kAllGather},
       {"a2a", ContextExchange::kAllToAll}};
+  return names;
+}
+
+const std::vector<std::pair<const char*, Dispatcher>>& dispatcher_names() {
+  static const std::vector<std::pair<const char*, Dispatcher>> names = {
+      {"alltoall", Dispatcher::kAllToAll},
+      {"deepep", Dispatcher::kDeepEp},
+      {"hybridep", Dispatcher::kDeepEp},
+      {"flex", Dispatcher::kDeepEp}};
   return names;
 }
 
@@ -158,6 +176,22 @@ const std::vector<FieldRule>& rules() {
                                  "GPUs that share each layer's experts"),
       number<&Layout::expert_tensor, 1>("etp", {"expert_tensor_parallel_size"},
                                         "GPUs that share each expert's weights; as tp"),
+      {.field = {.name = "dispatcher",
+                 .aliases = {"moe_token_dispatcher_type", "moe_flex_dispatcher_backend"},
+                 .doc = "how tokens get to experts: alltoall, each copy to its GPU; deepep or "
+                        "hybridep, once to each node"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.dispatcher = text.one_of(dispatcher_names()); },
+       .write = [](const Layout& layout) { return std::string(name_of(layout.dispatcher)); }},
+      flag<&Layout::expert_overlaps>(
+          "expert_overlap", {"overlap_moe_expert_parallel_comm"},
+          "tokens move to experts and back under another micro-batch's pass: true, false"),
+      {.field = {.name = "imbalance",
+                 .aliases = {},
+                 .doc = "tokens of the GPU whose experts get most, over an equal share; 1"},
+       .read = [](Layout& layout,
+                  const FieldText& text) { layout.imbalance = text.number(1, kImbalanceMax); },
+       .write = [](const Layout& layout) { return fmt::format("{:g}", layout.imbalance); }},
       number<&Layout::virtual_stages, 1>(
           "vpp", {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"},
           "stages of each pipeline rank"),
@@ -209,6 +243,9 @@ const std::vector<FieldRule>& rules() {
        .read = [](Layout& layout,
                   const FieldText& text) { layout.recompute = text.one_of(recompute_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.recompute)); }},
+      word<&Layout::recompute_modules>(
+          "recompute_modules", {},
+          "what recompute=selective is for: core_attn, layernorm, moe_act, with + between them"),
       number<&Layout::recompute_layers, 1>("recompute_layers", {"recompute_num_layers"},
                                            "layers of each stage that recompute=full is for; all"),
       number<&Layout::micro_batch, 1>("micro", {"micro_batch_size"},
@@ -232,7 +269,7 @@ const FieldRule* rule_named(std::string name) {
   return nullptr;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> cut_at(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
   while (begin <= text.size()) {
@@ -269,6 +306,7 @@ const char* name_of(Dimension dimension) {
 }
 const char* name_of(LayerSplit split) { return first_name(split_names(), split); }
 const char* name_of(StateSharding sharding) { return first_name(sharding_names(), sharding); }
+const char* name_of(Dispatcher dispatcher) { return first_name(dispatcher_names(), dispatcher); }
 const char* name_of(ContextExchange exchange) { return first_name(context_names(), exchange); }
 const char* name_of(AttentionKind attention) { return first_name(attention_names(), attention); }
 const char* name_of(Recompute recompute) { return first_name(recompute_names(), recompute); }
@@ -282,10 +320,12 @@ const std::vector<LayoutField>& layout_fields() {
   return fields;
 }
 
+std::vector<std::string> Layout::modules() const { return cut_at(recompute_modules, '+'); }
+
 Layout parse_layout(const std::string& text, const std::string& option) {
   Layout layout;
   std::set<std::string> seen;
-  for (const std::string& part : text.empty() ? std::vector<std::string>{} : split(text, ',')) {
+  for (const std::string& part : text.empty() ? std::vector<std::string>{} : cut_at(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos) refuse(option, part, "must be NAME=VALUE");
     const FieldRule* rule = rule_named(part.substr(0, equals));
@@ -326,6 +366,10 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
   const std::int64_t stage_ranks = gpus / layout.pipeline;
   must_divide(option, {"etp x ep", layout.expert_tensor * layout.expert},
               {"the ranks of a pipeline stage", stage_ranks});
+  if (layout.imbalance > static_cast<double>(layout.expert))
+    refuse(option, fmt::format("imbalance={:g}", layout.imbalance),
+           fmt::format("must be at most ep, {}: one GPU cannot get more than all tokens",
+                       layout.expert));
   if (layout.global_batch == 0) layout.global_batch = layout.micro_batch * layout.data;
   must_divide(option, {"micro x dp", layout.micro_batch * layout.data},
               {"the global batch", layout.global_batch});
@@ -333,6 +377,9 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
     refuse(option, fmt::format("vpp={}", layout.virtual_stages), "needs pp > 1");
   if (layout.tensor_overlaps && (layout.tensor == 1 || !layout.has_sequence_parallel))
     refuse(option, "tp_overlap=true", "needs tp > 1 and sp");
+  if (layout.recompute_modules != Layout().recompute_modules &&
+      layout.recompute != Recompute::kSelective)
+    refuse(option, "recompute_modules=" + layout.recompute_modules, "needs recompute=selective");
   if (layout.recompute_layers > 0 && layout.recompute != Recompute::kFull)
     refuse(option, fmt::format("recompute_layers={}", layout.recompute_layers),
            "needs recompute=full");
@@ -344,7 +391,7 @@ RankGrid::RankGrid(const Layout& layout, const std::string& option) : ranks_(lay
   std::int64_t stride = 1;
   std::int64_t expert_stride = 1;
   std::set<std::string> seen;
-  for (const std::string& name : split(layout.order, '-')) {
+  for (const std::string& name : cut_at(layout.order, '-')) {
     const auto add = [&](std::vector<Axis>& axes, std::int64_t& next, Dimension dimension,
                          std::int64_t size) {
       axes.push_back({.dimension = dimension, .size = size, .stride = next});

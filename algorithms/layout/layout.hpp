@@ -35,6 +35,11 @@ const char* name_of(Recompute recompute);
 enum class ContextExchange { kRing, kAllGather, kAllToAll };
 const char* name_of(ContextExchange exchange);  // "p2p", as Transformer Engine has it
 
+// How tokens get to their experts: copies each to its GPU (NCCL); or once to each node, and on from
+// there to its GPUs (DeepEP, HybridEP).
+enum class Dispatcher { kAllToAll, kDeepEp };
+const char* name_of(Dispatcher dispatcher);
+
 // How attention is computed: fused, with no scores in memory; or as products, softmax and dropout
 // apart, as Megatron-LM's before it had FlashAttention.
 enum class AttentionKind { kFlash, kUnfused };
@@ -53,7 +58,10 @@ struct Layout {
   std::int64_t pipeline = 1;
   std::int64_t data = 0;  // 0: what is left of the GPUs
   std::int64_t expert = 1;
-  std::int64_t expert_tensor = 0;   // 0: as tensor
+  std::int64_t expert_tensor = 0;  // 0: as tensor
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  bool expert_overlaps = false;     // tokens move under another micro-batch's pass
+  double imbalance = 1;             // tokens of the GPU whose experts get most, over an equal share
   std::int64_t virtual_stages = 1;  // of each pipeline rank
   std::int64_t first_layers = 0;    // of the first and the last stage; 0: an equal share
   std::int64_t last_layers = 0;
@@ -65,15 +73,17 @@ struct Layout {
   StateSharding sharding = StateSharding::kNone;
   AttentionKind attention = AttentionKind::kFlash;
   Recompute recompute = Recompute::kNone;
-  std::int64_t recompute_layers = 0;  // of each stage, with kFull; 0: all
-  std::int64_t micro_batch = 1;       // sequences
-  std::int64_t global_batch = 0;      // 0: one micro-batch for each data-parallel rank
-  std::string schedule = "1f1b";      // of the pipeline (algorithms/layout/pipelines/)
+  std::string recompute_modules = "core_attn";  // with kSelective, "+" between them
+  std::int64_t recompute_layers = 0;            // of each stage, with kFull; 0: all
+  std::int64_t micro_batch = 1;                 // sequences
+  std::int64_t global_batch = 0;                // 0: one micro-batch for each data-parallel rank
+  std::string schedule = "1f1b";                // of the pipeline (algorithms/layout/pipelines/)
   std::string order = "tp-cp-ep-dp-pp";
 
   bool operator==(const Layout&) const = default;
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * data); }
+  std::vector<std::string> modules() const;
   std::int64_t ranks() const { return tensor * context * pipeline * data; }
 };
 

@@ -38,10 +38,13 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
   const JsonInput one = all.at(name);
   one.allow_only({"kernels", "kernels_fp8", "attention", "score_bytes", "memory", "host_layer_s",
-                  "buckets", "unmodelled"});
+                  "host_expert_layer_s", "buckets", "unmodelled"});
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
+  const JsonInput unmodelled = one.at("unmodelled");
+  const auto experts = unmodelled.find("experts");
+  const auto host_expert_layer = one.find("host_expert_layer_s");
   return {.kernels = one.at("kernels").factor(0.1, 10),
           .kernels_fp8 = (kernels_fp8 ? *kernels_fp8 : one.at("kernels")).factor(0.1, 10),
           .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
@@ -50,9 +53,12 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .memory_low = one.at("memory").at("low").factor(0.5, 10),
           .memory_high = one.at("memory").at("high").factor(1, 10),
           .host_layer_s = one.at("host_layer_s").seconds().value,
+          .host_expert_layer_s =
+              (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
           .buckets = read_buckets(one.at("buckets")),
-          .unmodelled_one_stage = read_unmodelled(one.at("unmodelled").at("one_stage")),
-          .unmodelled_pipeline = read_unmodelled(one.at("unmodelled").at("pipeline"))};
+          .unmodelled_one_stage = read_unmodelled(unmodelled.at("one_stage")),
+          .unmodelled_pipeline = read_unmodelled(unmodelled.at("pipeline")),
+          .unmodelled_experts = read_unmodelled(experts ? *experts : unmodelled.at("pipeline"))};
 }
 
 }  // namespace forescale

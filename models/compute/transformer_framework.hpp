@@ -25,10 +25,13 @@ struct TransformerFramework {
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;
   double memory_high = 1;
-  double host_layer_s = 0;  // in which the CPU asks for a layer's kernels of both passes
+  // In which the CPU asks for a layer's kernels of both passes; of one with experts.
+  double host_layer_s = 0;
+  double host_expert_layer_s = 0;
   GradientBuckets buckets;
   Unmodelled unmodelled_one_stage;  // of an iteration without pipeline, and with one
   Unmodelled unmodelled_pipeline;
+  Unmodelled unmodelled_experts;  // and of a model with experts
 };
 
 // Where nobody says.

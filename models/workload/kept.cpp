@@ -31,7 +31,10 @@ bool is_layer_product(const Layer& layer) {
 
 }  // namespace
 
-KeptBytes kept_for_backward(const Network& network, bool (*runs_again)(const std::string& layer)) {
+KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_rule) {
+  const auto how_again = [&](const std::string& layer) {
+    return again_rule ? again_rule(layer) : RunsAgain::kNo;
+  };
   std::map<std::string, const Layer*> inferred;
   for (const Layer& layer : network.layers) inferred[layer.name] = &layer;
   std::map<std::string, const Layer*> memory;  // by blob, the layer whose output it now holds
@@ -44,10 +47,11 @@ KeptBytes kept_for_backward(const Network& network, bool (*runs_again)(const std
     if (found == inferred.end()) continue;
     const Layer& layer = *found->second;
     const Operator& rule = *find_operator(spec.type);
-    const bool again = runs_again != nullptr && runs_again(spec.name);
+    const bool again = how_again(spec.name) != RunsAgain::kNo;
     if (rule.reads_inputs_again || again)
       for (const std::string& bottom : spec.bottoms) {
-        if (again && runs_again(memory[bottom]->name)) continue;
+        const RunsAgain how = how_again(memory[bottom]->name);
+        if (how == RunsAgain::kResultToo || (again && how == RunsAgain::kWithin)) continue;
         kept.insert(memory[bottom]);
         (is_layer_product(layer) ? by_products : by_others).insert(memory[bottom]);
       }

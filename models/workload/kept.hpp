@@ -3,6 +3,9 @@
 // them, and what operators keep of their own. What was gathered from other GPUs is not kept.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "base/units.hpp"
 #include "models/workload/network.hpp"
 
@@ -25,9 +28,12 @@ struct KeptBytes {
   }
 };
 
-// For one image (one sequence). Of layers whose forward pass runs again, only what they read of
-// others is kept.
-KeptBytes kept_for_backward(const Network& network,
-                            bool (*runs_again)(const std::string& layer) = nullptr);
+// Whether a layer's forward pass runs again before its backward pass: with what it reads of others
+// kept, and its result where others read it, or not that either.
+enum class RunsAgain { kNo, kWithin, kResultToo };
+using RunsAgainRule = std::function<RunsAgain(const std::string& layer)>;
+
+// For one image (one sequence).
+KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& rule = nullptr);
 
 }  // namespace forescale

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
@@ -54,7 +55,9 @@ std::vector<LayoutCall> calls_of(const std::string& op, const StagePart& part, s
 StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
   const Layout& layout = *inputs.layout;
   const bool is_sharded = layout.sharding != StateSharding::kNone;
-  const double host_s = inputs.framework->host_layer_s * static_cast<double>(part.layers);
+  const double host_s =
+      inputs.framework->host_layer_s * static_cast<double>(part.layers - part.sparse_layers) +
+      inputs.framework->host_expert_layer_s * static_cast<double>(part.sparse_layers);
   StageWork work{.part = part,
                  .recomputed = recomputed_share(part, layout),
                  .host_forward_s = kForwardShare * host_s,
@@ -82,9 +85,50 @@ std::shared_ptr<const PipelineSchedule> schedule_of(const std::string& name,
           &Registry<PipelineSchedule>::find(name, option)};
 }
 
+// In their order.
+std::vector<int> on_node(const std::vector<int>& ranks, const std::vector<int>& nodes, int node) {
+  std::vector<int> there;
+  for (const int rank : ranks)
+    if (nodes[static_cast<size_t>(rank)] == node) there.push_back(rank);
+  return there;
+}
+
+std::vector<int> nodes_with(const std::vector<int>& ranks, const std::vector<int>& nodes) {
+  std::vector<int> found;
+  for (const int rank : ranks)
+    if (const int node = nodes[static_cast<size_t>(rank)];
+        std::find(found.begin(), found.end(), node) == found.end())
+      found.push_back(node);
+  return found;
+}
+
+// At the rank's place on each node.
+std::vector<int> rail(const std::vector<int>& ranks, const std::vector<int>& nodes, int rank) {
+  const std::vector<int> here = on_node(ranks, nodes, nodes[static_cast<size_t>(rank)]);
+  const auto place = std::find(here.begin(), here.end(), rank) - here.begin();
+  std::vector<int> rail;
+  for (const int node : nodes_with(ranks, nodes))
+    rail.push_back(on_node(ranks, nodes, node).at(static_cast<size_t>(place)));
+  return rail;
+}
+
+// InputError where nodes have unlike shares of it.
+CopyShares copies_of(const IterationInputs& inputs, const std::string& option) {
+  if (!inputs.experts || inputs.layout->dispatcher != Dispatcher::kDeepEp) return {};
+  const std::vector<int> group = RankGrid(*inputs.layout, option).expert_group(0);
+  const std::vector<int> nodes = nodes_with(group, inputs.nodes);
+  for (const int node : nodes)
+    if (on_node(group, inputs.nodes, node).size() * nodes.size() != group.size())
+      refuse(option, fmt::format("ep={},dispatcher=deepep", inputs.layout->expert),
+             "needs as many GPUs of the group on each of its nodes");
+  return copy_shares(*inputs.experts, static_cast<std::int64_t>(group.size()),
+                     static_cast<std::int64_t>(nodes.size()));
+}
+
 }  // namespace
 
-std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank) {
+std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank,
+                             const std::vector<int>& nodes) {
   switch (group) {
     case LayoutGroup::kTensor:
       return grid.group(rank, {Dimension::kTensor});
@@ -92,6 +136,10 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
       return grid.group(rank, {Dimension::kContext});
     case LayoutGroup::kExpert:
       return grid.expert_group(rank);
+    case LayoutGroup::kExpertNode:
+      return on_node(grid.expert_group(rank), nodes, nodes[static_cast<size_t>(rank)]);
+    case LayoutGroup::kExpertRail:
+      return rail(grid.expert_group(rank), nodes, static_cast<int>(rank));
     case LayoutGroup::kData:
       return grid.group(rank, {Dimension::kContext, Dimension::kData});
     case LayoutGroup::kExpertData:
@@ -102,10 +150,27 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
   return {};
 }
 
-LayoutCall call_of(const StageExchange& exchange) {
+CopyShares copy_shares(const ExpertShape& experts, std::int64_t gpus, std::int64_t nodes) {
+  const auto share = [&](std::int64_t places) {
+    double none = 1;  // of the copies goes to a place
+    for (std::int64_t i = 0; i < experts.per_token; ++i) {
+      const std::int64_t left = experts.count - experts.count / places - i;
+      none *= std::max(0.0, static_cast<double>(left) / static_cast<double>(experts.count - i));
+    }
+    return static_cast<double>(places) * (1 - none) / static_cast<double>(experts.per_token);
+  };
+  return {.gpus = share(gpus), .nodes = share(nodes)};
+}
+
+std::vector<LayoutCall> IterationWork::calls_of(const StageExchange& exchange) const {
   LayoutCall call{.op = "", .group = LayoutGroup::kTensor, .bytes = exchange.bytes};
   if (exchange.group == ExchangeGroup::kContext) call.group = LayoutGroup::kContext;
   if (exchange.group == ExchangeGroup::kExpert) call.group = LayoutGroup::kExpert;
+  const auto scaled = [&](LayoutGroup group, double share) {
+    return LayoutCall{.op = "all-to-all",
+                      .group = group,
+                      .bytes = std::llround(share * static_cast<double>(exchange.bytes))};
+  };
   switch (exchange.kind) {
     case ExchangeKind::kAllReduce:
       call.op = "all-reduce";
@@ -119,8 +184,11 @@ LayoutCall call_of(const StageExchange& exchange) {
     case ExchangeKind::kAllToAll:
       call.op = "all-to-all";
       break;
+    case ExchangeKind::kTokens:
+      return {scaled(LayoutGroup::kExpertRail, copies.nodes),
+              scaled(LayoutGroup::kExpertNode, copies.gpus)};
   }
-  return call;
+  return {call};
 }
 
 double parameters_held(const StagePart& part, const Layout& layout, bool is_sharded) {
@@ -144,6 +212,10 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
   if (layout.tensor_overlaps && work.schedule->splits_backward)
     refuse(option, fmt::format("tp_overlap=true,schedule={}", layout.schedule),
            "needs a schedule with whole backward passes, in which products hide exchanges");
+  work.nodes = inputs.nodes;
+  work.copies = copies_of(inputs, option);
+  if (layout.expert_overlaps && layout.virtual_stages == 1 && layout.pipeline > 1)
+    refuse(option, "expert_overlap=true", "needs vpp > 1 where pp > 1");
   work.gathers_each_pass = layout.sharding == StateSharding::kParameters;
   work.message_bytes = parts.front().boundary_bytes;
   work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};

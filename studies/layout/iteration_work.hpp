@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,23 @@
 
 namespace forescale {
 
-// Groups of ranks that a layout makes. kData: those that have the same weights, with context;
-// kExpertData: the same experts; kModel: tensor and pipeline, who share a copy of the model.
-enum class LayoutGroup { kTensor, kContext, kExpert, kData, kExpertData, kModel };
-std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank);
+// Groups of ranks that a layout makes. kExpertNode: those of kExpert on one node; kExpertRail:
+// those at the same place of each of its nodes; kData: those that have the same weights, with
+// context; kExpertData: the same experts; kModel: tensor and pipeline, who share a copy of the
+// model.
+enum class LayoutGroup {
+  kTensor,
+  kContext,
+  kExpert,
+  kExpertNode,
+  kExpertRail,
+  kData,
+  kExpertData,
+  kModel
+};
+// `nodes`: by rank.
+std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64_t rank,
+                             const std::vector<int>& nodes);
 
 // A collective of a group of that kind; `op` as the command line names it.
 struct LayoutCall {
@@ -24,7 +38,14 @@ struct LayoutCall {
   LayoutGroup group = LayoutGroup::kTensor;
   std::int64_t bytes = 0;
 };
-LayoutCall call_of(const StageExchange& exchange);
+
+// Over how many of the GPUs and nodes that share its experts a token's copies go, over the copies:
+// experts chosen with the same chance each.
+struct CopyShares {
+  double gpus = 1;
+  double nodes = 1;
+};
+CopyShares copy_shares(const ExpertShape& experts, std::int64_t gpus, std::int64_t nodes);
 
 struct StageWork {
   StagePart part;
@@ -50,6 +71,11 @@ struct IterationWork {
   // Of the gradients' norm, which all wait for before the optimizer (Megatron-LM,
   // core/optimizer/clip_grads.py).
   LayoutCall norm = {};
+  std::vector<int> nodes = {};  // by rank
+  CopyShares copies = {};
+
+  // Those that go on at once.
+  std::vector<LayoutCall> calls_of(const StageExchange& exchange) const;
 
   int rank_of_stage(size_t stage) const {
     return rank_of(*schedule, shape, static_cast<int>(stage));
@@ -61,6 +87,8 @@ struct IterationInputs {
   const TransformerFramework* framework = nullptr;
   const GpuModel* gpu = nullptr;
   std::int64_t value_bytes = 2;  // of a parameter
+  std::optional<ExpertShape> experts = {};
+  std::vector<int> nodes = {};  // by rank
 };
 
 // InputError naming `option` for a schedule that is not there or not for such stages; one that ends

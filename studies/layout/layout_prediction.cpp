@@ -98,8 +98,7 @@ class LayoutRun {
                .peak_flops_per_s = set_up_.peak_flops_per_s,
                .memory = layout_memory(set_up_),
                .gpu_memory_bytes = set_up_.gpu.memory.value,
-               .unmodelled = set_up_.layout.pipeline > 1 ? set_up_.framework.unmodelled_pipeline
-                                                         : set_up_.framework.unmodelled_one_stage};
+               .unmodelled = unmodelled()};
     if (answer_.may_fit()) want_times();
   }
 
@@ -112,11 +111,19 @@ class LayoutRun {
  private:
   const IterationWork& work() const { return set_up_.work; }
 
+  Unmodelled unmodelled() const {
+    const TransformerFramework& framework = set_up_.framework;
+    if (set_up_.has_experts) return framework.unmodelled_experts;
+    return set_up_.layout.pipeline > 1 ? framework.unmodelled_pipeline
+                                       : framework.unmodelled_one_stage;
+  }
+
   void want_times() {
     const auto want = [&](const GroupCall& call) { times_.want(about_, call); };
     for (const StageWork& stage : work().stages) {
       for (const ExchangeCounts* counts : {&stage.part.forward, &stage.part.backward})
-        for (const auto& [exchange, count] : *counts) want(of_group(call_of(exchange)));
+        for (const auto& [exchange, count] : *counts)
+          for (const LayoutCall& call : work().calls_of(exchange)) want(of_group(call));
       for (const LayoutCall& call : stage.gradients) want(of_group(call));
       for (const LayoutCall& call : stage.parameters) want(of_group(call));
     }
@@ -126,7 +133,9 @@ class LayoutRun {
 
   // Of rank 0's group, which stands for all of its kind.
   GroupCall of_group(const LayoutCall& call) const {
-    return {.op = call.op, .ranks = group_ranks(grid_, call.group, 0), .bytes = call.bytes};
+    return {.op = call.op,
+            .ranks = group_ranks(grid_, call.group, 0, work().nodes),
+            .bytes = call.bytes};
   }
   GroupCall message() const {
     std::vector<int> pair = grid_.group(0, {Dimension::kPipeline});
@@ -146,8 +155,14 @@ class LayoutRun {
     double sum_s = 0;
     for (const auto& [exchange, count] : counts)
       if (exchange.group == group)
-        sum_s += count * std::max(0.0, time_s(of_group(call_of(exchange))) - exchange.under_s());
+        sum_s += count * std::max(0.0, exchange_s(exchange) - exchange.under_s());
     return sum_s;
+  }
+  double exchange_s(const StageExchange& exchange) const {
+    double longest_s = 0;
+    for (const LayoutCall& call : work().calls_of(exchange))
+      longest_s = std::max(longest_s, time_s(of_group(call)));
+    return longest_s;
   }
   double exchange_s(const ExchangeCounts& counts) const {
     double sum_s = 0;

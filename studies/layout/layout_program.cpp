@@ -61,9 +61,11 @@ PassWork pass_work(const StageWork& stage, PassKind kind) {
 // Communicators' ranks, one object for each group.
 class GroupsOfRanks {
  public:
-  explicit GroupsOfRanks(const RankGrid& grid) : grid_(grid) {}
+  GroupsOfRanks(const RankGrid& grid, const std::vector<int>& nodes) : grid_(grid), nodes_(nodes) {}
 
-  RankGroup of(LayoutGroup kind, int rank) { return shared(group_ranks(grid_, kind, rank)); }
+  RankGroup of(LayoutGroup kind, int rank) {
+    return shared(group_ranks(grid_, kind, rank, nodes_));
+  }
   RankGroup pair(int from, int to) { return shared({from, to}); }
   // Of the same places in the other dimensions, in that pipeline stage.
   int peer(int rank, int stage) const {
@@ -83,6 +85,7 @@ class GroupsOfRanks {
   }
 
   const RankGrid& grid_;
+  const std::vector<int>& nodes_;
   std::map<std::vector<int>, RankGroup> known_;
 };
 
@@ -272,9 +275,12 @@ class RankWriter {
       for (size_t i = 0; i < exchanges; ++i) {
         if (place(i + 1, exchanges + 1) != piece + 1) continue;
         const StageExchange& exchange = pass.exchanges[i];
-        const int request = start(kMain, call_of(exchange), phase, kExchanges);
+        std::vector<int> requests;
+        for (const LayoutCall& call : work_.calls_of(exchange))
+          requests.push_back(start(kMain, call, phase, kExchanges));
         compute(exchange.under_s(), pass.phase, label);
-        if (request >= 0) about(kMain, Action::Kind::kWait, request);
+        for (const int request : requests)
+          if (request >= 0) about(kMain, Action::Kind::kWait, request);
       }
       for (size_t part = 0; part < after.size(); ++part)
         if (place(part + 1, after.size()) == piece + 1)
@@ -352,7 +358,7 @@ Program layout_program(const LayoutCase& about, const LayoutSetUp& set_up, int i
   if (grid.ranks() > kLayoutProgramRanksMax)
     refuse("--gpus", std::to_string(grid.ranks()),
            fmt::format("must be at most {} where every rank is simulated", kLayoutProgramRanksMax));
-  GroupsOfRanks groups(grid);
+  GroupsOfRanks groups(grid, set_up.work.nodes);
   Program program;
   program.title = fmt::format("{} on {} GPUs of {}, {}", set_up.model, grid.ranks(),
                               about.question.platform, to_text(set_up.layout));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "models/compute/compute_choice.hpp"
 #include "models/matrix_peaks.hpp"
@@ -50,6 +52,15 @@ FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSe
   return fitted;
 }
 
+std::vector<int> nodes_of_ranks(const Platform& platform, std::int64_t gpus) {
+  std::vector<int> nodes;
+  for (std::int64_t rank = 0; rank < gpus; ++rank) {
+    const int device = platform.endpoints[static_cast<size_t>(rank)];
+    nodes.push_back(platform.devices[static_cast<size_t>(device)].node);
+  }
+  return nodes;
+}
+
 }  // namespace
 
 Question machine_question(const LayoutCase& about) {
@@ -71,11 +82,17 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   layout = resolved(parse_layout(question.layout, kLayoutOption), about.gpus, kLayoutOption);
   if (layout.virtual_stages > 1 && layout.schedule == "1f1b") layout.schedule = "interleaved";
   set_up.model = model.name;
+  set_up.has_experts = model.experts.has_value();
   set_up.tokens = question.sequence > 0 ? question.sequence : model.sequence;
   const FittedGpu fitted = choose_gpu(about, machine.platform, set_up);
   set_up.framework =
       transformer_framework(question.framework.value_or(kDefaultTransformerFramework),
                             set_up.gpu.name, "--framework", nullptr);
+  for (const std::string& module : layout.modules()) {
+    const std::vector<std::string> known = recompute_modules();
+    if (std::find(known.begin(), known.end(), module) == known.end())
+      refuse(kLayoutOption, "recompute_modules=" + module, unknown_name(module, known));
+  }
   const Network whole = infer_network(decoder(model, set_up.tokens, "--seq"));
   set_up.parameters = whole.parameters();
   // Backward twice as many, without those that attention computes again.
@@ -86,7 +103,9 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
       {.layout = &layout,
        .framework = &set_up.framework,
        .gpu = &set_up.gpu,
-       .value_bytes = bytes_a_value(set_up.values)},
+       .value_bytes = bytes_a_value(set_up.values),
+       .experts = model.experts,
+       .nodes = nodes_of_ranks(machine.platform, about.gpus)},
       stage_parts({.model = &model,
                    .layout = &layout,
                    .tokens = set_up.tokens,

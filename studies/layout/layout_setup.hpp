@@ -21,6 +21,7 @@ struct LayoutCase {
 struct LayoutSetUp {
   Layout layout;  // resolved
   std::string model;
+  bool has_experts = false;
   GpuModel gpu;
   TransformerFramework framework;
   Precision precision = Precision::kBf16;  // FP8: of the products in layers, all else `values`

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr double kWeightShare = 0.5;  // of a product's two gradients
 constexpr double kNanosecondsASecond = 1e9;
+constexpr double kPermille = 1000;
 
 bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>(layer.work); }
 
@@ -30,6 +32,8 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
                .sends_heads = layout.context_exchange == ContextExchange::kAllToAll,
                .expert = layout.expert,
                .expert_tensor = inputs.model->experts ? layout.expert_tensor : 1,
+               .expert_permille = std::lround(kPermille * layout.imbalance),
+               .sends_once = layout.dispatcher == Dispatcher::kDeepEp,
                .first_layer = first,
                .layers = layers,
                .has_embedding = has_embedding,
@@ -37,10 +41,11 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
                .has_scores_in_memory = layout.attention == AttentionKind::kUnfused}));
 }
 
-// Which layers' forward pass runs again one by one. Source: Megatron-LM,
-// core/transformer/attention.py (checkpoint_core_attention), whatever computes attention.
-bool (*runs_again(const StageInputs& inputs))(const std::string& layer) {
-  return inputs.layout->recompute == Recompute::kSelective ? is_core_attention : nullptr;
+// One by one. Source: Megatron-LM, core/transformer/attention.py (checkpoint_core_attention),
+// whatever computes attention.
+RunsAgainRule runs_again_of(const StageInputs& inputs) {
+  if (inputs.layout->recompute != Recompute::kSelective) return runs_again({});
+  return runs_again(inputs.layout->modules());
 }
 
 // Seconds of a micro-batch's layers, in their order.
@@ -140,11 +145,11 @@ std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& net
 
 void add_times(const StageInputs& inputs, const Network& network,
                const std::vector<LayerSeconds>& times, StagePart& part) {
+  const RunsAgainRule again = runs_again_of(inputs);
   for (size_t i = 0; i < times.size(); ++i) {
     part.forward_s += times[i].forward_s;
     part.backward_s += times[i].backward_s;
-    if (runs_again(inputs) != nullptr && is_core_attention(network.layers[i].name))
-      part.backward_s += times[i].forward_s;
+    if (again(network.layers[i].name) != RunsAgain::kNo) part.backward_s += times[i].forward_s;
     if (is_product(network.layers[i]))
       part.weight_gradients_s += kWeightShare * times[i].backward_s;
   }
@@ -157,7 +162,12 @@ class TimesBeside {
               const StageInputs& inputs)
       : inputs_(inputs) {
     const ProductsBeside products = products_beside(network);
-    for (size_t i = 0; i < times.size(); ++i) by_name_[network.layers[i].name] = times[i];
+    for (size_t i = 0; i < times.size(); ++i) {
+      const Layer& layer = network.layers[i];
+      by_name_[layer.name] = times[i];
+      add(all_, times[i]);
+      if (layer.exchange && layer.exchange->group == ExchangeGroup::kExpert) ++expert_exchanges_;
+    }
     for (const LayerSpec& spec : network.architecture.layers) {
       specs_[spec.name] = &spec;
       if (products.readers.contains(spec.name))
@@ -167,6 +177,7 @@ class TimesBeside {
   }
 
   std::int64_t under_ns(const Layer& layer, bool is_forward) const {
+    if (layer.exchange->group == ExchangeGroup::kExpert) return under_layer_ns(is_forward);
     if (layer.exchange->group == ExchangeGroup::kContext)
       return under_attention_ns(layer, is_forward);
     if (!inputs_.layout->tensor_overlaps || layer.exchange->group != ExchangeGroup::kTensor)
@@ -184,6 +195,14 @@ class TimesBeside {
   static std::int64_t in_ns(double beside_s, std::int64_t pieces) {
     const double share = 1 - 1 / static_cast<double>(pieces);
     return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
+  }
+
+  // Another micro-batch's pass, which runs beside; it waits for as much of this one, so that all
+  // exchanges have the kernels of both: counted as if each pass hid its own, in equal parts.
+  std::int64_t under_layer_ns(bool is_forward) const {
+    if (!inputs_.layout->expert_overlaps) return 0;
+    const double pass_s = is_forward ? all_.forward_s : all_.backward_s;
+    return static_cast<std::int64_t>(pass_s / expert_exchanges_ * kNanosecondsASecond);
   }
 
   // A ring's: of what a pass exchanges each has an equal part of it.
@@ -205,13 +224,15 @@ class TimesBeside {
   const StageInputs& inputs_;
   std::map<std::string, const LayerSpec*> specs_;
   std::map<std::string, LayerSeconds> by_name_;
+  LayerSeconds all_ = {};
+  double expert_exchanges_ = 0;
   std::map<std::string, LayerSeconds> blobs_;  // of the products that read or write them
 };
 
 // Of a micro-batch.
 std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool has_head) {
   // Of the scores all is among score_bytes.
-  KeptBytes kept = kept_for_backward(network, runs_again(inputs));
+  KeptBytes kept = kept_for_backward(network, runs_again_of(inputs));
   if (has_head) kept.own = 0;
   const std::int64_t width = bytes_a_value(inputs.precision);
   const Bytes bytes =
@@ -219,9 +240,18 @@ std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool 
   return inputs.layout->micro_batch * bytes.value;
 }
 
+// A token's vector, of the tokens that are this GPU's between layers.
+std::int64_t boundary_bytes(const StageInputs& inputs) {
+  const Layout& layout = *inputs.layout;
+  const std::int64_t sharers = layout.context * (layout.has_sequence_parallel ? layout.tensor : 1);
+  return layout.micro_batch * bytes_a_value(inputs.precision) * (inputs.tokens / sharers) *
+         inputs.model->hidden;
+}
+
 void add_exchanges(const StageInputs& inputs, const Network& network,
                    const std::vector<LayerSeconds>& times, StagePart& part) {
   const TimesBeside beside(network, times, inputs);
+  const RunsAgainRule again = runs_again_of(inputs);
   const std::int64_t bytes_a_sequence_value =
       inputs.layout->micro_batch * bytes_a_value(inputs.precision);
   for (const Layer& layer : network.layers) {
@@ -237,7 +267,8 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
     // Within what runs again.
-    if (runs_again(inputs) != nullptr && layer.exchange->group == ExchangeGroup::kContext)
+    if (layer.exchange->group == ExchangeGroup::kContext &&
+        again(core_attention_beside(layer.name)) != RunsAgain::kNo)
       count(layer.exchange->forward, true, part.backward);
   }
 }
@@ -263,7 +294,7 @@ std::vector<std::int64_t> split_by_cost(const Transformer& model, std::int64_t s
 std::vector<std::int64_t> split_with_ends(const Transformer& model, const Layout& layout,
                                           const std::string& option) {
   const std::int64_t stages = layout.pipeline * layout.virtual_stages;
-  if ((model.layers + 2) % stages != 0 || model.layers + 2 < 2 * stages)
+  if ((model.layers + 2) % stages != 0)
     refuse(option, fmt::format("split=ends,pp={},vpp={}", layout.pipeline, layout.virtual_stages),
            fmt::format("{} stages must divide {} layers and 2 ends ({})", stages, model.layers,
                        model.file));
@@ -284,9 +315,10 @@ std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layou
   const std::int64_t stages = layout.pipeline * layout.virtual_stages;
   const std::int64_t ends = (layout.first_layers > 0 ? 1 : 0) + (layout.last_layers > 0 ? 1 : 0);
   const std::int64_t between = model.layers - layout.first_layers - layout.last_layers;
-  if (stages > model.layers)
+  const std::int64_t most = model.layers + (layout.split == LayerSplit::kEnds ? 2 : 0);
+  if (stages > most)
     refuse(option, fmt::format("pp={},vpp={}", layout.pipeline, layout.virtual_stages),
-           fmt::format("their product {} must be at most the {} layers ({})", stages, model.layers,
+           fmt::format("their product {} must be at most the {} layers ({})", stages, most,
                        model.file));
   if (layout.split != LayerSplit::kEven && ends > 0)
     refuse(option, fmt::format("split={}", name_of(layout.split)),
@@ -307,7 +339,6 @@ std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layou
 std::vector<StagePart> stage_parts(const StageInputs& inputs) {
   const std::vector<std::int64_t> layers =
       layers_of_stages(*inputs.model, *inputs.layout, inputs.option);
-  const std::int64_t width = bytes_a_value(inputs.precision);
   std::vector<StagePart> parts;
   std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, size_t> like;
   std::int64_t first = 0;
@@ -324,19 +355,15 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       parts.push_back(parts[known->second]);
       parts.back().first_layer = first;
     } else {
-      StagePart part{.first_layer = first, .layers = layers[stage]};
+      StagePart part{.first_layer = first, .layers = layers[stage], .sparse_layers = sparse};
       const Network network = network_of(inputs, first, layers[stage], has_embedding, has_head);
-      const auto in_bytes = [&](std::int64_t values) {
-        return inputs.layout->micro_batch * width * values;
-      };
+      part.boundary_bytes = boundary_bytes(inputs);
       part.parameters = network.parameters();
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
         if (layer.name == "head")
           part.score_bytes = inputs.layout->micro_batch * layer.output_shape[0] *
                              layer.output_shape[1] * inputs.framework->score_bytes;
-        if (layer.name.ends_with("ffn/sum") || layer.name.ends_with("/sum"))
-          part.boundary_bytes = in_bytes(layer.output_shape[0] * layer.output_shape[1]);
       }
       part.kept_bytes = kept_bytes(inputs, network, has_head);
       const std::int64_t last = std::max<std::int64_t>(first + layers[stage] - 1, 0);

@@ -33,6 +33,7 @@ using ExchangeCounts = std::map<StageExchange, int>;
 struct StagePart {
   std::int64_t first_layer = 0;
   std::int64_t layers = 0;
+  std::int64_t sparse_layers = 0;      // of those, with experts
   std::int64_t parameters = 0;         // of this GPU
   std::int64_t expert_parameters = 0;  // of those, the experts'
   // Of one micro-batch, seconds on the GPU alone.

@@ -17,7 +17,8 @@ constexpr std::int64_t kTokens = 2048;
 constexpr std::int64_t kHalfBytes = 2;
 
 // One layer of GPT-3 175B: hidden 12,288, 96 heads.
-std::int64_t kept_of_a_layer(std::int64_t tensor, bool is_unfused, bool is_selective) {
+std::int64_t kept_of_a_layer(std::int64_t tensor, bool is_unfused,
+                             const std::vector<std::string>& modules) {
   const Transformer model =
       read_transformer(JsonInput::from_file(network_file("gpt-3-175b", "--model")));
   const Network layer = infer_network(decoder(model, kTokens, "--seq",
@@ -27,7 +28,7 @@ std::int64_t kept_of_a_layer(std::int64_t tensor, bool is_unfused, bool is_selec
                                                .has_embedding = false,
                                                .has_head = false,
                                                .has_scores_in_memory = is_unfused}));
-  const KeptBytes kept = kept_for_backward(layer, is_selective ? is_core_attention : nullptr);
+  const KeptBytes kept = kept_for_backward(layer, runs_again(modules));
   return kept.bytes(kHalfBytes).value;
 }
 
@@ -39,12 +40,14 @@ TEST(UnfusedAttention, KeepsWhatThePaperCounts) {
   constexpr std::int64_t kScores = 5 * 96 * kTokens / 12288;
   for (const std::int64_t tensor : {1, 8}) {
     const std::int64_t statistics = 2 * 2 * 4 * kTokens / tensor;
-    EXPECT_EQ(kept_of_a_layer(tensor, true, false),
+    EXPECT_EQ(kept_of_a_layer(tensor, true, {}),
               kTokenBytes * (34 + kScores) / tensor + statistics);
-    EXPECT_EQ(kept_of_a_layer(tensor, true, true), kTokenBytes * 34 / tensor + statistics);
+    EXPECT_EQ(kept_of_a_layer(tensor, true, {"core_attn"}), kTokenBytes * 34 / tensor + statistics);
     // Flash attention keeps a number a query and head.
-    EXPECT_EQ(kept_of_a_layer(tensor, false, false),
+    EXPECT_EQ(kept_of_a_layer(tensor, false, {}),
               kTokenBytes * 34 / tensor + statistics + 4 * 96 * kTokens / tensor);
+    // Without the results of both norms, 2 bytes a value each, and what these keep.
+    EXPECT_EQ(kept_of_a_layer(tensor, true, {"core_attn", "layernorm"}), kTokenBytes * 30 / tensor);
   }
 }
 

@@ -4,7 +4,8 @@
 // With sequence parallelism an AllGather of tokens stands before a product whose weights are shared
 // by output, a ReduceScatter after one shared by input; what was gathered is gathered "again" in
 // the backward pass and not kept. Without it the pair is CopyToGroup, which adds up gradients, and
-// ReduceFromGroup, which adds up results. AllToAll sends tokens to their experts and back.
+// ReduceFromGroup, which adds up results. AllToAll sends tokens to their experts and "back", "once"
+// to each node; the GPU with most gets "permille" of an equal share.
 // KeysToAll brings "width" values a token, keys and values, of all of the sequence's parts to
 // attention, piece by piece (ring attention) or at once; backward again, and their gradients back.
 // Source: Korthikanti et al., arXiv:2205.05198, section 4.2.1 (g, its conjugate, f); Megatron-LM,
@@ -12,6 +13,7 @@
 // AttnFuncWithCPAndKVAllGather).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "models/workload/operator.hpp"
@@ -82,7 +84,23 @@ LayerEffect reduce_from_group(const LayerSpec& layer, const std::string& file,
   return same_everywhere(layer, file, inputs, {ExchangeKind::kAllReduce}, {});
 }
 LayerEffect all_to_all(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
-  return same_everywhere(layer, file, inputs, {ExchangeKind::kAllToAll}, {ExchangeKind::kAllToAll});
+  constexpr std::int64_t kEven = 1000;
+  const std::int64_t permille =
+      layer.sizes.contains("permille") ? size_of(layer, file, "permille") : kEven;
+  const ExchangeKind kind =
+      layer.flags.contains("once") ? ExchangeKind::kTokens : ExchangeKind::kAllToAll;
+  LayerEffect effect = same_everywhere(layer, file, inputs, {kind}, {kind});
+  if (permille < kEven)
+    layer_error(layer, file,
+                {.key = "permille",
+                 .value = std::to_string(permille),
+                 .constraint = "must be at least 1000"});
+  // There rounded down, back rounded up, which gives the same tokens.
+  std::int64_t& tokens = effect.outputs[0][0];
+  tokens = layer.flags.contains("back") ? (tokens * kEven + permille - 1) / permille
+                                        : tokens * permille / kEven;
+  effect.exchange->values = std::max(effect.exchange->values, tokens * inputs[0][1]);
+  return effect;
 }
 
 LayerEffect keys_to_all(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
@@ -101,6 +119,10 @@ const bool kExchangesRegistered = [] {
     rule.flags = {"tensor", "context", "expert"};
     if (rule.name == "AllGather") rule.flags.emplace_back("again");
     if (rule.name == "KeysToAll") rule.sizes.emplace_back("width");
+    if (rule.name == "AllToAll") {
+      rule.sizes.emplace_back("permille");
+      rule.flags.insert(rule.flags.end(), {"back", "once"});
+    }
     Registry<Operator>::add(rule);
   };
   add("AllGather", all_gather);

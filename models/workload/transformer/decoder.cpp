@@ -244,16 +244,21 @@ class Decoder {
       layers_.back().bias_term = experts.has_bias;
       return sized("experts", experts.count / share_.expert);
     };
-    const auto across = [&](const char* name, const std::string& bottom) {
-      return share_.expert > 1 ? exchange("AllToAll", name, bottom, "expert") : bottom;
+    const auto across = [&](const char* name, const std::string& bottom, bool is_back) {
+      if (share_.expert == 1) return bottom;
+      exchange("AllToAll", name, bottom, "expert");
+      layers_.back().sizes["permille"] = share_.expert_permille;
+      if (is_back) layers_.back().flags.insert("back");
+      if (share_.sends_once) layers_.back().flags.insert("once");
+      return layers_.back().name;
     };
     add("dispatch", "Dispatch", {whole, logits});
-    const std::string sent = across("experts/there", sized("per_token", experts.per_token));
+    const std::string sent = across("experts/there", sized("per_token", experts.per_token), false);
     const std::string up =
         grouped("experts/up", sent, (model_.is_gated ? 2 : 1) * experts.ffn / share_.expert_tensor);
     const std::string down =
         across("experts/back",
-               grouped("experts/down", activated("experts/activation", up), model_.hidden));
+               grouped("experts/down", activated("experts/activation", up), model_.hidden), true);
     add("combine", "Combine", {down});
     std::string combined = sized("per_token", experts.per_token);
     if (gathers) combined = collect("experts/collect", combined);
@@ -329,7 +334,21 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
 
 }  // namespace
 
-bool is_core_attention(const std::string& layer) { return layer.find(kCore) != std::string::npos; }
+std::vector<std::string> recompute_modules() { return {"core_attn", "layernorm", "moe_act"}; }
+
+RunsAgainRule runs_again(const std::vector<std::string>& modules) {
+  const auto has = [&](const char* module) {
+    return std::find(modules.begin(), modules.end(), module) != modules.end();
+  };
+  return [attention = has("core_attn"), norms = has("layernorm"),
+          activation = has("moe_act")](const std::string& layer) {
+    if (attention && layer.find(kCore) != std::string::npos) return RunsAgain::kWithin;
+    const bool is_dropped =
+        (norms && (layer.ends_with("attention/norm") || layer.ends_with("ffn/norm"))) ||
+        (activation && layer.ends_with("experts/activation"));
+    return is_dropped ? RunsAgain::kResultToo : RunsAgain::kNo;
+  };
+}
 
 std::string core_attention_beside(const std::string& layer) {
   return layer.substr(0, layer.find('/') + 1) + kCore;

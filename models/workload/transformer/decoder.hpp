@@ -17,8 +17,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/workload/architecture.hpp"
+#include "models/workload/kept.hpp"
 #include "models/workload/transformer/transformer.hpp"
 
 namespace forescale {
@@ -31,6 +33,9 @@ struct DecoderShare {
   bool sends_heads = false;  // where context > 1: each GPU has all tokens of some heads (Ulysses)
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 1;
+  // Of tokens, over an equal share, that the GPU with most of them gets: this one.
+  std::int64_t expert_permille = 1000;
+  bool sends_once = false;  // a token to a node, however many of its GPUs want it
   std::int64_t first_layer = 0;
   std::int64_t layers = -1;  // -1: all from the first on
   bool has_embedding = true;
@@ -38,8 +43,12 @@ struct DecoderShare {
   bool has_scores_in_memory = false;
 };
 
-// Of the layers within attention that have no weights: what selective recomputation computes again.
-bool is_core_attention(const std::string& layer);
+// What selective recomputation computes again of the layers' names: "core_attn", attention without
+// its weights; "layernorm" and "moe_act", the experts' activation, whose results are dropped too.
+// Source: Megatron-LM, core/transformer/transformer_config.py (recompute_modules).
+std::vector<std::string> recompute_modules();
+// Of those.
+RunsAgainRule runs_again(const std::vector<std::string>& modules);
 // Of the same block as another of its layers.
 std::string core_attention_beside(const std::string& layer);
 
