@@ -21,7 +21,8 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
   in.allow_only({"memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops_per_s",
                  "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s",
                  // matrix_peaks.hpp
-                 "tf32_flops_per_s", "half_flops_per_s", "fp8_flops_per_s", "gpu_model"});
+                 "tf32_flops_per_s", "half_flops_per_s", "fp8_flops_per_s", "fp4_flops_per_s",
+                 "gpu_model"});
   const auto fitted = in.find("gpu_model");
   return {.name = short_name(name),
           .memory = in.at("memory_bytes").bytes(1),

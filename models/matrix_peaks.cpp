@@ -16,6 +16,10 @@ FlopsPerSecond MatrixPeaks::of(Precision precision) const {
       return tf32.value > 0 ? half : FlopsPerSecond{};
     case Precision::kFp8:
       return fp8;
+    case Precision::kMxfp8:  // block scales came with FP4's units (NVIDIA Blackwell, 2024)
+      return fp4.value > 0 ? fp8 : FlopsPerSecond{};
+    case Precision::kNvfp4:
+      return fp4;
   }
   return {};
 }
@@ -31,7 +35,8 @@ MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
   return {.fp32 = in.at("peak_flops_per_s").flops_rate(),
           .tf32 = rate("tf32_flops_per_s"),
           .half = rate("half_flops_per_s"),
-          .fp8 = rate("fp8_flops_per_s")};
+          .fp8 = rate("fp8_flops_per_s"),
+          .fp4 = rate("fp4_flops_per_s")};
 }
 
 }  // namespace forescale

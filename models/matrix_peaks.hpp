@@ -11,6 +11,7 @@ struct MatrixPeaks {
   FlopsPerSecond tf32;  // 0: has none
   FlopsPerSecond half;  // FP16 or BF16, summed in FP32; 0: has none
   FlopsPerSecond fp8;   // 0: has none
+  FlopsPerSecond fp4;   // 0: has none
 
   // 0: has none. BF16 came with TF32 (NVIDIA A100 Tensor Core GPU Architecture, 2020).
   FlopsPerSecond of(Precision precision) const;

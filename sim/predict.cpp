@@ -148,7 +148,7 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
   TrainingJob job;
   job.iterations = inputs.iterations;
   job.batch = batch_share;
-  job.value_bytes = bytes_a_value(inputs.precision);
+  job.value_bytes = whole_bytes_a_value(inputs.precision);
   job.options = inputs.options;
   job.host = host_costs(inputs.platform, inputs.stack.service);
   const GpuModel& gpu = inputs.platform.gpu_models.front();

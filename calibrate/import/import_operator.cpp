@@ -126,7 +126,7 @@ LayerShape layer_of(const OperatorInputs& inputs, Precision precision) {
     if (sizes.empty()) continue;
     double values = 1;
     for (const std::int64_t size : sizes) values *= static_cast<double>(size);
-    layer.input_bytes += values * static_cast<double>(bytes_a_value(precision));
+    layer.input_bytes += values * bytes_a_value(precision);
     if (layer.batch == 1 && sizes.size() > 1) layer.batch = sizes[0];
   }
   return layer;

@@ -15,7 +15,7 @@ took, from tables of tens of thousands of rows a GPU. Of the shapes' SHA-256 the
 whether a shape is "fitted" or "judged", on all GPUs alike; of each half stand 240 shapes a GPU and
 precision in the tables here, in the order of another SHA-256. The judged ones go to JUDGED and
 nowhere else. GEMM: activations m x k by weights n x k, row-major, which is TN with m and n exchanged.
-Attention is causal; several rows of a shape differ in what the table does not say (the cache's
+NVFP4 and all of B300 came later, at shapes that had their half by then. Attention is causal; several rows of a shape differ in what the table does not say (the cache's
 precision; a sliding window, which is faster): the two slowest are averaged geometrically.
 With --check nothing is written: exit 1 when a file differs.
 """
@@ -250,8 +250,9 @@ def convnet(tables):
 
 AICONFIGURATOR = {"a100": ("a100_sxm", "NVIDIA A100-SXM4-80GB"),
                   "h100": ("h100_sxm", "NVIDIA H100 80GB HBM3"), "b200": ("b200_sxm", "NVIDIA B200"),
-                  "gb200": ("gb200", "NVIDIA GB200")}
-AICONFIGURATOR_PRECISIONS = {"bfloat16": "bf16", "fp8": "fp8"}
+                  "gb200": ("gb200", "NVIDIA GB200"),
+                  "b300": ("b300_sxm", "NVIDIA B300 SXM6 AC")}
+AICONFIGURATOR_PRECISIONS = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "nvfp4"}
 
 
 def aiconfigurator_gemm(row):

@@ -59,11 +59,11 @@ std::string gpu_model_for(const GpuModel& gpu, const ComputeChoice& choice) {
 }
 
 Precision precision_on(const GpuModel& gpu, const ComputeChoice& choice) {
-  if (choice.precision == Precision::kFp8)
+  if (choice.precision && is_quantised(*choice.precision))
     throw InputError(
         {.source = "--precision",
          .path = "",
-         .value = name_of(Precision::kFp8),
+         .value = name_of(*choice.precision),
          .constraint = "is of the products in a transformer's layers alone (--layout)"});
   const std::string model = gpu_model_for(gpu, choice);
   if (choice.precision == Precision::kFp32 || (!choice.precision && model.empty()))
@@ -88,7 +88,7 @@ Precision precision_on(const GpuModel& gpu, const ComputeChoice& choice) {
 
 MemoryFormat memory_format_of(const ComputeChoice& choice, Precision precision) {
   if (choice.memory_format) return *choice.memory_format;
-  return bytes_a_value(precision) == 2 ? MemoryFormat::kNhwc : MemoryFormat::kNchw;
+  return whole_bytes_a_value(precision) == 2 ? MemoryFormat::kNhwc : MemoryFormat::kNchw;
 }
 
 FittedGpu model_on(const GpuModel& gpu, const std::string& name, const std::string& option,

@@ -57,12 +57,13 @@ std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
 }
 
 MatrixPeaks peaks_of(const GpuModel& gpu) {
-  if (gpu.file.empty()) return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}, .fp8 = {}};
+  if (gpu.file.empty())
+    return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}, .fp8 = {}, .fp4 = {}};
   return load_matrix_peaks(gpu.file, "--gpu", nullptr);
 }
 
-// Transformer Engine quantizes the products within a transformer's layers, not the output's.
-bool is_quantized(const Layer& layer) {
+// Transformer Engine quantises the products within a transformer's layers, not the output's.
+bool is_product_within(const Layer& layer) {
   return std::holds_alternative<LinearShape>(layer.work) && layer.name != "head";
 }
 
@@ -114,7 +115,7 @@ class Passes {
     call.precision = kernels.precision;
     std::vector<std::vector<GpuKernel>> all = layer_kernels(network_, call);
     for (size_t i = 0; i < all.size(); ++i)
-      if (kernels.products && is_quantized(network_.layers[i]))
+      if (kernels.products && is_product_within(network_.layers[i]))
         for (GpuKernel& kernel : all[i]) kernel.precision = *kernels.products;
     return all;
   }
@@ -246,7 +247,7 @@ std::vector<LayerTime> sheet_times(GpuModel gpu, const Network& network, Precisi
   if (const FlopsPerSecond peak = peaks_of(gpu).of(precision); peak.value > 0)
     gpu.peak_flops = peak;
   std::vector<LayerTime> times = roofline_times(gpu, network, parameters);
-  const double width = static_cast<double>(bytes_a_value(precision)) / kBytesPerValue;
+  const double width = bytes_a_value(precision) / kBytesPerValue;
   for (size_t i = 0; i < times.size(); ++i) {
     if (network.layers[i].forward_flops > 0) continue;
     times[i].forward_t1_s *= width;

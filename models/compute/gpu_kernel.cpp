@@ -64,15 +64,51 @@ const char* name_of(Precision precision) {
       return "bf16";
     case Precision::kFp8:
       return "fp8";
+    case Precision::kMxfp8:
+      return "mxfp8";
+    case Precision::kNvfp4:
+      return "nvfp4";
   }
   return "";
 }
 
 const char* name_of(MemoryFormat format) { return format == MemoryFormat::kNchw ? "nchw" : "nhwc"; }
 
-std::int64_t bytes_a_value(Precision precision) {
-  if (precision == Precision::kFp8) return 1;
-  return precision == Precision::kFp16 || precision == Precision::kBf16 ? 2 : 4;
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const Precision precision : kPrecisions) names.emplace_back(name_of(precision));
+  return names;
+}
+
+bool is_quantised(Precision precision) {
+  return precision == Precision::kFp8 || precision == Precision::kMxfp8 ||
+         precision == Precision::kNvfp4;
+}
+
+Precision timed_as(Precision precision) {
+  return precision == Precision::kMxfp8 ? Precision::kFp8 : precision;
+}
+
+double bytes_a_value(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kFp16:
+    case Precision::kBf16:
+      return 2;
+    case Precision::kFp8:
+      return 1;
+    case Precision::kMxfp8:
+      return 1 + 1.0 / 32;
+    case Precision::kNvfp4:
+      return 0.5 + 1.0 / 16;
+  }
+  return 0;
+}
+
+std::int64_t whole_bytes_a_value(Precision precision) {
+  return static_cast<std::int64_t>(bytes_a_value(precision));
 }
 
 const char* operation_of(const GpuKernel& kernel) {
@@ -96,12 +132,13 @@ double flops_of(const GpuKernel& kernel) {
 }
 
 double bytes_moved_by(const GpuKernel& kernel) {
-  const double width = static_cast<double>(bytes_a_value(kernel.precision)) *
-                       (kernel.pass == KernelPass::kBackward ? 2 : 1);
+  const double times = kernel.pass == KernelPass::kBackward ? 2 : 1;
+  const double width = times * bytes_a_value(kernel.precision);
+  const double result_width = is_quantised(kernel.precision) ? 2 * times : width;
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape))
-    return width * real(gemm->count) *
-           (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n) +
-            (kernel.precision == Precision::kFp8 ? 2 : 1) * real(gemm->m) * real(gemm->n));
+    return real(gemm->count) *
+           (width * (real(gemm->m) * real(gemm->k) + real(gemm->k) * real(gemm->n)) +
+            result_width * real(gemm->m) * real(gemm->n));
   if (const auto* c = std::get_if<ConvolutionShape>(&kernel.shape))
     return width * (input_count(*c) + weight_count(*c) + output_count(*c));
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))

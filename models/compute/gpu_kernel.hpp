@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace forescale {
 
@@ -70,10 +71,13 @@ struct LayerShape {
 
 // kBackward: all gradients together.
 enum class KernelPass { kForward, kBackwardData, kBackwardWeights, kBackward };
-// Of operands; TF32 operands are stored as FP32, FP8 has one scale a tensor and results of 2 bytes.
-enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8 };
+// Of operands; TF32 operands are stored as FP32. FP8 has one scale a tensor, MXFP8 one byte of it
+// for 32 values (OCP Microscaling Formats 1.0), NVFP4 one for 16 (docs.nvidia.com, Transformer
+// Engine); results of all three have 2 bytes a value.
+enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kNvfp4 };
 inline constexpr std::array kPrecisions{Precision::kFp32, Precision::kTf32, Precision::kFp16,
-                                        Precision::kBf16, Precision::kFp8};
+                                        Precision::kBf16, Precision::kFp8,  Precision::kMxfp8,
+                                        Precision::kNvfp4};
 
 // How a framework keeps images in memory: channels first or last.
 enum class MemoryFormat { kNchw, kNhwc };
@@ -81,7 +85,13 @@ enum class MemoryFormat { kNchw, kNhwc };
 const char* name_of(MemoryFormat format);  // "nchw"
 const char* name_of(KernelPass pass);      // "backward-data"
 const char* name_of(Precision precision);  // "fp32"
-std::int64_t bytes_a_value(Precision precision);
+std::vector<std::string> precision_names();
+// Of the products within a transformer's layers alone: all else there is BF16.
+bool is_quantised(Precision precision);
+// By which kernels' times it goes. No MXFP8 product was measured; the units give it FP8's rate.
+Precision timed_as(Precision precision);
+double bytes_a_value(Precision precision);              // with its scales'
+std::int64_t whole_bytes_a_value(Precision precision);  // of one that is not quantised
 
 struct GpuKernel {
   std::variant<GemmShape, ConvolutionShape, AttentionShape, LayerShape> shape;

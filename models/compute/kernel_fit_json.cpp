@@ -1,6 +1,7 @@
 #include "models/compute/kernel_fit_json.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -84,6 +85,10 @@ json shape_json(const ShapeFactor& shape) {
           {"points", points}};
 }
 
+std::string must_be_a_precision() {
+  return fmt::format("must be one of {}", fmt::join(precision_names(), ", "));
+}
+
 }  // namespace
 
 KernelPass read_pass(const JsonInput& in) {
@@ -94,19 +99,17 @@ KernelPass read_pass(const JsonInput& in) {
 }
 
 Precision read_precision(const JsonInput& in) {
-  const std::string text = in.one_of({"fp32", "tf32", "fp16", "bf16", "fp8"});
+  const std::string text = in.string();
   for (const Precision precision : kPrecisions)
     if (text == name_of(precision)) return precision;
-  in.fail("is no precision");
+  in.fail(must_be_a_precision());
 }
 
 Precision parse_precision(const std::string& text, const std::string& option) {
   for (const Precision precision : kPrecisions)
     if (text == name_of(precision)) return precision;
-  throw InputError({.source = option,
-                    .path = "",
-                    .value = text,
-                    .constraint = "must be one of fp32, tf32, fp16, bf16, fp8"});
+  throw InputError(
+      {.source = option, .path = "", .value = text, .constraint = must_be_a_precision()});
 }
 
 MemoryFormat parse_memory_format(const std::string& text, const std::string& option) {

@@ -11,7 +11,7 @@ namespace {
 
 LayerShape layer_shape(const Layer& layer, const LayerCall& call) {
   const auto images = static_cast<double>(call.batch);
-  const double width = static_cast<double>(bytes_a_value(call.precision)) / kBytesPerValue;
+  const double width = bytes_a_value(call.precision) / kBytesPerValue;
   std::int64_t values = 1;
   for (const std::int64_t size : layer.output_shape) values *= size;
   const auto traffic = static_cast<double>(layer.traffic_per_image.value);

@@ -3,6 +3,7 @@
 // them, and what operators keep of their own. What was gathered from other GPUs is not kept.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -23,8 +24,9 @@ struct KeptBytes {
   }
   // Where products read copies of that many bytes a value and keep those (NVIDIA/TransformerEngine,
   // pytorch/module/linear.py: an FP8 product saves its quantised input).
-  Bytes bytes(std::int64_t value_bytes, std::int64_t product_bytes) const {
-    return {bytes(value_bytes).value - products_alone * value_bytes + products * product_bytes};
+  Bytes bytes(std::int64_t value_bytes, double product_bytes) const {
+    return {bytes(value_bytes).value - products_alone * value_bytes +
+            std::llround(static_cast<double>(products) * product_bytes)};
   }
 };
 

@@ -66,7 +66,7 @@ Bytes training_memory(const Network& network, std::int64_t batch, Provenance* pr
   const Bytes workspace = caffe ? convolutions * in.at("workspace_bytes_per_convolution").bytes()
                                 : in.at("shared_workspace_bytes").bytes();
   const Bytes libraries = in.at("library_bytes").bytes();
-  const std::int64_t value_bytes = bytes_a_value(precision);
+  const std::int64_t value_bytes = whole_bytes_a_value(precision);
   const Bytes in_fp32 = caffe ? caffe_per_image(network) : planned_per_image(network);
   const Bytes per_image = Bytes{in_fp32.value * value_bytes / kBytesPerValue} +
                           (caffe ? Bytes{} : flags_per_image(network));

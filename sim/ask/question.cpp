@@ -269,8 +269,9 @@ std::vector<QuestionField> make_fields() {
        .print = print_text<&Question::gpu_model>},
       {.name = "precision",
        .doc = "Of the GPU model's kernels, and of weights, gradients and activations where they "
-              "are kept and sent, with FP32 master weights: fp32, tf32, fp16, bf16; fp8: of the "
-              "products in a layout's layers, all else bf16 (default: tf32 where the GPU has it "
+              "are kept and sent, with FP32 master weights: fp32, tf32, fp16, bf16; fp8, "
+              "mxfp8, nvfp4: of the products in a layout's layers, all else bf16 (default: tf32 "
+              "where the GPU has it "
               "and no kernels measured in fp32, else fp32; of a layout bf16)",
        .parse = parse_precision_field,
        .print = print_precision},

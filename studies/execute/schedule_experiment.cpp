@@ -23,7 +23,7 @@ void refuse_what_does_not_run(const PredictionInputs& inputs,
     refuse("--platform", settings.question.platform,
            "has real GPUs: schedules are executed on bare hosts with an \"emulated_gpu\" (see "
            "`forescale calibrate fit --emulated-gpu`)");
-  if (bytes_a_value(inputs.precision) != kBytesPerValue)
+  if (whole_bytes_a_value(inputs.precision) != kBytesPerValue)
     refuse("--precision", name_of(inputs.precision), "cannot be executed: MPI adds FP32 values");
   if (!inputs.data.is_synthetic())
     refuse("--data", settings.question.data, "cannot be executed: training data cost nothing here");

@@ -32,7 +32,7 @@ std::vector<MemoryPart> state_of(const LayoutSetUp& set_up, int rank) {
   const auto bytes = [](double values, std::int64_t width) {
     return static_cast<std::int64_t>(values * static_cast<double>(width));
   };
-  return {{"parameters", bytes(parameters, bytes_a_value(set_up.values))},
+  return {{"parameters", bytes(parameters, whole_bytes_a_value(set_up.values))},
           {"gradients", bytes(gradients, layout.gradient_bytes)},
           {"optimizer", bytes(optimizer, kOptimizerBytes)}};
 }

@@ -25,7 +25,7 @@ struct LayoutPrediction {
   std::string platform;
   std::string gpu;
   std::string stack;
-  Precision precision = Precision::kBf16;  // FP8: of the products in layers, all else BF16
+  Precision precision = Precision::kBf16;  // quantised: of the products in layers, all else BF16
   std::int64_t gpus = 0;
   std::int64_t tokens = 0;      // of a sequence
   std::int64_t parameters = 0;  // of the model

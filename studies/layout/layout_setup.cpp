@@ -29,10 +29,10 @@ FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSe
            fmt::format("must be at most the {} GPUs of platform {}", platform.slot_count(),
                        platform.name));
   set_up.precision = question.precision.value_or(Precision::kBf16);
-  const bool is_fp8 = set_up.precision == Precision::kFp8;
+  const bool quantises = is_quantised(set_up.precision);
   const ComputeChoice choice{.gpu_model = question.gpu_model,
                              .option = "--gpu-model",
-                             .precision = is_fp8 ? Precision::kBf16 : set_up.precision};
+                             .precision = quantises ? Precision::kBf16 : set_up.precision};
   set_up.values = precision_on(set_up.gpu, choice);
   set_up.peak_flops_per_s =
       load_matrix_peaks(set_up.gpu.file, "--gpu", nullptr).of(set_up.precision).value;
@@ -44,9 +44,11 @@ FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSe
     refuse("--platform", question.platform,
            "has a GPU whose kernels nobody measured; transformers need --gpu-model");
   FittedGpu fitted = model_on(set_up.gpu, name, "--gpu-model", nullptr);
-  const KernelKind product{
-      .operation = "gemm", .type = "", .pass = KernelPass::kForward, .precision = set_up.precision};
-  if (is_fp8 && fitted.find_kernels(product) == nullptr)
+  const KernelKind product{.operation = "gemm",
+                           .type = "",
+                           .pass = KernelPass::kForward,
+                           .precision = timed_as(set_up.precision)};
+  if (quantises && fitted.find_kernels(product) == nullptr)
     refuse("--precision", name_of(set_up.precision),
            fmt::format("has no products measured on {}", set_up.gpu.name));
   return fitted;
@@ -98,19 +100,19 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   // Backward twice as many, without those that attention computes again.
   set_up.model_flops = 3 * whole.forward_flops() * static_cast<double>(layout.global_batch) /
                        static_cast<double>(about.gpus);
-  const bool is_fp8 = set_up.precision == Precision::kFp8;
   set_up.work = iteration_work(
       {.layout = &layout,
        .framework = &set_up.framework,
        .gpu = &set_up.gpu,
-       .value_bytes = bytes_a_value(set_up.values),
+       .value_bytes = whole_bytes_a_value(set_up.values),
        .experts = model.experts,
        .nodes = nodes_of_ranks(machine.platform, about.gpus)},
       stage_parts({.model = &model,
                    .layout = &layout,
                    .tokens = set_up.tokens,
                    .precision = set_up.values,
-                   .products = is_fp8 ? std::optional(Precision::kFp8) : std::nullopt,
+                   .products = is_quantised(set_up.precision) ? std::optional(set_up.precision)
+                                                              : std::nullopt,
                    .fitted = &fitted,
                    .gpu = &set_up.gpu,
                    .framework = &set_up.framework,

@@ -24,7 +24,8 @@ struct LayoutSetUp {
   bool has_experts = false;
   GpuModel gpu;
   TransformerFramework framework;
-  Precision precision = Precision::kBf16;  // FP8: of the products in layers, all else `values`
+  Precision precision =
+      Precision::kBf16;  // quantised: of the products in layers, all else `values`
   Precision values = Precision::kBf16;
   std::int64_t tokens = 0;      // of a sequence
   std::int64_t parameters = 0;  // of the model

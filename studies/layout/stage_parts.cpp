@@ -57,7 +57,8 @@ struct LayerSeconds {
 ComputeTable table_of(const StageInputs& inputs, const Network& network) {
   return fitted_compute(*inputs.fitted, *inputs.gpu, network,
                         {.precision = inputs.precision,
-                         .products = inputs.products,
+                         .products = inputs.products ? std::optional(timed_as(*inputs.products))
+                                                     : std::nullopt,
                          .memory_format = MemoryFormat::kNhwc,
                          .batch = inputs.layout->micro_batch},
                         nullptr)
@@ -234,7 +235,7 @@ std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool 
   // Of the scores all is among score_bytes.
   KeptBytes kept = kept_for_backward(network, runs_again_of(inputs));
   if (has_head) kept.own = 0;
-  const std::int64_t width = bytes_a_value(inputs.precision);
+  const std::int64_t width = whole_bytes_a_value(inputs.precision);
   const Bytes bytes =
       inputs.products ? kept.bytes(width, bytes_a_value(*inputs.products)) : kept.bytes(width);
   return inputs.layout->micro_batch * bytes.value;
@@ -244,7 +245,7 @@ std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool 
 std::int64_t boundary_bytes(const StageInputs& inputs) {
   const Layout& layout = *inputs.layout;
   const std::int64_t sharers = layout.context * (layout.has_sequence_parallel ? layout.tensor : 1);
-  return layout.micro_batch * bytes_a_value(inputs.precision) * (inputs.tokens / sharers) *
+  return layout.micro_batch * whole_bytes_a_value(inputs.precision) * (inputs.tokens / sharers) *
          inputs.model->hidden;
 }
 
@@ -253,7 +254,7 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
   const TimesBeside beside(network, times, inputs);
   const RunsAgainRule again = runs_again_of(inputs);
   const std::int64_t bytes_a_sequence_value =
-      inputs.layout->micro_batch * bytes_a_value(inputs.precision);
+      inputs.layout->micro_batch * whole_bytes_a_value(inputs.precision);
   for (const Layer& layer : network.layers) {
     if (!layer.exchange) continue;
     const auto count = [&](const std::vector<ExchangeKind>& kinds, bool is_forward,

@@ -49,7 +49,8 @@ TEST_P(JudgedKernels, ArePredictedByTheShippedModel) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, JudgedKernels, ::testing::Values("a100", "h100", "b200", "gb200"),
+INSTANTIATE_TEST_SUITE_P(Gpus, JudgedKernels,
+                         ::testing::Values("a100", "b200", "b300", "gb200", "h100"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "models/compute/layer_kernel.hpp"
+#include "models/matrix_peaks.hpp"
 
 namespace forescale {
 namespace {
@@ -55,6 +57,27 @@ TEST(ComputeChoice, RefusesWhatTheGpuHasNot) {
   EXPECT_THAT(refusal_on("k80", in({}, "p100")),
               HasSubstr("is the model of another GPU than k80, which has none"));
   EXPECT_EQ(refusal_on("p100", in(Precision::kFp16)), "");
+}
+
+TEST(ComputeChoice, ScalesTakeBytesToo) {
+  EXPECT_DOUBLE_EQ(32 * bytes_a_value(Precision::kMxfp8), 33);
+  EXPECT_DOUBLE_EQ(16 * bytes_a_value(Precision::kNvfp4), 9);
+  const GpuKernel nvfp4{.shape = GemmShape{.m = 16, .n = 32, .k = 64},
+                        .precision = Precision::kNvfp4};
+  EXPECT_DOUBLE_EQ(bytes_moved_by(nvfp4), (16 * 64 + 64 * 32) * 9 / 16.0 + 2 * 16 * 32);
+}
+
+TEST(ComputeChoice, BlockScalesNeedBlackwell) {
+  const auto peaks_of = [](const char* gpu) {
+    return load_matrix_peaks(gpu_called(gpu).file, "--gpu", nullptr);
+  };
+  EXPECT_EQ(peaks_of("h100").of(Precision::kMxfp8).value, 0);
+  EXPECT_EQ(peaks_of("h100").of(Precision::kNvfp4).value, 0);
+  for (const char* gpu : {"b200", "gb200", "b300", "gb300"}) {
+    const MatrixPeaks peaks = peaks_of(gpu);
+    EXPECT_EQ(peaks.of(Precision::kMxfp8).value, peaks.of(Precision::kFp8).value) << gpu;
+    EXPECT_GE(peaks.of(Precision::kNvfp4).value, 2 * peaks.of(Precision::kFp8).value) << gpu;
+  }
 }
 
 TEST(ComputeChoice, AnotherGpusKernelsAreScaledByTheDataSheets) {

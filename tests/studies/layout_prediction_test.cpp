@@ -157,6 +157,26 @@ TEST(LayoutPrediction, Fp8IsForProducts) {
             std::string::npos);
 }
 
+// By FP8's kernels; what is kept has a byte of scale for 32 values.
+TEST(LayoutPrediction, BlockScalesAreKeptToo) {
+  Question question = question_of("tp=1,zero=1,micro=1,global=8");
+  question.precision = Precision::kMxfp8;
+  EXPECT_NE(refusal([&] { predicted(question, 8); }).find("--precision = mxfp8: is not among"),
+            std::string::npos);
+  question.platform = "gb200-nvl72";
+  const LayoutPrediction mxfp8 = predicted(question, 8);
+  question.precision = Precision::kFp8;
+  const LayoutPrediction fp8 = predicted(question, 8);
+  question.precision = Precision::kNvfp4;
+  const LayoutPrediction nvfp4 = predicted(question, 8);
+  EXPECT_EQ(mxfp8.compute_s, fp8.compute_s);
+  EXPECT_EQ(memory_of(mxfp8, "parameters"), memory_of(fp8, "parameters"));
+  EXPECT_GT(memory_of(mxfp8, "activations"), memory_of(fp8, "activations"));
+  EXPECT_LT(memory_of(nvfp4, "activations"), memory_of(fp8, "activations"));
+  EXPECT_LT(nvfp4.compute_s, fp8.compute_s);
+  EXPECT_NEAR(nvfp4.peak_flops_per_s / fp8.peak_flops_per_s, 2, 1e-3);
+}
+
 TEST(LayoutPrediction, IntervalsHoldTheirNominal) {
   const std::vector<LayoutCase> cases = {
       {.question = question_of("tp=2,pp=2,global=16"), .gpus = 8},

@@ -12,7 +12,7 @@ namespace forescale {
 class RandomMemory {
  public:
   RandomMemory(std::int64_t count, Precision precision, std::uint32_t seed)
-      : memory_(static_cast<std::size_t>(count * bytes_a_value(precision))) {
+      : memory_(static_cast<std::size_t>(count * whole_bytes_a_value(precision))) {
     const ValueType type = precision == Precision::kFp16   ? ValueType::kFp16
                            : precision == Precision::kBf16 ? ValueType::kBf16
                                                            : ValueType::kFp32;
