@@ -19,9 +19,11 @@ NETWORK_STEP_US = {"tree-ll": 5.0, "tree-ll128": 8.5, "tree-simple": 14.0,
 # later releases; Intel processors), and that a channel reaches (perChMax...).
 LL_MOST = {"volta": (39, 39, 20.4), "ampere": (87.7, 39, 20.4), "hopper": (141, 39, 20.4),
            "blackwell": (282, 39, 20.4)}
-RING_LL128_CHANNEL = {"volta": 20, "ampere": 20, "hopper": 36.7}
-TREE_LL128_CHANNEL = {"volta": (20, 20, 20), "ampere": (20, 20, 20), "hopper": (36.7, 36.7, 29)}
-TREE_CHANNEL = {"volta": (26.5, 18.5, 10), "ampere": (24, 23.6, 17.8), "hopper": (38.7, 41.4, 36)}
+RING_LL128_CHANNEL = {"volta": 20, "ampere": 20, "hopper": 36.7, "blackwell": 73.4}
+TREE_LL128_CHANNEL = {"volta": (20, 20, 20), "ampere": (20, 20, 20), "hopper": (36.7, 36.7, 29),
+                      "blackwell": (73.4, 73.4, 29)}
+TREE_CHANNEL = {"volta": (26.5, 18.5, 10), "ampere": (24, 23.6, 17.8), "hopper": (38.7, 41.4, 36),
+                "blackwell": (77.4, 82.8, 36)}
 # By log2(bytes / 64), of a tree's bandwidth (treeCorrectionFactor).
 TREE_CORRECTION = {
     "ll": (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1),

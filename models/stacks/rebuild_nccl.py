@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the stack files nccl-2.20-*, nccl-2.4-v100-efa and nccl-gb200-nvl72 of this folder.
+"""Writes the stack files nccl-2.20-*, nccl-2.29-*, nccl-2.4-v100-efa and nccl-gb200-nvl72 of this
+folder.
 
     rebuild_nccl.py [--check]     with --check nothing is written: exit 1 when a file differs
 
@@ -22,6 +23,8 @@ LATER = "later releases of NVIDIA NCCL, src/graph/tuning.cc"
 P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/aws-batch/"
       "README.md, commit 7217859f)")
 NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
+B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
+        "precision)")
 GALVATRON = "(PKU-DAIR/Hetu-Galvatron, sp_time_1nodes_8gpus_per_node.json, commit cea12ffb)"
 CROSSING = f"size range: where the estimates of NCCL's tuner cross ({TUNING})"
 FLUSH = ("waiting until the last bytes are in GPU memory (flush) takes a message's latency again, "
@@ -55,8 +58,11 @@ class Stack:
     tree_gbps: float  # of a GPU's links, where each sends all it has
     ring_gbps: float = 0  # where a ring sees other links
     nvls: dict = None  # wire factor
-    few: dict = None  # wire factor of rings of a part of a node
+    own: dict = dataclasses.field(default_factory=dict)  # wire factors of protocols of one node
+    gathers: list = None  # rules of allgather and reduce-scatter
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
+    sends_call: dict = None
+    ll_step: dict = None  # of LL inside a node; none: NCCL's table
     flush_us: float = 0
     flush_why: str = FLUSH
 
@@ -97,16 +103,16 @@ def inside_node(stack, protocol):
             "tree-ll128": lambda: LL128,
             "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
             "nvls": lambda: stack.nvls,
-            "send-recv": lambda: stack.sends[0],
-            "ring-simple-few": lambda: stack.few}.get(protocol, lambda: None)()
+            "send-recv": lambda: stack.sends[0]}.get(protocol, lambda: stack.own.get(protocol))()
 
 
 # Paths
 
 def step_of(protocol):
     """Its name in NCCL's table."""
-    return {"tree-ll-two": "tree-ll", "ring-simple-few": "ring-simple",
-            "send-recv": "ring-simple"}.get(protocol, protocol)
+    if protocol == "send-recv":
+        return "ring-simple"
+    return "-".join(protocol.split("-")[:1 if protocol.startswith("nvls") else 2])
 
 
 def table_of(protocol):
@@ -127,8 +133,10 @@ def direct(where, protocol, latency, wire_factor):
 
 def in_node(stack, protocol):
     us = NODE_STEP_US[step_of(protocol)]
+    if protocol == "ring-ll" and stack.ll_step:
+        return direct("peer", protocol, stack.ll_step, inside_node(stack, protocol))
     what = "a step inside a node takes"
-    if protocol == "nvls":
+    if step_of(protocol) == "nvls":
         what = "half of the 23 us of a reduction by the switches:"
     return direct("peer", protocol,
                   known(seconds(us - LINKS_IN_NODE_US),
@@ -154,8 +162,8 @@ def between_nodes(stack, protocol):
 def paths(stack):
     all_paths = []
     for protocol in [*stack.protocols, "ring-simple"]:
-        if protocol == "ring-simple" and stack.few:
-            all_paths.append(in_node(stack, "ring-simple-few"))
+        if protocol == "ring-simple":
+            all_paths += [in_node(stack, name) for name in stack.own]
         if protocol == "ring-simple" and stack.sends:
             pair = {"pair_cap_bytes_per_s": stack.sends[1]}
             all_paths.append(in_node(stack, "send-recv") | pair)
@@ -185,8 +193,10 @@ class Rule:
     source: str
     up_to_bytes: int = None
     up_to_ranks: int = None
+    up_to_nodes: int = None
     chunk_bytes: int = None
     call_overhead_s: dict = None  # None: the launch in NCCL's table
+    orders: list = None  # None: the stack's
 
 
 def launch(protocol):
@@ -198,11 +208,12 @@ def launch(protocol):
 def written(stack, rule):
     algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
         rule.protocol.split("-")[0]]
-    fields = {"up_to_ranks": rule.up_to_ranks, "up_to_bytes": rule.up_to_bytes,
+    fields = {"up_to_ranks": rule.up_to_ranks, "up_to_nodes": rule.up_to_nodes,
+              "up_to_bytes": rule.up_to_bytes,
               "algorithm": algorithm, "chain_size": stack.gpus if algorithm != "ring" else None,
               "chunk_bytes": rule.chunk_bytes,
               "protocol": rule.protocol if rule.protocol != "ring-simple" else None,
-              "orders": stack.orders,
+              "orders": rule.orders or stack.orders,
               "call_overhead_s": rule.call_overhead_s or launch(rule.protocol),
               "source": rule.source}
     return {name: value for name, value in fields.items() if value is not None}
@@ -293,6 +304,63 @@ def tuned_rules(stack, machine, few=None, one_node=None):
     return rules
 
 
+# Blackwell
+
+NVLINK5 = 721.8
+
+# Rings of two, four, eight GPUs, GB/s: all-reduce; allgather and reduce-scatter together.
+REDUCE_GBPS = {2: 553, 4: 658}
+GATHER_GBPS = {2: 450, 4: 582, 8: 634}
+NVLS_GBPS = 756
+SEND_GBPS = 550
+BENDS = f"size range: where the times of {B200} bend"
+
+
+def wire_of(gbps, what, fast, slow):
+    """Wire factor of a bus bandwidth; fast and slow of the same, GB/s."""
+    return assumed(round(NVLINK5 / gbps, 3),
+                   f"fitted: {gbps:g} GB/s of bus bandwidth, the slope from 256 to 512 MiB of {what} "
+                   f"on {B200}", round(NVLINK5 / fast, 3), round(NVLINK5 / slow, 3))
+
+
+def blackwell_own():
+    own = {f"ring-simple-reduce-{ranks}": wire_of(gbps, f"all-reduces of {ranks}", 1.05 * gbps,
+                                                  0.9 * gbps)
+           for ranks, gbps in REDUCE_GBPS.items()}
+    own |= {f"ring-simple-gather-{ranks}": wire_of(gbps, f"allgathers of {ranks} and "
+                                                   "reduce-scatters", 1.05 * gbps, 0.9 * gbps)
+            for ranks, gbps in GATHER_GBPS.items()}
+    return own | {"nvls-eight": wire_of(NVLS_GBPS, "all-reduces of 8", 800, 680)}
+
+
+# Up to these bytes of 8 GPUs: a loop's, and the call, us.
+NVLS_EIGHT = ((2 * MIB, 256 * KIB, (4, 0, 10)), (4 * MIB, 512 * KIB, (20, 10, 35)),
+              (16 * MIB, 512 * KIB, (45, 20, 60)), (64 * MIB, MIB, (110, 60, 140)),
+              (None, MIB, (80, 50, 120)))
+
+
+def call_of(us, fast_us, slow_us, why):
+    return assumed(seconds(us), why, seconds(fast_us), seconds(slow_us))
+
+
+def blackwell_rules(largest):
+    """Of all-reduce, and of allgather and reduce-scatter, inside an NVLink domain of as many."""
+    reduces, gathers = [], []
+    for ranks in REDUCE_GBPS:
+        reduces += [Rule("ring-ll", BENDS, (ranks + 4) * MIB // 2, ranks),
+                    Rule(f"ring-simple-reduce-{ranks}", BENDS, None, ranks)]
+    for up_to, chunk, times in NVLS_EIGHT:
+        call = call_of(*times, f"fitted to all-reduces of 8 on {B200}, above the 23 us of NCCL's "
+                       "table")
+        reduces.append(Rule("nvls-eight", f"{BENDS}; chunk as on eight H100", up_to, 8,
+                            chunk_bytes=chunk, call_overhead_s=call))
+    for ranks in GATHER_GBPS:
+        last = ranks if ranks < 8 else largest
+        gathers += [Rule("ring-ll", BENDS, 4 * MIB, last),
+                    Rule(f"ring-simple-gather-{ranks}", BENDS, None, last)]
+    return reduces, gathers
+
+
 RING_ASKED_FOR = Rule("ring-simple", "where --algorithm ring is asked for")
 
 
@@ -307,7 +375,9 @@ def document(stack):
     chain = {"algorithm": "chain", "chunk_bytes": 512 * KIB} | ring(
         "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
     rings = {"algorithm": "ring"} | ring("NCCL: rings")
+    gathers = [written(stack, rule) for rule in stack.gathers] if stack.gathers else [rings]
     sends = {"protocol": "send-recv"} if stack.sends else {}
+    sends |= {"call_overhead_s": stack.sends_call} if stack.sends_call else {}
     flat = {"algorithm": "flat", **sends, "source": "ncclSend and ncclRecv with the root"}
     pairs = {"algorithm": "pairwise", **sends,
              "source": "ncclSend and ncclRecv between all pairs"}
@@ -320,8 +390,8 @@ def document(stack):
         "host_reduction": {"place": "cpu", "overlaps_transfer": False},
         "paths": paths(stack),
         "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
-                      "broadcast": [chain], "reduce": [chain], "reduce-scatter": [rings],
-                      "allgather": [rings], "gather": [flat], "scatter": [flat],
+                      "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
+                      "allgather": gathers, "gather": [flat], "scatter": [flat],
                       "all-to-all": [pairs]},
         "note": "Four messages at a time in each part: warps of their own carry what goes up, what "
                 "comes down and what the network takes (src/device/all_reduce.h)."}
@@ -396,9 +466,9 @@ def stacks():
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
         "their protocols; parts that use every adapter.", protocols=ALL,
-        few=assumed(1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
-                    f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1,
-                    1.15),
+        own={"ring-simple-few": assumed(
+            1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
+            f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1, 1.15)},
         sends=(assumed(1.27, "sends and receives get fewer channels than collectives: fitted, mean "
                        "of log(measured / predicted) of 64 MiB to 1 GiB of an all-to-all of four "
                        f"A100 {GALVATRON}", 1, 1.4),
@@ -461,18 +531,54 @@ def stacks():
                   "size range assumed: that of one node of H100"))
     yield stack
 
+    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5, "own": blackwell_own(),
+                 "sends": (
+                     wire_of(SEND_GBPS, "all-to-alls of 4 and 8", 640, 480),
+                     assumed(910e9, "the channels of a pair of GPUs, both ways together, counted "
+                             "with the wire factor: fitted, the slope from 256 to 512 MiB of "
+                             f"all-to-alls of 2 on {B200}", 980e9, 820e9)),
+                 "sends_call": call_of(12, 8, 20, f"fitted to all-to-alls of 4 KiB to 2 MiB on {B200}"),
+                 "ll_step": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
+                                    f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
+                                    f"{TUNING}, hwLat)")}
+    for name, gpu, adapters, network in (("b200", "B200", "eight NDR adapters", 320),
+                                         ("b300", "B300", "eight 800G adapters", 640)):
+        stack = switched(
+            f"nccl-2.29-{name}", f"NCCL 2.29 on nodes of eight {gpu} with NVSwitch and {adapters}: "
+            "rings, trees and NVLS with their protocols.", protocols=[*ALL, "nvls"],
+            nvls=wire_of(NVLS_GBPS, "all-reduces of 8", 800, 680), **blackwell)
+        reduces, stack.gathers = blackwell_rules(8)
+        machine = Machine(8, "blackwell", NVLINK5, network, channels=8, node_channels=16, nvls=True)
+        stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
+                                   if rule.up_to_ranks != 8)]
+        stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
+        yield stack
+
     stack = Stack(
-        "nccl-gb200-nvl72", "NCCL on the 72 GPUs of a GB200 NVL72 rack: NVLS over all of them.",
-        rotations(72), 72, ["ring-ll", "nvls"], rules=[], generation="blackwell", tree_gbps=721.8,
-        nvls=assumed(0.842, "the switches add and copy: a GPU sends (n+1)/n of the vector, 73/72 "
+        "nccl-gb200-nvl72", "NCCL on racks of 72 Blackwell GPUs of one NVLink domain, and between "
+        "racks: NVLS inside a rack, rings and trees between.",
+        [rotations(72)[9 * i // 2] for i in range(16)], 72, ["ring-ll", "tree-ll", "nvls"],
+        rules=[], nvls=assumed(0.842, "the switches add and copy: a GPU sends (n+1)/n of the vector, 73/72 "
                      "on 72, where the plan sends 2 (n-1)/n, 142/72; the rest is fitted to 8 GiB "
-                     f"on {NVL72}: 20.3 ms", 0.78, 0.92))
-    call = assumed(4.8e-4, f"fitted to 512 MiB on {NVL72}: 1.81 ms", 2e-4, 6e-4)
-    whole_rack = "NVLS over the whole rack; chunk assumed: a few of each part"
-    stack.rules = [Rule("ring-ll", "assumed: as on one node of H100", up_to_bytes=256 * KIB),
-                   Rule("nvls", whole_rack, GIB, chunk_bytes=MIB, call_overhead_s=call),
-                   Rule("nvls", whole_rack, chunk_bytes=4 * MIB, call_overhead_s=call),
-                   RING_ASKED_FOR]
+                     f"on {NVL72}: 20.3 ms", 0.78, 0.92), **blackwell)
+    reduces, stack.gathers = blackwell_rules(72)
+    whole_rack = "NVLS over more than eight of a rack; chunk assumed: a few of each part"
+    for ranks in (16, 32, 64, 72):
+        for up_to, chunk, share in ((ranks * MIB // 4, 256 * KIB, 0), (ranks * MIB, MIB // 2, 0.25),
+                                    (4 * ranks * MIB, MIB, 0.6), (GIB, MIB, 1), (None, 4 * MIB, 1)):
+            us = max(25, round(480 * ranks / 72 * share))
+            call = call_of(us, us // 2, round(1.6 * us), "fitted to 512 MiB on 72 GPUs of "
+                           f"{NVL72}, 1.81 ms: 480 us; of fewer GPUs and bytes less, assumed, as on "
+                           f"{B200}")
+            reduces.append(Rule("nvls", whole_rack, up_to, ranks, chunk_bytes=chunk,
+                                call_overhead_s=call, orders=rotations(72)[:ranks]))
+    stack.rules = [
+        *(dataclasses.replace(rule, up_to_nodes=1) for rule in reduces),
+        Rule("tree-ll", "between racks, size range assumed: small ones go by trees", MIB,
+             chunk_bytes=16 * KIB),
+        Rule("ring-simple", "between racks, assumed: rings; NVLS with a tree between is not modelled")]
+    stack.gathers = [dataclasses.replace(rule, up_to_nodes=1) for rule in stack.gathers]
+    stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
     yield stack
 
 
