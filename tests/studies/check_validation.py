@@ -25,6 +25,7 @@ LIMITS = {
     "open-gpus": (88, 0.155, 33),
     "open-8-gpus": (16, 0.05, 0),
     "llm-large": (4, 0.05, 0),
+    "llm-blackwell": (21, 0.07, 0),
 }
 
 # The same of rows that are adjusted: the least number and the greatest median absolute error.
