@@ -19,6 +19,8 @@ struct GpuModel {
   std::string file = {};            // that it was read from
   // Of models/hardware/gpu_models/: its kernels, or those of a GPU of the same kind; empty: none.
   std::string fitted = {};
+  // Time of BF16 and FP16 products on other machines with this GPU over that model's.
+  double products_elsewhere = 1;
 };
 
 struct CpuModel {

@@ -231,6 +231,10 @@ const std::vector<FieldRule>& rules() {
            }},
       flag<&Layout::overlaps>("overlap", {"overlap_grad_reduce", "overlap_param_gather"},
                               "gradients and parameters move under passes: true, false"),
+      flag<&Layout::loss_in_place>(
+          "loss_fusion", {"cross_entropy_loss_fusion"},
+          "the loss's gradient takes the place of the words' scores (Transformer Engine's fused "
+          "loss): true, false"),
       {.field = {.name = "attention",
                  .aliases = {"attention_backend"},
                  .doc = "how attention is computed: flash, or unfused, with its scores in memory"},

@@ -70,6 +70,7 @@ struct Layout {
   bool has_sequence_parallel = true;  // where tensor > 1
   bool tensor_overlaps = false;       // its exchanges go on under the products beside them
   bool overlaps = true;               // gradients and parameters move under passes
+  bool loss_in_place = false;         // its gradient takes the place of the words' scores
   StateSharding sharding = StateSharding::kNone;
   AttentionKind attention = AttentionKind::kFlash;
   Recompute recompute = Recompute::kNone;

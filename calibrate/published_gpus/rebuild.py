@@ -2,8 +2,8 @@
 """Rebuilds the measurements in this folder from public tables.
 
     rebuild.py TABLES [--check]     TABLES: folder with deepbench_gemm.csv.gz, deepbench_conv.csv.gz,
-                                    convnet_caffe_layers.csv.gz, aiconfigurator_gemm.csv.gz and
-                                    aiconfigurator_attention.csv.gz
+                                    convnet_caffe_layers.csv.gz, aiconfigurator_gemm.csv.gz,
+                                    aiconfigurator_attention.csv.gz and simumax_kernels.csv.gz
                                     (tests/calibrate/data/published_gpus)
 
 DeepBench (baidu-research/DeepBench, Apache-2.0): results/train/DeepBench_*.xlsx, one table a GPU,
@@ -17,6 +17,11 @@ precision in the tables here, in the order of another SHA-256. The judged ones g
 nowhere else. GEMM: activations m x k by weights n x k, row-major, which is TN with m and n exchanged.
 NVFP4 and all of B300 came later, at shapes that had their half by then. Attention is causal; several rows of a shape differ in what the table does not say (the cache's
 precision; a sliding window, which is faster): the two slowest are averaged geometrically.
+SimuMax (MooreThreads/SimuMax, commit 4dcaae51): shares of 2,250 TFLOP/s that Transformer Engine's
+products and attention reach on B200 in a container for training, backward passes too; attention's
+count all FLOP, causal or not. The machine's products take 1.4 times as long as
+aiconfigurator's. Left out: attention whose queries and values differ in size, operands in one
+tensor, and grouped products (tests/models/grouped_gemm_test.cpp judges by those).
 With --check nothing is written: exit 1 when a file differs.
 """
 import csv
@@ -295,6 +300,52 @@ def aiconfigurator(tables):
                 "series": [], "kernels": timed}
 
 
+SIMUMAX_PEAK = 2250e12
+SIMUMAX_PASSES = {"TN": "forward", "NN": "backward-data", "NT": "backward-weights"}
+
+
+def simumax_gemm(sizes):
+    m, n, k = (int(sizes[name]) for name in ("n", "m", "k"))
+    return 2 * m * n * k, {"operation": "gemm", "m": m, "n": n, "k": k,
+                           "transposes": sizes["layout"], "pass": SIMUMAX_PASSES[sizes["layout"]]}
+
+
+def simumax_attention(sizes, is_forward):
+    batch, sequence, heads, kv_heads, head_size = (
+        int(sizes[name]) for name in ("batch", "seq_len", "head_num", "kv_head_num", "v_head_dim"))
+    if int(sizes["qk_head_dim"]) != head_size or sizes["qkv_contiguous"] == "True":
+        return None
+    return (4 if is_forward else 10) * batch * heads * sequence ** 2 * head_size, {
+        "operation": "attention", "batch": batch, "sequence": sequence, "heads": heads,
+        "kv_heads": kv_heads, "head_size": head_size, "causal": True,
+        "pass": "forward" if is_forward else "backward"}
+
+
+def simumax(tables):
+    times, paths = {}, set()
+    for row in rows(tables / "simumax_kernels.csv.gz"):
+        sizes = dict(each.split("=") for each in row["shape"].split(", "))
+        if row["operation"] == "matmul":
+            found = simumax_gemm(sizes)
+        elif row["operation"] == "group_matmul":
+            found = None
+        else:
+            found = simumax_attention(sizes, row["operation"] == "sdp_fwd")
+        if found is None:
+            continue
+        flops, kernel = found
+        rate = float(row["efficiency_of_peak"]) * SIMUMAX_PEAK
+        times.setdefault(json.dumps(kernel | {"precision": "bf16"}), float(f"{flops / rate:.6g}"))
+        paths.add(row["path"])
+    return "b200-simumax", {
+        "format": "forescale-measurement-1", "machine": "NVIDIA B200",
+        "library": "Transformer Engine 2.11, CUDA 13.1",
+        "provenance": {"source": f"MooreThreads/SimuMax {', '.join(paths)}, commit 4dcaae51",
+                       "gpu": {"name": "NVIDIA B200"}},
+        "series": [],
+        "kernels": [json.loads(kernel) | {"time_s": time_s} for kernel, time_s in times.items()]}
+
+
 def text(document):
     kernels = ",\n".join(" " + json.dumps(kernel) for kernel in document["kernels"])
     rest = json.dumps({key: value for key, value in document.items() if key != "kernels"},
@@ -308,7 +359,7 @@ def main():
     tables, is_check = pathlib.Path(sys.argv[1]), "--check" in sys.argv[2:]
     differ = []
     documents = [(HERE / f"{name}.json", document)
-                 for name, document in (*deepbench(tables), *convnet(tables))]
+                 for name, document in (*deepbench(tables), *convnet(tables), simumax(tables))]
     documents += [((JUDGED if is_judged else HERE) / f"{name}.json", document)
                   for is_judged, name, document in aiconfigurator(tables)]
     for file, document in documents:

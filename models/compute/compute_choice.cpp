@@ -24,6 +24,15 @@ bool is_shipped(const std::string& model) {
   return std::find(shipped.begin(), shipped.end(), model) != shipped.end();
 }
 
+// Of the same GPU, measured on another machine.
+bool is_of(const GpuModel& gpu, const std::string& model) {
+  if (gpu.fitted.empty()) return false;
+  const auto made_by = [](const std::string& name) {
+    return load_fitted_gpu(name, "--gpu-model", nullptr).facts["name"];
+  };
+  return made_by(model) == made_by(gpu.fitted);
+}
+
 bool has_kernels(const FittedGpu& fitted, Precision precision) {
   const auto is_in = [&](const auto& each) {
     const Precision of = [&] {
@@ -42,7 +51,8 @@ bool has_kernels(const FittedGpu& fitted, Precision precision) {
 
 std::string gpu_model_for(const GpuModel& gpu, const ComputeChoice& choice) {
   if (!choice.gpu_model.empty()) {
-    if (choice.gpu_model != gpu.fitted && is_shipped(choice.gpu_model))
+    if (choice.gpu_model != gpu.fitted && is_shipped(choice.gpu_model) &&
+        !is_of(gpu, choice.gpu_model))
       throw InputError(
           {.source = choice.option,
            .path = "",

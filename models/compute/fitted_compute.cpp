@@ -26,15 +26,9 @@ PassTime sum(const PassTime& a, const PassTime& b) {
 }
 
 // A convolution as the product of its filters and the inputs that each output sees; the passes'
-// operands change places. Nothing for both gradients together, and for groups. Several products as
-// one of as many columns.
+// operands change places. Nothing for both gradients together, and for groups.
 std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
-  if (const auto* several = std::get_if<GemmShape>(&kernel.shape)) {
-    if (several->count == 1) return std::nullopt;
-    GpuKernel product = kernel;
-    product.shape = GemmShape{.m = several->m, .n = several->n * several->count, .k = several->k};
-    return product;
-  }
+  if (std::holds_alternative<GemmShape>(kernel.shape)) return as_one_product(kernel);
   const auto* shape = std::get_if<ConvolutionShape>(&kernel.shape);
   if (shape == nullptr || shape->groups != 1) return std::nullopt;
   const std::int64_t outputs = shape->batch * shape->output_height() * shape->output_width();
@@ -73,6 +67,7 @@ struct FoundFit {
   GpuKernel kernel;
   double factor = 1;
   bool is_scaled = false;
+  double added_s = 0;
 };
 
 class Passes {
@@ -86,6 +81,8 @@ class Passes {
                                    : std::vector(std::begin(kBatches), std::end(kBatches))),
         cost_(read_framework_cost(network, kernels.memory_format, provenance)),
         peaks_(peaks_of(gpu)),
+        memory_bandwidth_(gpu.memory_bandwidth),
+        products_elsewhere_(fitted.name == gpu.fitted ? gpu.products_elsewhere : 1),
         provenance_(provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
@@ -154,12 +151,21 @@ class Passes {
           source = LayerTimeSource::kScaled;
         else if (!estimate.is_near)
           source = std::max(source, LayerTimeSource::kRoofline);
-        time_s += found->factor * estimate.time_s + cost_.kernel.value;
+        time_s += elsewhere(found->kernel) * found->factor * estimate.time_s + found->added_s +
+                  cost_.kernel.value;
       }
       points.push_back({.batch = static_cast<double>(batches_[i]), .time_s = time_s});
     }
     return {.line = has_several_batches(points) ? fit_line(points) : fit_slope(points, 0),
             .source = source};
+  }
+
+  // Over the GPU's own model, which was measured on one machine.
+  double elsewhere(const GpuKernel& kernel) const {
+    const bool is_product = std::holds_alternative<GemmShape>(kernel.shape);
+    const bool is_half =
+        kernel.precision == Precision::kBf16 || kernel.precision == Precision::kFp16;
+    return is_product && is_half ? products_elsewhere_ : 1;
   }
 
   std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
@@ -171,6 +177,7 @@ class Passes {
     std::optional<FoundFit> found = in_any_precision(*product);
     if (!found) return std::nullopt;
     if (is_convolution) found->factor = over_product(kernel.pass);
+    found->added_s = grouped_bytes(kernel) / memory_bandwidth_.value;
     found->is_scaled = true;
     return found;
   }
@@ -231,6 +238,8 @@ class Passes {
   std::vector<std::int64_t> batches_;
   FrameworkCost cost_;
   MatrixPeaks peaks_;
+  BytesPerSecond memory_bandwidth_;
+  double products_elsewhere_;
   Provenance* provenance_;
   // Read when a kernel asks for them.
   mutable std::optional<double> other_precision_;

@@ -8,6 +8,9 @@ namespace {
 // FLOP of the backward pass over those of the forward pass.
 constexpr double kAttentionBackward = 2.5;
 
+// Gradients are added up in FP32: read and written, less the two bytes of a BF16 result.
+constexpr double kAddedGradientBytes = 6;
+
 double real(std::int64_t value) { return static_cast<double>(value); }
 
 double weight_count(const ConvolutionShape& c) {
@@ -146,6 +149,22 @@ double bytes_moved_by(const GpuKernel& kernel) {
            (real(a->heads) / real(a->parts) + real(a->kv_heads));
   const auto& layer = std::get<LayerShape>(kernel.shape);
   return layer.input_bytes + layer.output_bytes + layer.parameter_bytes;
+}
+
+std::optional<GpuKernel> as_one_product(const GpuKernel& kernel) {
+  const auto* several = std::get_if<GemmShape>(&kernel.shape);
+  if (several == nullptr || several->count == 1) return std::nullopt;
+  GpuKernel product = kernel;
+  product.shape = GemmShape{.m = several->m, .n = several->n * several->count, .k = several->k};
+  return product;
+}
+
+double grouped_bytes(const GpuKernel& kernel) {
+  const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
+  if (gemm == nullptr || !gemm->is_grouped) return 0;
+  if (kernel.pass == KernelPass::kBackwardWeights)
+    return kAddedGradientBytes * real(gemm->count) * real(gemm->m) * real(gemm->n);
+  return bytes_a_value(kernel.precision) * real(gemm->count - 1) * real(gemm->m) * real(gemm->k);
 }
 
 std::string to_text(const GpuKernel& kernel) {

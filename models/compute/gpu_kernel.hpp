@@ -11,13 +11,15 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace forescale {
 
-// C (m x n) = A (m x k) B (k x n), column-major as cuBLAS has it; `count` of them in one kernel.
+// C (m x n) = A (m x k) B (k x n), column-major as cuBLAS has it; `count` of them in one kernel, of
+// which each may have weights of its own ("grouped", as experts).
 struct GemmShape {
   std::int64_t m = 1;
   std::int64_t n = 1;
@@ -25,6 +27,7 @@ struct GemmShape {
   bool transpose_a = false;
   bool transpose_b = false;
   std::int64_t count = 1;
+  bool is_grouped = false;
   bool operator==(const GemmShape&) const = default;
 };
 
@@ -103,6 +106,13 @@ struct GpuKernel {
 const char* operation_of(const GpuKernel& kernel);  // "gemm", "convolution", "attention", "layer"
 double flops_of(const GpuKernel& kernel);
 double bytes_moved_by(const GpuKernel& kernel);
+// Several products as one of as many columns. Nothing for one.
+std::optional<GpuKernel> as_one_product(const GpuKernel& kernel);
+// What a grouped GEMM moves beyond the same work as one product: everyone's weights, or their
+// gradients, which are added up in FP32 in memory. The product's time and theirs add up: of
+// SimuMax's 60 on B200, 128 to 9,832 rows each (4dcaae51, configs/system/b200_bf16_ceperm.json),
+// the median is off by 11 %, without what is added by 34 % (tests/models/grouped_gemm_test.cpp).
+double grouped_bytes(const GpuKernel& kernel);
 // The shape alone, for people and as a key: "gemm 5124x700x2048 NN", "convolution 16x64x112x112
 // ...".
 std::string to_text(const GpuKernel& kernel);

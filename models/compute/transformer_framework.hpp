@@ -21,6 +21,7 @@ struct TransformerFramework {
   double kernels_fp8 = 1;        // the same where products are in FP8
   double attention = 1;          // time of its attention over the GPU model's, beside that
   std::int64_t score_bytes = 0;  // of a word's score while its loss is computed: all copies
+  std::int64_t gradient_buffer_bytes = 0;  // a value of each shape of weights
   double memory =
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;

@@ -7,7 +7,10 @@ std::vector<MatrixPass> passes_of(const LinearShape& shape, std::int64_t batch) 
   const std::int64_t vectors = batch * shape.vectors;
   std::vector<MatrixPass> passes =
       fully_connected(shape.outputs, shape.inputs, (vectors + shape.groups - 1) / shape.groups);
-  for (MatrixPass& pass : passes) pass.shape.count = shape.groups;
+  for (MatrixPass& pass : passes) {
+    pass.shape.count = shape.groups;
+    pass.shape.is_grouped = shape.groups > 1;
+  }
   return passes;
 }
 

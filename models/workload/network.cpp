@@ -9,6 +9,8 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "base/options_text.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
 #include "models/workload/operator.hpp"
 #include "models/workload/transformer/decoder.hpp"
@@ -188,6 +190,39 @@ auto total(const Network& network, Heads heads, Member member) {
   return sum;
 }
 
+std::string file_of(const std::string& name_or_path, const std::string& option) {
+  const bool is_path =
+      name_or_path.ends_with(".json") || name_or_path.find('/') != std::string::npos;
+  for (const char* folder : kFolders) {
+    const std::vector<std::string> names = catalogue(folder);
+    if (is_path || std::find(names.begin(), names.end(), name_or_path) != names.end())
+      return find_data_file(folder, name_or_path, option);
+  }
+  throw InputError({.source = option,
+                    .path = "",
+                    .value = name_or_path,
+                    .constraint = unknown_name(name_or_path, network_names())});
+}
+
+// With numbers of its own in place of the file's.
+JsonInput changed(const JsonInput& in, const OptionsText& asked, const std::string& text) {
+  asked.allow_only(in.keys());
+  json values = in.raw();
+  for (const auto& [key, value] : asked.values()) {
+    const json given = parse_json_or_discard(value);
+    if (values[key].is_structured() || values[key].type_name() != std::string(given.type_name()))
+      throw InputError({.source = asked.where(key),
+                        .path = "",
+                        .value = value,
+                        .constraint = fmt::format("must be a {}, as in {}", values[key].type_name(),
+                                                  in.file())});
+    values[key] = given;
+  }
+  values.erase("published");
+  values["name"] = text;
+  return JsonInput::from_text(values.dump(), in.file());
+}
+
 }  // namespace
 
 const LinearShape* Layer::fully_connected() const {
@@ -234,18 +269,12 @@ Network read_network(const JsonInput& in, const std::optional<Shape>& input_shap
   return network;
 }
 
-std::string network_file(const std::string& name_or_path, const std::string& option) {
-  const bool is_path =
-      name_or_path.ends_with(".json") || name_or_path.find('/') != std::string::npos;
-  for (const char* folder : kFolders) {
-    const std::vector<std::string> names = catalogue(folder);
-    if (is_path || std::find(names.begin(), names.end(), name_or_path) != names.end())
-      return find_data_file(folder, name_or_path, option);
-  }
-  throw InputError({.source = option,
-                    .path = "",
-                    .value = name_or_path,
-                    .constraint = unknown_name(name_or_path, network_names())});
+JsonInput model_input(const std::string& text, const std::string& option) {
+  const OptionsText asked = OptionsText::parse(text, option);
+  JsonInput in = JsonInput::from_file(file_of(asked.name(), option));
+  if (asked.empty()) return in;
+  if (!is_transformer(in)) refuse(option, text, "only of a transformer can numbers be changed");
+  return changed(in, asked, text);
 }
 
 std::vector<std::string> network_names() {
@@ -258,8 +287,7 @@ std::vector<std::string> network_names() {
 Network load_network(const std::string& name_or_path, const std::string& option,
                      const std::optional<Shape>& input_shape) {
   if (name_or_path.ends_with(".prototxt")) return import_caffe(name_or_path, input_shape);
-  const std::string file = network_file(name_or_path, option);
-  const JsonInput in = JsonInput::from_file(file);
+  const JsonInput in = model_input(name_or_path, option);
   return is_transformer(in) ? read_decoder(in, input_shape) : read_network(in, input_shape);
 }
 

@@ -74,8 +74,10 @@ Network infer_network(const Architecture& architecture);
 
 // Of the zoo, and of the transformers.
 std::vector<std::string> network_names();
-// The file of a name of the catalogue, or a path. InputError naming `option` and the nearest name.
-std::string network_file(const std::string& name_or_path, const std::string& option);
+// The file of a name of the catalogue, or a path, as JSON; of a transformer with other numbers
+// where they follow: "deepseek-v3:num_hidden_layers=4". InputError naming `option` and the nearest
+// name.
+JsonInput model_input(const std::string& text, const std::string& option);
 
 // A name of the catalogue (models/workload/zoo, models/workload/transformers), a .json file (the
 // zoo's form, or a Hugging Face config.json) or a Caffe .prototxt. `option` names where it was

@@ -25,6 +25,7 @@ struct Answer {
   bool reads_images = false;
   bool from_kernels = false;           // the network's own time was not measured (ComputeTable)
   std::int64_t memory_high_bytes = 0;  // of a layout, the upper end of what it needs
+  std::int64_t allocated_bytes = 0;    // of a layout, what is counted of that
   std::optional<Unmodelled> unmodelled = {};  // of a layout; none: by models/unmodelled.json
   // At the fast or slow end, of training: forward and backward passes there over those simulated.
   double compute_ratio = 1;

@@ -223,7 +223,8 @@ std::vector<QuestionField> make_fields() {
                .parse = parse_text<&Question::stack>,
                .print = print_text<&Question::stack>}),
       {.name = "model",
-       .doc = "Zoo name, JSON file or Caffe .prototxt",
+       .doc = "Zoo name, JSON file (a transformer's numbers: llama-3-70b:num_hidden_layers=8) or "
+              "Caffe .prototxt",
        .parse = parse_text<&Question::model>,
        .print = print_text<&Question::model>},
       {.name = "batch",

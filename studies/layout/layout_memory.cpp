@@ -44,8 +44,10 @@ std::vector<MemoryPart> activations_of(const LayoutSetUp& set_up,
   std::int64_t most = 0;
   std::int64_t logits = 0;
   std::int64_t layer = 0;
+  std::int64_t buffers = 0;
   for (const PipelinePass& pass : order) {
     const StageWork& work = set_up.work.stages[static_cast<size_t>(pass.stage)];
+    buffers = std::max(buffers, work.part.gradient_buffer_bytes);
     logits = std::max(logits, work.part.score_bytes);
     if (set_up.layout.recompute == Recompute::kFull)
       layer = std::max(layer, work.part.layer_kept_bytes);
@@ -53,7 +55,10 @@ std::vector<MemoryPart> activations_of(const LayoutSetUp& set_up,
     if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kWeightGradient)
       held -= kept_of(work);
   }
-  return {{"activations", most}, {"recomputed layer", layer}, {"logits", logits}};
+  return {{"activations", most},
+          {"recomputed layer", layer},
+          {"logits", logits},
+          {"gradient buffers", buffers}};
 }
 
 }  // namespace
@@ -75,6 +80,7 @@ LayoutMemory layout_memory(const LayoutSetUp& set_up) {
     if (all <= memory.bytes) continue;
     memory = {.parts = parts,
               .bytes = all,
+              .allocated_bytes = times(1),
               .low_bytes = times(framework.memory_low),
               .high_bytes = times(framework.memory_high)};
   }

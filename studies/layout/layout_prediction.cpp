@@ -332,6 +332,7 @@ Answer as_training(const LayoutPrediction& prediction) {
   Answer answer{.about = Question::About::kTraining,
                 .from_kernels = true,
                 .memory_high_bytes = prediction.memory.high_bytes,
+                .allocated_bytes = prediction.memory.allocated_bytes,
                 .unmodelled = prediction.unmodelled,
                 .failure = prediction.failure};
   answer.training.gpus = static_cast<int>(prediction.gpus);

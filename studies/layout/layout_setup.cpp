@@ -13,7 +13,7 @@ namespace forescale {
 namespace {
 
 Transformer transformer_of(const Question& question) {
-  const JsonInput in = JsonInput::from_file(network_file(question.model, "--model"));
+  const JsonInput in = model_input(question.model, "--model");
   if (!is_transformer(in))
     refuse("--model", question.model, "must be a transformer, which names its model_type");
   return read_transformer(in);

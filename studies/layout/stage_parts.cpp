@@ -249,6 +249,25 @@ std::int64_t boundary_bytes(const StageInputs& inputs) {
          inputs.model->hidden;
 }
 
+// Scores' own bytes where their gradient takes their place, of BF16.
+constexpr std::int64_t kScoreBytesInPlace = 2;
+
+std::int64_t score_bytes(const StageInputs& inputs, const Layer& head) {
+  return inputs.layout->micro_batch * head.output_shape[0] * head.output_shape[1] *
+         (inputs.layout->loss_in_place ? kScoreBytesInPlace : inputs.framework->score_bytes);
+}
+
+// One of each shape of weights; of experts, which are alike, one.
+std::int64_t gradient_buffer_bytes(const StageInputs& inputs, const Network& network) {
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const Layer& layer : network.layers)
+    if (const auto* linear = std::get_if<LinearShape>(&layer.work))
+      shapes.emplace(linear->outputs, linear->inputs);
+  std::int64_t values = 0;
+  for (const auto& [outputs, of_inputs] : shapes) values += outputs * of_inputs;
+  return values * inputs.framework->gradient_buffer_bytes;
+}
+
 void add_exchanges(const StageInputs& inputs, const Network& network,
                    const std::vector<LayerSeconds>& times, StagePart& part) {
   const TimesBeside beside(network, times, inputs);
@@ -362,10 +381,9 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       part.parameters = network.parameters();
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
-        if (layer.name == "head")
-          part.score_bytes = inputs.layout->micro_batch * layer.output_shape[0] *
-                             layer.output_shape[1] * inputs.framework->score_bytes;
+        if (layer.name == "head") part.score_bytes = score_bytes(inputs, layer);
       }
+      part.gradient_buffer_bytes = gradient_buffer_bytes(inputs, network);
       part.kept_bytes = kept_bytes(inputs, network, has_head);
       const std::int64_t last = std::max<std::int64_t>(first + layers[stage] - 1, 0);
       part.layer_kept_bytes = kept_bytes(inputs, network_of(inputs, last, 1, false, false), false);

@@ -48,6 +48,8 @@ struct StagePart {
   std::int64_t layer_kept_bytes = 0;  // of its largest layer alone
   // Of the words' scores while their loss is computed.
   std::int64_t score_bytes = 0;
+  // That stand in for the gradients of weights, which are in the sum already.
+  std::int64_t gradient_buffer_bytes = 0;
 };
 
 // Layers of each stage, in the order of the stages. InputError naming `option` where pp x vpp does

@@ -208,7 +208,7 @@ Claim claim_of_row(const JsonInput& series, const JsonInput& row, const ClaimFil
 // A row is {"gpus", "layout", "measured", "trivial"}, its role where it is another one than the
 // series'. Of memory, what did not fit is "out_of_memory": true and has measured what the GPU has.
 void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& file) {
-  const std::string value = in.at("value").one_of({"iteration_s", "memory_gib"});
+  const std::string value = in.at("value").one_of({"iteration_s", "memory_gib", "allocated_gib"});
   for (const JsonInput& row : in.at("layouts").elements()) {
     row.allow_only(
         {"gpus", "layout", "measured", "trivial", "role", "reason", "out_of_memory", "decided_by"});

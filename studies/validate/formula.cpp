@@ -57,8 +57,13 @@ void read_two_requests(const JsonInput& in, Formula& formula) {
 }
 
 std::string point_value(const JsonInput& in) {
-  std::vector<std::string> known{"images_per_s", "iteration_s",     "compute_s",
-                                 "memory_gib",   "memory_high_gib", "exposed_communication_s"};
+  std::vector<std::string> known{"images_per_s",
+                                 "iteration_s",
+                                 "compute_s",
+                                 "memory_gib",
+                                 "memory_high_gib",
+                                 "allocated_gib",
+                                 "exposed_communication_s"};
   for (const PhaseEntry& phase : kPhases) known.push_back(fmt::format("{}_s", phase.name));
   std::string value = in.string();
   if (std::find(known.begin(), known.end(), value) == known.end())

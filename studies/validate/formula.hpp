@@ -5,8 +5,8 @@
 //                                                             compute_s, or a phase of the root:
 //                                                             forward_s, propagation_s, ...; or
 //                                                             memory_gib or, of a layout,
-//                                                             memory_high_gib, whether it fits or
-//                                                             not
+//                                                             memory_high_gib or allocated_gib,
+//                                                             whether it fits or not
 //   {"collective": REQUEST, "ranks": 160, "bytes": "8MiB"}     seconds
 //   {"bound": REQUEST, "ranks": 160, "bytes": "8MiB"}          seconds that no algorithm goes below
 //   {"model": "alexnet", "fact": "parameters"}                 and others, see model_fact()

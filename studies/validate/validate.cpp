@@ -59,6 +59,7 @@ class Answers : public FormulaValues {
     const Answer& of_request = answer(request, gpus, 0);
     const PredictionPoint& found = of_request.training;
     if (value == "memory_gib") return in_gib(found.memory_bytes);
+    if (value == "allocated_gib") return in_gib(of_request.allocated_bytes);
     if (value == "memory_high_gib") return in_gib(of_request.memory_high_bytes);
     if (!found.fits)
       throw OutOfMemory(fmt::format("a batch of {} a GPU does not fit in GPU memory at {} GPUs",

@@ -57,6 +57,7 @@ TEST(ComputeChoice, RefusesWhatTheGpuHasNot) {
   EXPECT_THAT(refusal_on("k80", in({}, "p100")),
               HasSubstr("is the model of another GPU than k80, which has none"));
   EXPECT_EQ(refusal_on("p100", in(Precision::kFp16)), "");
+  EXPECT_EQ(refusal_on("b200", in({}, "b200-simumax")), "");  // the same GPU on another machine
 }
 
 TEST(ComputeChoice, ScalesTakeBytesToo) {

@@ -178,6 +178,27 @@ TEST(Transformer, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
+TEST(ModelInput, NumbersOfATransformerCanBeOthers) {
+  const Transformer cut = read_transformer(
+      model_input("deepseek-v3:num_hidden_layers=4,first_k_dense_replace=1", "-m"));
+  EXPECT_EQ(cut.name, "deepseek-v3:num_hidden_layers=4,first_k_dense_replace=1");
+  EXPECT_EQ(cut.layers, 4);
+  EXPECT_FALSE(cut.is_sparse(0));
+  EXPECT_TRUE(cut.is_sparse(1));
+  EXPECT_EQ(cut.hidden, 7168);
+  // What was published is of the whole model.
+  EXPECT_EQ(load_network("llama-3-70b:num_hidden_layers=12", "-m").parameters(), 12'369'207'296);
+  const auto wrong = [](const std::string& text) {
+    return refusal([&] { model_input(text, "--model"); });
+  };
+  EXPECT_NE(wrong("llama-3-8b:layers=4").find("num_hidden_layers"), std::string::npos)
+      << wrong("llama-3-8b:layers=4");
+  EXPECT_NE(wrong("llama-3-8b:num_hidden_layers=few").find("must be a number"), std::string::npos);
+  EXPECT_NE(wrong("llama-3-8b:model_type=4").find("must be a string"), std::string::npos);
+  EXPECT_NE(wrong("resnet-50:batch=4").find("only of a transformer"), std::string::npos);
+  EXPECT_NE(wrong("lama-3-8b:num_hidden_layers=4").find("llama-3-8b"), std::string::npos);
+}
+
 // One GPU's share of a model on sequences of 1,024.
 Network share_of(const Transformer& model, const DecoderShare& share) {
   return infer_network(decoder(model, 1024, "--layout", share));

@@ -26,6 +26,8 @@ LIMITS = {
     "open-8-gpus": (16, 0.05, 0),
     "llm-large": (4, 0.05, 0),
     "llm-blackwell": (21, 0.07, 0),
+    "llm-simumax": (7, 0.065, 0),
+    "llm-simumax-memory": (7, 0.01, 0),
 }
 
 # The same of rows that are adjusted: the least number and the greatest median absolute error.
@@ -36,6 +38,8 @@ ADJUSTED = {
     "llm-large": (14, 0.1),
     "llm-nvidia": (15, 0.065),
     "llm-nvidia-fp8": (31, 0.045),
+    "llm-simumax": (36, 0.06),
+    "llm-simumax-memory": (12, 0.015),
 }
 
 # Of layouts that ran out of memory: the least share that may need more than the GPU has.

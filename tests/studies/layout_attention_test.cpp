@@ -19,8 +19,7 @@ constexpr std::int64_t kHalfBytes = 2;
 // One layer of GPT-3 175B: hidden 12,288, 96 heads.
 std::int64_t kept_of_a_layer(std::int64_t tensor, bool is_unfused,
                              const std::vector<std::string>& modules) {
-  const Transformer model =
-      read_transformer(JsonInput::from_file(network_file("gpt-3-175b", "--model")));
+  const Transformer model = read_transformer(model_input("gpt-3-175b", "--model"));
   const Network layer = infer_network(decoder(model, kTokens, "--seq",
                                               {.tensor = tensor,
                                                .first_layer = 1,
@@ -95,8 +94,7 @@ TEST(ContextParallelism, ARingHidesUnderAttention) {
 // Of 32 query and 8 key-value heads of 128 values, on 4 GPUs, in BF16: what an all-gather of keys
 // and values ends with; what an all-to-all of heads takes; in each pass of each layer.
 TEST(ContextParallelism, SendsWhatItsKindSends) {
-  const Transformer model =
-      read_transformer(JsonInput::from_file(network_file("llama-3-8b", "--model")));
+  const Transformer model = read_transformer(model_input("llama-3-8b", "--model"));
   const auto values = [&](bool sends_heads) {
     const Network layer = infer_network(decoder(model, kTokens, "--seq",
                                                 {.context = 4,

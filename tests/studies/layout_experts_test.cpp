@@ -95,8 +95,7 @@ TEST(ExpertActivations, AreDroppedWhereTheyRunAgain) {
 
 // There and back are the same tokens, whatever the share: rounded down, then up.
 TEST(ExpertImbalance, EveryTokenComesBack) {
-  const Transformer model =
-      read_transformer(JsonInput::from_file(network_file("mixtral-8x7b", "--model")));
+  const Transformer model = read_transformer(model_input("mixtral-8x7b", "--model"));
   for (const std::int64_t permille : {1000, 1001, 1337, 1999, 7999})
     for (const std::int64_t tokens : {7, 64, 1001}) {
       const Network layer = infer_network(decoder(model, tokens, "--seq",

@@ -39,6 +39,23 @@ std::int64_t memory_of(const LayoutPrediction& prediction, const std::string& na
   throw std::runtime_error("no memory for " + name);
 }
 
+// Megatron-LM's, of BF16: a tensor of each shape of weights, the output's on the last stage.
+TEST(LayoutMemory, GradientsHaveBuffersOfEachShape) {
+  constexpr std::int64_t kHidden = 4096;
+  constexpr std::int64_t kFfn = 11008;
+  constexpr std::int64_t kOfALayer =
+      (3 * kHidden) * kHidden + kHidden * kHidden + (2 * kFfn) * kHidden + kFfn * kHidden;
+  EXPECT_EQ(memory_of(predict("tp=1", 1), "gradient buffers"), 2 * (kOfALayer + 32000 * kHidden));
+  EXPECT_EQ(memory_of(predict("tp=4", 4), "gradient buffers"),
+            2 * (kOfALayer + 32000 * kHidden) / 4);
+  const LayoutPrediction all = predict("pp=2,global=4", 2);
+  std::int64_t parts = 0;
+  for (const MemoryPart& part : all.memory.parts)
+    if (part.name != "framework") parts += part.bytes;
+  EXPECT_EQ(all.memory.allocated_bytes, parts);
+  EXPECT_LT(parts, all.memory.bytes);
+}
+
 double sum_of_parts(const LayoutPrediction& prediction) {
   return prediction.compute_s + prediction.recompute_s + prediction.host_s + prediction.tensor_s +
          prediction.context_s + prediction.expert_s + prediction.pipeline_s + prediction.data_s +
@@ -98,6 +115,7 @@ TEST(LayoutPrediction, ScoresAreKeptAsTheFrameworkDoes) {
 }
 
 TEST(LayoutPrediction, GradientsInBf16AreHalfAsLarge) {
+  EXPECT_EQ(memory_of(predict("tp=4,loss_fusion=true,micro=2", 8), "logits"), 2 * 1024 * 8000 * 2);
   EXPECT_EQ(2 * memory_of(predict("tp=1,grads=bf16", 8), "gradients"),
             memory_of(predict("tp=1", 8), "gradients"));
 }

@@ -16,7 +16,7 @@ using testing::refusal;
 using Layers = std::vector<std::int64_t>;
 
 Layers layers_of(const std::string& model, const std::string& layout) {
-  const JsonInput in = JsonInput::from_file(network_file(model, "--model"));
+  const JsonInput in = model_input(model, "--model");
   return layers_of_stages(read_transformer(in), parse_layout(layout, "--layout"), "--layout");
 }
 
