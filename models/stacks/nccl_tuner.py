@@ -1,7 +1,8 @@
-"""NCCL 2.20's estimate of an all-reduce, by which it takes an algorithm and a protocol.
+"""NCCL 2.20's estimates of an all-reduce and an allgather, by which it takes an algorithm and a
+protocol.
 
 Source: NVIDIA/nccl v2.20, src/graph/tuning.cc, commit b6475625; exceptions are said where they are.
-Estimates are of the size and the machine alone: they choose, what an all-reduce takes is simulated.
+Estimates are of the size and the machine alone: they choose, what a collective takes is simulated.
 """
 import dataclasses
 import math
@@ -115,12 +116,36 @@ def estimate_us(machine, nodes, choice, size):
     return tree_latency_us(machine, nodes, protocol) + size / (bus / 2 * correction) / 1e3
 
 
+def gather_estimate_us(machine, nodes, choice, size):
+    """Of an allgather or a reduce-scatter of `size` bytes in all by a ring, as "ring-ll"."""
+    ranks = nodes * machine.gpus
+    protocol = choice.split("-")[1]
+    node_us, network_us = NODE_STEP_US[choice], NETWORK_STEP_US[choice]
+    network_us += machine.network_latency_us * (2 if protocol == "simple" else 1)
+    if nodes > 1:
+        node_us = max(node_us, 3 if protocol == "simple" else 1)
+    between = nodes - 1
+    latency = LAUNCH_US[choice] + (ranks - 1 - between) * node_us + between * network_us
+    rate = bus_gbps(machine, nodes, "ring", protocol) * ranks / (ranks - 1)
+    return latency + size / rate / 1e3
+
+
+def gather_bands(machine, nodes):
+    """As bands(), of allgather and reduce-scatter."""
+    choices = tuple(each for each in machine.choices if each.startswith("ring"))
+    return best_by_size(choices, lambda choice, size: gather_estimate_us(machine, nodes, choice, size))
+
+
 def bands(machine, nodes):
     """(choice, its last size in bytes) by size, 8 B to 16 GiB by doublings; the last has None."""
     choices = machine.choices + (("nvls",) if machine.nvls else ())
+    return best_by_size(choices, lambda choice, size: estimate_us(machine, nodes, choice, size))
+
+
+def best_by_size(choices, estimate):
     found = []
     for size in (1 << exponent for exponent in range(3, 35)):
-        best = min(choices, key=lambda choice: estimate_us(machine, nodes, choice, size))
+        best = min(choices, key=lambda choice: estimate(choice, size))
         if found and found[-1][0] == best:
             found[-1] = (best, size)
         else:

@@ -13,7 +13,8 @@ import json
 import pathlib
 import sys
 
-from nccl_tuner import LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, Machine, bands
+from nccl_tuner import (LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, Machine, bands,
+                        gather_bands)
 
 HERE = pathlib.Path(__file__).resolve().parent
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -61,7 +62,7 @@ class Stack:
     own: dict = dataclasses.field(default_factory=dict)  # wire factors of protocols of one node
     gathers: list = None  # rules of allgather and reduce-scatter
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
-    sends_call: dict = None
+    sends_calls: tuple = ()  # (up to these bytes, call)
     ll_step: dict = None  # of LL inside a node; none: NCCL's table
     flush_us: float = 0
     flush_why: str = FLUSH
@@ -282,16 +283,10 @@ def rules_up_to(stack, ranks, nodes, found, why=CROSSING):
     return rules
 
 
-def tuned_rules(stack, machine, few=None, one_node=None):
-    """For 1 to 32 nodes, the last for more. `few`: ranks of a part of a node that have rules of
-    their own, and the protocol of its largest messages; `one_node`: bands that do not come from the
-    estimate, and why."""
+def tuned_rules(stack, machine, one_node=None):
+    """For 1 to 32 nodes, the last for more. `one_node`: bands that do not come from the estimate, and
+    why."""
     rules = []
-    if few:
-        ranks, largest = few
-        part = dataclasses.replace(machine, gpus=ranks, nvls=False)
-        found = bands(part, 1)
-        rules += rules_up_to(stack, ranks, 1, [*found[:-1], (largest, None)])
     counts = (1, 2, 4, 8, 16, 32)
     for nodes in counts:
         ranks = None if nodes == counts[-1] else nodes * machine.gpus
@@ -302,6 +297,76 @@ def tuned_rules(stack, machine, few=None, one_node=None):
     if rules[-1].protocol != "ring-simple":
         rules.append(RING_ASKED_FOR)
     return rules
+
+
+def call_of(us, fast_us, slow_us, why):
+    return assumed(seconds(us), why, seconds(fast_us), seconds(slow_us))
+
+
+def sends_calls(where, *calls):
+    return tuple((up_to, call_of(*us, f"fitted to all-to-alls of this size range on {where}"))
+                 for up_to, us in calls)
+
+
+RING_ASKED_FOR = Rule("ring-simple", "where --algorithm ring is asked for")
+
+
+# Nodes of eight whose rings of two, four, eight GPUs were measured: GB/s of bus bandwidth, and the
+# call, us, beside NCCL's steps; of allgather and reduce-scatter together, and of all-reduce.
+
+@dataclasses.dataclass
+class Measured:
+    where: str
+    link_gbps: float
+    gathers: dict
+    reduces: dict = dataclasses.field(default_factory=dict)
+    ll_call: dict = None  # None: the launch in NCCL's table
+
+    def wires(self):
+        found = {}
+        for kind, rates, calls in (("gather", self.gathers, "allgathers and reduce-scatters"),
+                                   ("reduce", self.reduces, "all-reduces")):
+            for ranks, (gbps, _) in rates.items():
+                found[f"ring-simple-{kind}-{ranks}"] = assumed(
+                    round(self.link_gbps / gbps, 3),
+                    f"fitted: {gbps:g} GB/s of bus bandwidth, {calls} of {ranks} GPUs, 2 to 512 MiB, "
+                    f"on {self.where}", round(self.link_gbps / gbps / 1.1, 3),
+                    round(self.link_gbps / gbps / 0.9, 3))
+        return found
+
+    def rules(self, kind, ll_up_to):
+        found = []
+        for ranks, (_, us) in (self.gathers if kind == "gather" else self.reduces).items():
+            found.append(Rule("ring-ll", f"size range: as the times of {self.where} bend",
+                              ll_up_to, ranks, call_overhead_s=self.ll_call))
+            found.append(Rule(f"ring-simple-{kind}-{ranks}", found[-1].source, None, ranks,
+                              call_overhead_s=call_of(us, us / 2, 2 * us + 10,
+                                                      f"fitted with the rate on {self.where}")))
+        return found
+
+
+H100 = ("eight H100 (ai-dynamo/aiconfigurator, systems/data/h100_sxm/comm/nccl/2.29.2, half "
+        "precision)")
+A100 = ("eight A100 (ai-dynamo/aiconfigurator, systems/data/a100_sxm/comm/nccl/2.27.3, half "
+        "precision)")
+MEASURED = {
+    "hopper": Measured(H100, 370.8, {2: (236, 14), 4: (308, 13), 8: (326, 0)},
+                       {2: (300, 13), 4: (344, 4)}),
+    "ampere": Measured(A100, 233.3, {2: (154, 26), 4: (192, 31), 8: (200, 15)},
+                       ll_call=call_of(9, 6.6, 12, f"fitted to allgathers of 4 KiB on {A100}")),
+}
+
+
+def gathers_of(measured, machine):
+    """In one node as measured, on more as NCCL's estimates are."""
+    found = measured.rules("gather", 2 * MIB)
+    for nodes in (2, 4, 8, 16, 32):
+        ranks = None if nodes == 32 else nodes * machine.gpus
+        found += [dataclasses.replace(rule, up_to_ranks=ranks)
+                  for rule in rules_up_to(None, ranks, nodes, gather_bands(machine, nodes))]
+    if found[-1].protocol != "ring-simple":
+        found.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
+    return found
 
 
 # Blackwell
@@ -339,8 +404,6 @@ NVLS_EIGHT = ((2 * MIB, 256 * KIB, (4, 0, 10)), (4 * MIB, 512 * KIB, (20, 10, 35
               (None, MIB, (80, 50, 120)))
 
 
-def call_of(us, fast_us, slow_us, why):
-    return assumed(seconds(us), why, seconds(fast_us), seconds(slow_us))
 
 
 def blackwell_rules(largest):
@@ -361,9 +424,6 @@ def blackwell_rules(largest):
     return reduces, gathers
 
 
-RING_ASKED_FOR = Rule("ring-simple", "where --algorithm ring is asked for")
-
-
 # Files
 
 def document(stack):
@@ -377,10 +437,14 @@ def document(stack):
     rings = {"algorithm": "ring"} | ring("NCCL: rings")
     gathers = [written(stack, rule) for rule in stack.gathers] if stack.gathers else [rings]
     sends = {"protocol": "send-recv"} if stack.sends else {}
-    sends |= {"call_overhead_s": stack.sends_call} if stack.sends_call else {}
-    flat = {"algorithm": "flat", **sends, "source": "ncclSend and ncclRecv with the root"}
-    pairs = {"algorithm": "pairwise", **sends,
-             "source": "ncclSend and ncclRecv between all pairs"}
+
+    def by_sends(algorithm, source):
+        return [({"up_to_bytes": up_to} if up_to else {}) | {"algorithm": algorithm} | sends |
+                ({"call_overhead_s": call} if call else {}) | {"source": source}
+                for up_to, call in stack.sends_calls or ((None, None),)]
+
+    flat = by_sends("flat", "ncclSend and ncclRecv with the root")
+    pairs = by_sends("pairwise", "ncclSend and ncclRecv between all pairs")
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "collective", "eager_limit_bytes": 0,
@@ -391,8 +455,8 @@ def document(stack):
         "paths": paths(stack),
         "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
-                      "allgather": gathers, "gather": [flat], "scatter": [flat],
-                      "all-to-all": [pairs]},
+                      "allgather": gathers, "gather": flat, "scatter": flat,
+                      "all-to-all": pairs},
         "note": "Four messages at a time in each part: warps of their own carry what goes up, what "
                 "comes down and what the network takes (src/device/all_reduce.h)."}
 
@@ -446,18 +510,27 @@ def stacks():
                      **more)
 
     a100 = {"generation": "ampere", "tree_gbps": 233.3}
-    h100 = {"generation": "hopper", "tree_gbps": 370.8}
+    h100 = {"generation": "hopper", "tree_gbps": 370.8,
+            "sends": (assumed(1.236, "fitted: 300 GB/s, all-to-alls of 4 and of 8 GPUs, 2 to 512 MiB, "
+                              f"on {H100}", 1.12, 1.37),
+                      assumed(658e9, "the channels of a pair of GPUs, both ways together, counted "
+                              "with the wire factor: fitted in the same way to an all-to-all of two, "
+                              "266 GB/s", 720e9, 590e9)),
+            "sends_calls": sends_calls(H100, (64 * KIB, (4, 2, 7)), (None, (10, 6, 20)))}
+    hopper, ampere = MEASURED["hopper"], MEASURED["ampere"]
 
     stack = switched(
         "nccl-2.20-h100", "NCCL 2.20 on nodes of eight H100 or H200 with NVSwitch: rings, trees "
         "and NVLS with their protocols; parts that use every adapter.", protocols=[*ALL, "nvls"],
+        own=hopper.wires(),
         nvls=assumed(0.809, "the switches add and copy: a GPU sends (n+1)/n of the vector, 9/8 on "
                      "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
                      f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
                      "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100)
-    stack.rules = tuned_rules(
-        stack, Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True),
-        few=(4, "ring-simple"),
+    machine = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
+    stack.gathers = gathers_of(hopper, machine)
+    stack.rules = hopper.rules("reduce", MIB) + tuned_rules(
+        stack, machine,
         one_node=([("ring-ll", MIB), ("nvls", None)],
                   f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
                   f"at 1 MiB and cross after 512 KiB ({TUNING})"))
@@ -466,7 +539,7 @@ def stacks():
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
         "their protocols; parts that use every adapter.", protocols=ALL,
-        own={"ring-simple-few": assumed(
+        own=ampere.wires() | {"ring-simple-few": assumed(
             1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
             f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1, 1.15)},
         sends=(assumed(1.27, "sends and receives get fewer channels than collectives: fitted, mean "
@@ -474,9 +547,19 @@ def stacks():
                        f"A100 {GALVATRON}", 1, 1.4),
                assumed(393e9, "the channels of a pair of GPUs, both ways together, counted with "
                        "the wire factor: fitted in the same way to an all-to-all of two A100 "
-                       f"{GALVATRON}", 466e9, 350e9)), **a100)
-    stack.rules = tuned_rules(stack, Machine(8, "ampere", 240, 192, channels=8, node_channels=24),
-                              few=(4, "ring-simple-few"))
+                       f"{GALVATRON}", 466e9, 350e9)),
+        sends_calls=sends_calls(A100, (512 * KIB, (10, 7, 14)), (None, (20, 12, 40))),
+        ll_step=call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
+                        f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)"), **a100)
+    machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24)
+    stack.gathers = gathers_of(ampere, machine)
+    bends = f"size range: as the times of {A100} bend"
+    few = [(2, 512 * KIB, (31, 15, 50)), (4, MIB, (25, 12, 45))]
+    stack.rules = [rule for ranks, up_to, us in few for rule in (
+        Rule("ring-ll", bends, up_to, ranks, call_overhead_s=ampere.ll_call),
+        Rule("ring-simple-few", bends, None, ranks, call_overhead_s=call_of(
+            *us, f"fitted to all-reduces of {ranks}, 2 to 512 MiB, on {A100}")))]
+    stack.rules += tuned_rules(stack, machine)
     yield stack
 
     stack = mesh(
@@ -537,7 +620,7 @@ def stacks():
                      assumed(910e9, "the channels of a pair of GPUs, both ways together, counted "
                              "with the wire factor: fitted, the slope from 256 to 512 MiB of "
                              f"all-to-alls of 2 on {B200}", 980e9, 820e9)),
-                 "sends_call": call_of(12, 8, 20, f"fitted to all-to-alls of 4 KiB to 2 MiB on {B200}"),
+                 "sends_calls": sends_calls(B200, (32 * KIB, (7, 4, 10)), (None, (12, 8, 20))),
                  "ll_step": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
                                     f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
                                     f"{TUNING}, hwLat)")}

@@ -241,10 +241,11 @@ void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& fil
 }
 
 // Throughput by GPU count, or time by bytes ("ranks" given): the smallest is the calibration, and
-// without a model the rest is in proportion to it.
+// without a model the rest is in proportion to it. "absolute" times by bytes are all predicted as
+// they are, and without a model they are the bound.
 void read_series(const JsonInput& in, ClaimFile& file) {
   in.allow_only({"id", "claim", "role", "request", "ranks", "measured", "unit", "omitted",
-                 "suspected", "layouts", "value"});
+                 "suspected", "layouts", "value", "absolute"});
   const JsonInput request_in = in.at("request");
   const auto request = file.requests.find(request_in.string());
   if (request == file.requests.end()) request_in.fail("is no request of this file");
@@ -262,6 +263,9 @@ void read_series(const JsonInput& in, ClaimFile& file) {
         measured_in.at(key).number(0);
   if (measured.size() < 2) measured_in.fail("must have at least two scales");
   if (is_collective) in.at("ranks");
+  const auto absolute = in.find("absolute");
+  const bool is_absolute = absolute && absolute->boolean();
+  if (is_absolute && !is_collective) absolute->fail("is of collectives");
   const Role role = read_role(in.at("role"));
   const auto& [least, at_least] = *measured.begin();
 
@@ -280,7 +284,7 @@ void read_series(const JsonInput& in, ClaimFile& file) {
     claim.claim =
         fmt::format("{}, {}", in.at("claim").string(),
                     is_collective ? to_text(Bytes{scale}) : fmt::format("{} GPUs", scale));
-    claim.role = scale == least ? Role::kCalibration : role;
+    claim.role = scale == least && !is_absolute ? Role::kCalibration : role;
     claim.qualifier = "exact";
     claim.measured = {value};
     claim.unit = in.at("unit").string();
@@ -288,6 +292,8 @@ void read_series(const JsonInput& in, ClaimFile& file) {
     claim.suspected = text_of(in, "suspected");
     claim.note = text_of(in, "note");
     Formula formula;
+    Formula trivial =
+        number_formula(at_least * static_cast<double>(scale) / static_cast<double>(least));
     if (is_collective) {
       const int ranks = static_cast<int>(in.at("ranks").integer(1, 1 << 20));
       Formula ratio;
@@ -295,13 +301,16 @@ void read_series(const JsonInput& in, ClaimFile& file) {
       ratio.operands = {collective_formula(id, ranks, scale), collective_formula(id, ranks, least)};
       formula.kind = Formula::Kind::kProduct;
       formula.operands = {number_formula(at_least), ratio};
+      if (is_absolute) {
+        formula = collective_formula(id, ranks, scale);
+        trivial = formula;
+        trivial.kind = Formula::Kind::kBound;
+      }
     } else {
       formula = point_formula(id, static_cast<int>(scale), "images_per_s");
     }
     claim.formula = formula;
-    if (claim.is_scored())
-      claim.trivial =
-          number_formula(at_least * static_cast<double>(scale) / static_cast<double>(least));
+    if (claim.is_scored()) claim.trivial = trivial;
     file.claims.push_back(claim);
   }
 }

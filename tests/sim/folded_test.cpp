@@ -84,15 +84,15 @@ TEST(FoldedRingCounts, WhatAllRanksSend) {
   EXPECT_DOUBLE_EQ(outcome.bytes_sent, 31.0 * kOneGiB);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Groups, FoldedRings,
-    ::testing::Values(FoldedCase{CollectiveOp::kAllGather, 32, 1, 1, true},
-                      FoldedCase{CollectiveOp::kAllGather, 16, 8, 1, false},
-                      FoldedCase{CollectiveOp::kReduceScatter, 32, 1, 1, true},
-                      FoldedCase{CollectiveOp::kReduceScatter, 32, 2, 1, true},
-                      FoldedCase{CollectiveOp::kReduceScatter, 16, 4, 2, false},
-                      FoldedCase{CollectiveOp::kReduceScatter, 16, 8, 1, false},
-                      FoldedCase{CollectiveOp::kAllReduce, 16, 2, 4, true}));
+INSTANTIATE_TEST_SUITE_P(Groups, FoldedRings,
+                         ::testing::Values(FoldedCase{CollectiveOp::kAllGather, 32, 1, 1, true},
+                                           FoldedCase{CollectiveOp::kAllGather, 16, 8, 1, true},
+                                           FoldedCase{CollectiveOp::kReduceScatter, 32, 1, 1, true},
+                                           FoldedCase{CollectiveOp::kReduceScatter, 32, 2, 1, true},
+                                           FoldedCase{CollectiveOp::kReduceScatter, 16, 4, 2,
+                                                      false},
+                                           FoldedCase{CollectiveOp::kReduceScatter, 16, 8, 1, true},
+                                           FoldedCase{CollectiveOp::kAllReduce, 16, 2, 4, true}));
 
 TEST(FoldedRingRefuses, WhatIsNotAlike) {
   const Ring ring;

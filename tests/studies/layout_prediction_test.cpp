@@ -152,8 +152,8 @@ TEST(LayoutPrediction, AFrameworksKernelsTakeLonger) {
   question.framework = Framework::kNanotron;
   const double eager_s = predicted(question, 8).compute_s;
   constexpr double kMegatron = 1.16;
-  EXPECT_GT(eager_s, 1.35 / kMegatron * fused_s);
-  EXPECT_LT(eager_s, 1.35 / kMegatron * 1.75 * fused_s);
+  EXPECT_GT(eager_s, 1.29 / kMegatron * fused_s);
+  EXPECT_LT(eager_s, 1.29 / kMegatron * 1.75 * fused_s);
   question.framework = Framework::kCaffe;
   EXPECT_NE(refusal([&] { predicted(question, 8); }).find("--framework = Caffe: has no"),
             std::string::npos);

@@ -152,6 +152,15 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   // 3 us times (1 + 9) us over (1 + 1) us.
   EXPECT_NEAR(validation.rows[1].predicted.value(), 15e-6, 1e-12);
   EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
+  // As they are: (1 + 1) and (1 + 9) us, and not below what the links need.
+  document["series"][0]["absolute"] = true;
+  const Validation absolute =
+      validate({load(document)}, chosen({}, {"tree-2-1000", "tree-2-9000"}, {}));
+  EXPECT_EQ(absolute.rows[0].claim.role, Role::kAdjusted);
+  EXPECT_NEAR(absolute.rows[0].predicted.value(), 2e-6, 1e-12);
+  EXPECT_NEAR(absolute.rows[1].predicted.value(), 10e-6, 1e-12);
+  EXPECT_LE(absolute.rows[1].trivial.value(), 10e-6);
+  EXPECT_GT(absolute.rows[1].trivial.value(), absolute.rows[0].trivial.value());
 }
 
 // A layout is a claim; what it needs in memory, and what did not fit, are claims too.
