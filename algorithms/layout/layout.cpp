@@ -235,6 +235,9 @@ const std::vector<FieldRule>& rules() {
           "loss_fusion", {"cross_entropy_loss_fusion"},
           "the loss's gradient takes the place of the words' scores (Transformer Engine's fused "
           "loss): true, false"),
+      flag<&Layout::has_graphs>(
+          "cuda_graphs", {"enable_cuda_graph"},
+          "a CUDA graph has the iteration's kernels, and none waits for the CPU: true, false"),
       {.field = {.name = "attention",
                  .aliases = {"attention_backend"},
                  .doc = "how attention is computed: flash, or unfused, with its scores in memory"},
@@ -249,7 +252,8 @@ const std::vector<FieldRule>& rules() {
        .write = [](const Layout& layout) { return std::string(name_of(layout.recompute)); }},
       word<&Layout::recompute_modules>(
           "recompute_modules", {},
-          "what recompute=selective is for: core_attn, layernorm, moe_act, with + between them"),
+          "what recompute=selective is for: core_attn, layernorm, mla_up_proj, mlp, moe_act, "
+          "shared_experts, with + between them"),
       number<&Layout::recompute_layers, 1>("recompute_layers", {"recompute_num_layers"},
                                            "layers of each stage that recompute=full is for; all"),
       number<&Layout::micro_batch, 1>("micro", {"micro_batch_size"},

@@ -71,6 +71,7 @@ struct Layout {
   bool tensor_overlaps = false;       // its exchanges go on under the products beside them
   bool overlaps = true;               // gradients and parameters move under passes
   bool loss_in_place = false;         // its gradient takes the place of the words' scores
+  bool has_graphs = false;            // the CPU asks for all kernels at once
   StateSharding sharding = StateSharding::kNone;
   AttentionKind attention = AttentionKind::kFlash;
   Recompute recompute = Recompute::kNone;

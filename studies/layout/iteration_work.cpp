@@ -56,8 +56,10 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
   const Layout& layout = *inputs.layout;
   const bool is_sharded = layout.sharding != StateSharding::kNone;
   const double host_s =
-      inputs.framework->host_layer_s * static_cast<double>(part.layers - part.sparse_layers) +
-      inputs.framework->host_expert_layer_s * static_cast<double>(part.sparse_layers);
+      inputs.layout->has_graphs
+          ? 0
+          : inputs.framework->host_layer_s * static_cast<double>(part.layers - part.sparse_layers) +
+                inputs.framework->host_expert_layer_s * static_cast<double>(part.sparse_layers);
   StageWork work{.part = part,
                  .recomputed = recomputed_share(part, layout),
                  .host_forward_s = kForwardShare * host_s,

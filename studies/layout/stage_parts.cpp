@@ -287,9 +287,10 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
     // Within what runs again.
-    if (layer.exchange->group == ExchangeGroup::kContext &&
-        again(core_attention_beside(layer.name)) != RunsAgain::kNo)
-      count(layer.exchange->forward, true, part.backward);
+    const std::string within = layer.exchange->group == ExchangeGroup::kContext
+                                   ? core_attention_beside(layer.name)
+                                   : layer.name;
+    if (again(within) != RunsAgain::kNo) count(layer.exchange->forward, true, part.backward);
   }
 }
 

@@ -48,7 +48,7 @@ TEST(CalibrateMeasureCommand, PrintsATableAndWritesTheFile) {
   const Workshop workshop;
   const std::string file = workshop.path("m.json");
   expect_answer(
-      "calibrate measure --ranks 2 --budget 2s --max-bytes 64KiB --machine mine "
+      "calibrate measure --ranks 2 --budget 6s --max-bytes 64KiB --machine mine "
       "--patterns ping-pong,shift,reduction -o " +
           file,
       {"pattern", "ping-pong", "shift", "reduction", "64 KiB: ", file + ": 3 series"});
@@ -56,7 +56,7 @@ TEST(CalibrateMeasureCommand, PrintsATableAndWritesTheFile) {
   EXPECT_EQ(measurement.machine, "mine");
   EXPECT_EQ(measurement.series.size(), 3U);
   EXPECT_EQ(measurement.provenance.at("command"),
-            "forescale calibrate measure --ranks 2 --budget 2s --max-bytes 64KiB --wait nap "
+            "forescale calibrate measure --ranks 2 --budget 6s --max-bytes 64KiB --wait nap "
             "--patterns ping-pong,shift,reduction");
 }
 

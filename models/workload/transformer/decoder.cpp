@@ -332,21 +332,49 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
            "needs flash attention");
 }
 
+// Of a block's layers: whose results are dropped, and what else runs again.
+struct RecomputeModule {
+  const char* name;
+  std::vector<const char*> dropped;
+  std::vector<const char*> kept;
+};
+
+const std::vector<RecomputeModule> kRecomputeModules{
+    {"core_attn", {}, {}},
+    {"layernorm", {"attention/norm", "ffn/norm"}, {}},
+    {"mla_up_proj", {"query/norm", "query/up", "kv/norm", "kv/up", "rotary"}, {}},
+    {"mlp", {"ffn/up", "ffn/activation"}, {"ffn/spread", "ffn/down", "ffn/collect"}},
+    {"moe_act", {"experts/activation"}, {}},
+    {"shared_experts",
+     {"shared/up", "shared/activation"},
+     {"shared/spread", "shared/down", "shared/collect"}},
+};
+
 }  // namespace
 
-std::vector<std::string> recompute_modules() { return {"core_attn", "layernorm", "moe_act"}; }
+std::vector<std::string> recompute_modules() {
+  std::vector<std::string> names;
+  for (const RecomputeModule& module : kRecomputeModules) names.emplace_back(module.name);
+  return names;
+}
 
 RunsAgainRule runs_again(const std::vector<std::string>& modules) {
-  const auto has = [&](const char* module) {
-    return std::find(modules.begin(), modules.end(), module) != modules.end();
-  };
-  return [attention = has("core_attn"), norms = has("layernorm"),
-          activation = has("moe_act")](const std::string& layer) {
-    if (attention && layer.find(kCore) != std::string::npos) return RunsAgain::kWithin;
-    const bool is_dropped =
-        (norms && (layer.ends_with("attention/norm") || layer.ends_with("ffn/norm"))) ||
-        (activation && layer.ends_with("experts/activation"));
-    return is_dropped ? RunsAgain::kResultToo : RunsAgain::kNo;
+  std::vector<RecomputeModule> chosen;
+  for (const RecomputeModule& module : kRecomputeModules)
+    if (std::find(modules.begin(), modules.end(), module.name) != modules.end())
+      chosen.push_back(module);
+  return [chosen](const std::string& name) {
+    const std::string layer = name.substr(name.find('/') + 1);
+    const auto is_among = [&](const std::vector<const char*>& names) {
+      return std::find(names.begin(), names.end(), layer) != names.end();
+    };
+    for (const RecomputeModule& module : chosen) {
+      if (module.name == std::string("core_attn") && layer.find(kCore) != std::string::npos)
+        return RunsAgain::kWithin;
+      if (is_among(module.dropped)) return RunsAgain::kResultToo;
+      if (is_among(module.kept)) return RunsAgain::kWithin;
+    }
+    return RunsAgain::kNo;
   };
 }
 

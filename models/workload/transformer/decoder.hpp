@@ -44,8 +44,9 @@ struct DecoderShare {
 };
 
 // What selective recomputation computes again of the layers' names: "core_attn", attention without
-// its weights; "layernorm" and "moe_act", the experts' activation, whose results are dropped too.
-// Source: Megatron-LM, core/transformer/transformer_config.py (recompute_modules).
+// its weights; "mlp" and "shared_experts" as a whole; "layernorm", "mla_up_proj", latent
+// attention's queries, keys and values, and "moe_act", the experts' activation, whose results are
+// dropped too. Source: Megatron-LM, core/transformer/transformer_config.py (recompute_modules).
 std::vector<std::string> recompute_modules();
 // Of those.
 RunsAgainRule runs_again(const std::vector<std::string>& modules);
