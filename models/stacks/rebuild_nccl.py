@@ -353,6 +353,7 @@ MEASURED = {
     "hopper": Measured(H100, 370.8, {2: (236, 14), 4: (308, 13), 8: (326, 0)},
                        {2: (300, 13), 4: (344, 4)}),
     "ampere": Measured(A100, 233.3, {2: (154, 26), 4: (192, 31), 8: (200, 15)},
+                       {8: (218, 8.4)},
                        ll_call=call_of(9, 6.6, 12, f"fitted to allgathers of 4 KiB on {A100}")),
 }
 
@@ -559,7 +560,8 @@ def stacks():
         Rule("ring-ll", bends, up_to, ranks, call_overhead_s=ampere.ll_call),
         Rule("ring-simple-few", bends, None, ranks, call_overhead_s=call_of(
             *us, f"fitted to all-reduces of {ranks}, 2 to 512 MiB, on {A100}")))]
-    stack.rules += tuned_rules(stack, machine)
+    stack.rules += tuned_rules(stack, machine, one_node=(
+        [("ring-ll", MIB), ("ring-ll128", 4 * MIB), ("ring-simple-reduce-8", None)], bends))
     yield stack
 
     stack = mesh(

@@ -21,7 +21,7 @@ LIMITS = {
     "open-clusters": (44, 0.065, 1),
     "open-collectives": (32, 0.085, 7),
     "open-nccl": (267, 0.135, 54),
-    "open-nccl-node": (324, 0.075, 11),
+    "open-nccl-node": (324, 0.07, 10),
     "open-nodes": (33, 0.105, 6),
     "open-gpus": (88, 0.155, 33),
     "open-8-gpus": (16, 0.05, 0),
