@@ -311,37 +311,45 @@ def sends_calls(where, *calls):
 RING_ASKED_FOR = Rule("ring-simple", "where --algorithm ring is asked for")
 
 
-# Nodes of eight whose rings of two, four, eight GPUs were measured: GB/s of bus bandwidth, and the
-# call, us, beside NCCL's steps; of allgather and reduce-scatter together, and of all-reduce.
+# Nodes of eight whose rings of two, four, eight GPUs were measured: GB/s of bus bandwidth and the
+# call, us, beside NCCL's steps (None: the launch in its table), by ranks; of allgather and
+# reduce-scatter together, and of all-reduce.
 
 @dataclasses.dataclass
 class Measured:
     where: str
     link_gbps: float
     gathers: dict
-    reduces: dict = dataclasses.field(default_factory=dict)
+    reduces: dict
+    how: str = "2 to 512 MiB"
+    spread: tuple = (1.1, 0.9)  # fast and slow, of GB/s
     ll_call: dict = None  # None: the launch in NCCL's table
 
-    def wires(self):
-        found = {}
-        for kind, rates, calls in (("gather", self.gathers, "allgathers and reduce-scatters"),
-                                   ("reduce", self.reduces, "all-reduces")):
-            for ranks, (gbps, _) in rates.items():
-                found[f"ring-simple-{kind}-{ranks}"] = assumed(
-                    round(self.link_gbps / gbps, 3),
-                    f"fitted: {gbps:g} GB/s of bus bandwidth, {calls} of {ranks} GPUs, 2 to 512 MiB, "
-                    f"on {self.where}", round(self.link_gbps / gbps / 1.1, 3),
-                    round(self.link_gbps / gbps / 0.9, 3))
-        return found
+    def wire(self, gbps, calls, fast=None, slow=None):
+        """Wire factor of a bus bandwidth; fast and slow of the same, GB/s."""
+        return assumed(round(self.link_gbps / gbps, 3),
+                       f"fitted: {gbps:g} GB/s of bus bandwidth, {calls}, {self.how}, on {self.where}",
+                       round(self.link_gbps / (fast or self.spread[0] * gbps), 3),
+                       round(self.link_gbps / (slow or self.spread[1] * gbps), 3))
 
-    def rules(self, kind, ll_up_to):
+    def wires(self):
+        return {f"ring-simple-{kind}-{ranks}": self.wire(gbps, f"{calls} of {ranks} GPUs")
+                for kind, rates, calls in (
+                    ("gather", self.gathers, "allgathers and reduce-scatters"),
+                    ("reduce", self.reduces, "all-reduces"))
+                for ranks, (gbps, _) in rates.items()}
+
+    def rules(self, kind, ll_up_to, nodes=None):
+        """LL up to so many bytes, by ranks, and what was measured; of groups on so many nodes."""
+        bends = f"size range: as the times of {self.where} bend"
         found = []
         for ranks, (_, us) in (self.gathers if kind == "gather" else self.reduces).items():
-            found.append(Rule("ring-ll", f"size range: as the times of {self.where} bend",
-                              ll_up_to, ranks, call_overhead_s=self.ll_call))
-            found.append(Rule(f"ring-simple-{kind}-{ranks}", found[-1].source, None, ranks,
-                              call_overhead_s=call_of(us, us / 2, 2 * us + 10,
-                                                      f"fitted with the rate on {self.where}")))
+            call = None if us is None else call_of(us, us / 2, 2 * us + 10,
+                                                   f"fitted with the rate on {self.where}")
+            found += [Rule("ring-ll", bends, ll_up_to(ranks), ranks, nodes,
+                           call_overhead_s=self.ll_call),
+                      Rule(f"ring-simple-{kind}-{ranks}", bends, None, ranks, nodes,
+                           call_overhead_s=call)]
         return found
 
 
@@ -352,52 +360,26 @@ A100 = ("eight A100 (ai-dynamo/aiconfigurator, systems/data/a100_sxm/comm/nccl/2
 MEASURED = {
     "hopper": Measured(H100, 370.8, {2: (236, 14), 4: (308, 13), 8: (326, 0)},
                        {2: (300, 13), 4: (344, 4)}),
-    "ampere": Measured(A100, 233.3, {2: (154, 26), 4: (192, 31), 8: (200, 15)},
-                       {8: (218, 8.4)},
+    "ampere": Measured(A100, 233.3, {2: (154, 26), 4: (192, 31), 8: (200, 15)}, {8: (218, None)},
                        ll_call=call_of(9, 6.6, 12, f"fitted to allgathers of 4 KiB on {A100}")),
+    "blackwell": Measured(B200, 721.8, {2: (450, None), 4: (582, None), 8: (634, None)},
+                          {2: (553, None), 4: (658, None)},
+                          how="the slope from 256 to 512 MiB", spread=(1.05, 0.9)),
 }
+NVLINK5 = MEASURED["blackwell"].link_gbps
+NVLS_GBPS, SEND_GBPS = 756, 550
 
 
 def gathers_of(measured, machine):
     """In one node as measured, on more as NCCL's estimates are."""
-    found = measured.rules("gather", 2 * MIB)
+    found = measured.rules("gather", lambda ranks: 2 * MIB, nodes=1)
     for nodes in (2, 4, 8, 16, 32):
         ranks = None if nodes == 32 else nodes * machine.gpus
-        found += [dataclasses.replace(rule, up_to_ranks=ranks)
-                  for rule in rules_up_to(None, ranks, nodes, gather_bands(machine, nodes))]
-    if found[-1].protocol != "ring-simple":
-        found.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
-    return found
+        found += rules_up_to(None, ranks, nodes, gather_bands(machine, nodes))
+    return [*found, dataclasses.replace(RING_ASKED_FOR, source="rings")]
 
 
 # Blackwell
-
-NVLINK5 = 721.8
-
-# Rings of two, four, eight GPUs, GB/s: all-reduce; allgather and reduce-scatter together.
-REDUCE_GBPS = {2: 553, 4: 658}
-GATHER_GBPS = {2: 450, 4: 582, 8: 634}
-NVLS_GBPS = 756
-SEND_GBPS = 550
-BENDS = f"size range: where the times of {B200} bend"
-
-
-def wire_of(gbps, what, fast, slow):
-    """Wire factor of a bus bandwidth; fast and slow of the same, GB/s."""
-    return assumed(round(NVLINK5 / gbps, 3),
-                   f"fitted: {gbps:g} GB/s of bus bandwidth, the slope from 256 to 512 MiB of {what} "
-                   f"on {B200}", round(NVLINK5 / fast, 3), round(NVLINK5 / slow, 3))
-
-
-def blackwell_own():
-    own = {f"ring-simple-reduce-{ranks}": wire_of(gbps, f"all-reduces of {ranks}", 1.05 * gbps,
-                                                  0.9 * gbps)
-           for ranks, gbps in REDUCE_GBPS.items()}
-    own |= {f"ring-simple-gather-{ranks}": wire_of(gbps, f"allgathers of {ranks} and "
-                                                   "reduce-scatters", 1.05 * gbps, 0.9 * gbps)
-            for ranks, gbps in GATHER_GBPS.items()}
-    return own | {"nvls-eight": wire_of(NVLS_GBPS, "all-reduces of 8", 800, 680)}
-
 
 # Up to these bytes of 8 GPUs: a loop's, and the call, us.
 NVLS_EIGHT = ((2 * MIB, 256 * KIB, (4, 0, 10)), (4 * MIB, 512 * KIB, (20, 10, 35)),
@@ -405,23 +387,17 @@ NVLS_EIGHT = ((2 * MIB, 256 * KIB, (4, 0, 10)), (4 * MIB, 512 * KIB, (20, 10, 35
               (None, MIB, (80, 50, 120)))
 
 
-
-
 def blackwell_rules(largest):
     """Of all-reduce, and of allgather and reduce-scatter, inside an NVLink domain of as many."""
-    reduces, gathers = [], []
-    for ranks in REDUCE_GBPS:
-        reduces += [Rule("ring-ll", BENDS, (ranks + 4) * MIB // 2, ranks),
-                    Rule(f"ring-simple-reduce-{ranks}", BENDS, None, ranks)]
+    measured = MEASURED["blackwell"]
+    reduces = measured.rules("reduce", lambda ranks: (ranks + 4) * MIB // 2)
     for up_to, chunk, times in NVLS_EIGHT:
         call = call_of(*times, f"fitted to all-reduces of 8 on {B200}, above the 23 us of NCCL's "
                        "table")
-        reduces.append(Rule("nvls-eight", f"{BENDS}; chunk as on eight H100", up_to, 8,
+        reduces.append(Rule("nvls-eight", f"{reduces[0].source}; chunk as on eight H100", up_to, 8,
                             chunk_bytes=chunk, call_overhead_s=call))
-    for ranks in GATHER_GBPS:
-        last = ranks if ranks < 8 else largest
-        gathers += [Rule("ring-ll", BENDS, 4 * MIB, last),
-                    Rule(f"ring-simple-gather-{ranks}", BENDS, None, last)]
+    gathers = [dataclasses.replace(rule, up_to_ranks=largest) if rule.up_to_ranks == 8 else rule
+               for rule in measured.rules("gather", lambda ranks: 4 * MIB, nodes=1)]
     return reduces, gathers
 
 
@@ -530,7 +506,7 @@ def stacks():
                      "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100)
     machine = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
     stack.gathers = gathers_of(hopper, machine)
-    stack.rules = hopper.rules("reduce", MIB) + tuned_rules(
+    stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
         stack, machine,
         one_node=([("ring-ll", MIB), ("nvls", None)],
                   f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
@@ -543,7 +519,7 @@ def stacks():
         own=ampere.wires() | {"ring-simple-few": assumed(
             1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
             f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1, 1.15)},
-        sends=(assumed(1.27, "sends and receives get fewer channels than collectives: fitted, mean "
+        sends=(assumed(1.25, "sends and receives get fewer channels than collectives: fitted, mean "
                        "of log(measured / predicted) of 64 MiB to 1 GiB of an all-to-all of four "
                        f"A100 {GALVATRON}", 1, 1.4),
                assumed(393e9, "the channels of a pair of GPUs, both ways together, counted with "
@@ -616,9 +592,12 @@ def stacks():
                   "size range assumed: that of one node of H100"))
     yield stack
 
-    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5, "own": blackwell_own(),
+    blackwell = MEASURED["blackwell"]
+    nvls = blackwell.wire(NVLS_GBPS, "all-reduces of 8", 800, 680)
+    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5,
+                 "own": blackwell.wires() | {"nvls-eight": nvls},
                  "sends": (
-                     wire_of(SEND_GBPS, "all-to-alls of 4 and 8", 640, 480),
+                     blackwell.wire(SEND_GBPS, "all-to-alls of 4 and 8", 640, 480),
                      assumed(910e9, "the channels of a pair of GPUs, both ways together, counted "
                              "with the wire factor: fitted, the slope from 256 to 512 MiB of "
                              f"all-to-alls of 2 on {B200}", 980e9, 820e9)),
@@ -631,7 +610,7 @@ def stacks():
         stack = switched(
             f"nccl-2.29-{name}", f"NCCL 2.29 on nodes of eight {gpu} with NVSwitch and {adapters}: "
             "rings, trees and NVLS with their protocols.", protocols=[*ALL, "nvls"],
-            nvls=wire_of(NVLS_GBPS, "all-reduces of 8", 800, 680), **blackwell)
+            nvls=nvls, **blackwell)
         reduces, stack.gathers = blackwell_rules(8)
         machine = Machine(8, "blackwell", NVLINK5, network, channels=8, node_channels=16, nvls=True)
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
@@ -662,7 +641,6 @@ def stacks():
         Rule("tree-ll", "between racks, size range assumed: small ones go by trees", MIB,
              chunk_bytes=16 * KIB),
         Rule("ring-simple", "between racks, assumed: rings; NVLS with a tree between is not modelled")]
-    stack.gathers = [dataclasses.replace(rule, up_to_nodes=1) for rule in stack.gathers]
     stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
     yield stack
 
