@@ -9,6 +9,7 @@
 // therefore one step for the other threads: schedules hold no locks and share plain variables.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,6 +82,22 @@ struct HostCopy {
   std::string label;
 };
 
+// Time that passes whatever else happens, and what it stands for where a trace says so.
+struct Timer {
+  enum class For : std::uint8_t {
+    kTimer,
+    kCopy,        // between GPU and host, as measured
+    kLaunch,      // from the host's call to the beginning of what it launched
+    kGap,         // between two tasks of a stream
+    kUnexplained  // nothing in the trace says what was waited for
+  };
+  double delay_s = 0;
+  For what = For::kTimer;
+};
+inline constexpr std::array kTimersFor{Timer::For::kTimer, Timer::For::kCopy, Timer::For::kLaunch,
+                                       Timer::For::kGap, Timer::For::kUnexplained};
+const char* name_of(Timer::For what);  // "launch latency"
+
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -104,8 +121,8 @@ class Worker {
   virtual Request put(const MessageStep& step) = 0;
   virtual Request start(const HostWork& work) = 0;
   virtual Request start(const HostCopy& copy) = 0;
-  // Complete after `delay_s`, whatever else happens.
-  virtual Request timer(double delay_s) = 0;
+  virtual Request start(const Timer& timer) = 0;
+  Request timer(double delay_s) { return start(Timer{.delay_s = delay_s}); }
   // The rank's share of the next iteration's training data. Called at most once an iteration,
   // before its first forward kernel; a rank that never calls it (a pipeline's stages but the
   // first) has no data read for it.

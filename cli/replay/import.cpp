@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/registry.hpp"
+#include "base/steady_state.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/trace_measurement.hpp"
 #include "cli/command.hpp"
@@ -60,9 +61,12 @@ void print_import(const std::string& format, const ImportedTrace& imported) {
   fmt::print("{}\ncompute in all: {}\n", table.text(), to_text(Seconds{imported.found.compute_s}));
   const MeasuredRun& measured = imported.measured;
   if (measured.step_s > 0)
-    fmt::print("measured step: {}; communication of a rank: {}, of that {} hidden by compute\n",
-               to_text(Seconds{measured.step_s}), to_text(Seconds{measured.communication_s}),
-               to_text(Seconds{measured.hidden_s}));
+    fmt::print(
+        "measured iteration: {}, {}\n"
+        "communication of a rank: {}, of that {} hidden by compute\n",
+        to_text(Seconds{measured.step_s}),
+        counted_text(measured.periods_s.size(), measured.counts_from),
+        to_text(Seconds{measured.communication_s}), to_text(Seconds{measured.hidden_s}));
   for (const std::string& note : imported.notes) fmt::print("note: {}\n", note);
 }
 

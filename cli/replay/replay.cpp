@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/steady_state.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/output_file.hpp"
@@ -67,14 +68,18 @@ void print(const Replay& replay) {
                  ? ""
                  : fmt::format("  ({} .. {})", to_text(Seconds{replay.iteration.low_s}),
                                to_text(Seconds{replay.iteration.high_s})));
+  fmt::print("            {}\n", counted_text(static_cast<size_t>(replay.iterations),
+                                              static_cast<size_t>(replay.counts_from)));
   if (replay.images_per_s > 0) fmt::print("images/s    {:.1f}\n", replay.images_per_s);
   if (replay.measured_s > 0)
-    fmt::print("measured    {} in the trace\n", to_text(Seconds{replay.measured_s}));
+    fmt::print("measured    {} in the trace, the same iterations: replayed {:+.1f} %\n",
+               to_text(Seconds{replay.measured_s}),
+               100 * (replay.iteration.time_s / replay.measured_s - 1));
   const std::vector<std::pair<std::string, double>> root(replay.root_s.begin(),
                                                          replay.root_s.end());
   fmt::print("\n{}", share_table("rank 0", root));
   if (!replay.critical_path.empty())
-    fmt::print("\n{}", share_table(fmt::format("critical path, to the end of rank {}",
+    fmt::print("\n{}", share_table(fmt::format("critical path of an iteration, rank {}'s end",
                                                replay.critical_rank),
                                    replay.critical_path));
   fmt::print("\n{}", overlap_table(replay));

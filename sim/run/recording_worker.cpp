@@ -47,8 +47,8 @@ class RecordingWorker : public Worker {
   Request start(const HostCopy& copy) override {
     return made(Kind::kHostCopy, copy, inner_.start(copy));
   }
-  Request timer(double delay_s) override {
-    return made(Kind::kTimer, TimerStart{delay_s}, inner_.timer(delay_s));
+  Request start(const Timer& timer) override {
+    return made(Kind::kTimer, timer, inner_.start(timer));
   }
   Request next_batch() override {
     return made(Kind::kNextBatch, std::monostate(), inner_.next_batch());

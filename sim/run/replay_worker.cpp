@@ -94,7 +94,7 @@ void replay_thread(Worker& worker, size_t thread, const std::shared_ptr<RankRepl
         made = worker.start(std::get<HostCopy>(action.what));
         break;
       case Kind::kTimer:
-        made = worker.timer(std::get<TimerStart>(action.what).delay_s);
+        made = worker.start(std::get<Timer>(action.what));
         break;
       case Kind::kNextBatch:
         made = worker.next_batch();

@@ -7,6 +7,7 @@
 #include <array>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,10 +34,12 @@ struct SessionOptions {
   std::optional<RulesOf> rules_of = {};        // of all collectives; nothing: each one's own
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
   SharingSolver solver = SharingSolver::kLazy;
-  // What is written down; null: nothing. Of causes and links the last two iterations stay.
+  // What is written down; null: nothing. Of causes and links the last two iterations stay, or all
+  // from the one before `keeps_from` on.
   Timeline* timeline = nullptr;
   CauseLog* causes = nullptr;
   LinkUse* links = nullptr;
+  std::size_t keeps_from = std::numeric_limits<std::size_t>::max();
   bool explicit_staging = false;
   ComputeNoise noise;
   // Training data: where from, and per rank the images of a batch (0 for servers). Null: costs
@@ -127,7 +130,7 @@ class Session : private ProgressGate {
   Request work_on_host(int rank, const HostWork& work, CauseLog::Moment moment);
   Request copy(int rank, const HostCopy& copy, CauseLog::Moment moment);
   Request next_batch(int rank, CauseLog::Moment moment);
-  Request timer(int rank, double delay_s, CauseLog::Moment moment);
+  Request timer(int rank, const Timer& timer, CauseLog::Moment moment);
   void record(int rank, Track track, const std::string& label, double begin_s, std::int64_t bytes);
   void abort(std::exception_ptr error);
   std::string describe_stuck() const;

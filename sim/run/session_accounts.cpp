@@ -45,8 +45,8 @@ CauseLog::Moment Session::happened(int rank, CauseLog::Moment after, Cause cause
   return options_.causes->add(rank, world_.now_s(), after, cause, label, late_s);
 }
 
-// Paths and curves are asked for the last iteration, which other ranks and the work for it may have
-// begun in the one before: what is older is forgotten.
+// Paths and curves are asked for the last iterations, which other ranks and the work for them may
+// have begun in the one before: what is older is forgotten.
 void Session::end_iteration(int rank, CauseLog::Moment moment) {
   iteration_moments_[static_cast<size_t>(rank)].push_back(moment);
   if (rank >= worker_count_) return;
@@ -54,7 +54,7 @@ void Session::end_iteration(int rank, CauseLog::Moment moment) {
   iterations_ended_by_.resize(std::max(iterations_ended_by_.size(), number + 1));
   if (++iterations_ended_by_[number] < worker_count_) return;
   all_ended_s_.push_back(world_.now_s());
-  if (all_ended_s_.size() < 3) return;
+  if (all_ended_s_.size() < 3 || number > options_.keeps_from) return;
   const double begin_s = all_ended_s_[all_ended_s_.size() - 3];
   if (options_.causes != nullptr) options_.causes->forget_before(begin_s);
   if (options_.links != nullptr) options_.links->keep_from(begin_s);

@@ -150,10 +150,16 @@ std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Mo
   return request;
 }
 
-Request Session::timer(int rank, double delay_s, CauseLog::Moment moment) {
-  auto request = new_local(rank, moment, Cause::kTimer, "timer", std::nullopt);
-  world_.in_kernel([this, timer = request.get(), delay_s] {
-    world_.after(delay_s, [timer] { timer->complete(); });
+Request Session::timer(int rank, const Timer& timer, CauseLog::Moment moment) {
+  const bool is_copy = timer.what == Timer::For::kCopy;
+  auto request = new_local(rank, moment, is_copy ? Cause::kCopy : Cause::kTimer,
+                           name_of(timer.what), std::nullopt);
+  if (is_copy)
+    request->on_complete = [this, rank, begin_s = world_.now_s()] {
+      record(rank, Track::kCopy, name_of(Timer::For::kCopy), begin_s, 0);
+    };
+  world_.in_kernel([this, begun = request.get(), delay_s = timer.delay_s] {
+    world_.after(delay_s, [begun] { begun->complete(); });
   });
   return request;
 }

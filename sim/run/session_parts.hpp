@@ -228,7 +228,7 @@ class Session::Thread : public Worker {
   Request put(const MessageStep& step) override;
   Request start(const HostWork& work) override;
   Request start(const HostCopy& copy) override;
-  Request timer(double delay_s) override;
+  Request start(const Timer& timer) override;
   Request next_batch() override;
   void wait(const Request& request) override;
   void wait_any(const std::vector<Request>& requests) override;

@@ -74,7 +74,7 @@ Request Session::Thread::start(const HostWork& work) {
 
 Request Session::Thread::start(const HostCopy& copy) { return session_.copy(rank_, copy, moment_); }
 
-Request Session::Thread::timer(double delay_s) { return session_.timer(rank_, delay_s, moment_); }
+Request Session::Thread::start(const Timer& timer) { return session_.timer(rank_, timer, moment_); }
 
 Request Session::Thread::next_batch() {
   session_.ranks_[static_cast<size_t>(rank_)]->takes_batches = true;

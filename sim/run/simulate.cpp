@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/steady_state.hpp"
 #include "sim/run/recording_worker.hpp"
 #include "sim/run/replay_worker.hpp"
-#include "sim/run/steady_state.hpp"
 
 namespace forescale {
 
@@ -64,14 +64,13 @@ TrainingOutcome outcome_of(Session& session, int iteration_count,
     outcome.last_begin_s = iterations > 1 ? ends[rank][iterations - 2] : 0;
     outcome.last_moment = session.iteration_moments()[rank].at(iterations - 1);
   }
-  SteadyState steady;
-  if (iterations == 1)  // a program that is no training loop: the whole of it
-    steady.period_s = outcome.simulated_s;
-  else
-    steady = steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
-                          images, is_asynchronous);
+  const SteadyState steady =
+      steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
+                   images, is_asynchronous);
   outcome.iteration_s = steady.period_s;
   outcome.is_steady = steady.is_steady;
+  outcome.counted = iterations - steady.begin;
+  for (std::size_t i = 0; i < steady.begin; ++i) outcome.counted_begin_s += steady.periods_s[i];
   outcome.periods_s = steady.periods_s;
   outcome.finished_s = std::max(outcome.simulated_s, session.finished_s());
   for (const auto& attributions : session.attributions())
@@ -109,6 +108,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
     }
   }
   options.value_bytes = jobs.front().value_bytes;
+  options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
     session.start_rank(
@@ -132,6 +132,7 @@ TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                              jobs, std::move(options));
   }
   options.value_bytes = program.value_bytes;
+  options.keeps_from = first_to_count(static_cast<std::size_t>(program.iterations));
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
     session.start_rank(static_cast<int>(rank), [&actions = program.ranks[rank]](Worker& worker) {

@@ -33,6 +33,9 @@ struct TrainingOutcome {
   bool is_steady = true;          // or not
   std::vector<double> periods_s;  // of all iterations, the first from time 0
   double simulated_s = 0;         // end of the last iteration
+  // Iterations that count (steady_state.hpp), and when the first of them began.
+  std::size_t counted = 1;
+  double counted_begin_s = 0;
   // The worker that ends its last iteration last: when that began, and what it ended with.
   int last_rank = 0;
   double last_begin_s = 0;

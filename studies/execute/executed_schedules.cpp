@@ -9,9 +9,9 @@
 #include "base/error.hpp"
 #include "base/json_input.hpp"
 #include "base/json_text.hpp"
+#include "base/steady_state.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
 #include "sim/ask/spread.hpp"
-#include "sim/run/steady_state.hpp"
 
 namespace forescale {
 namespace {

@@ -12,7 +12,7 @@
 
 namespace forescale {
 
-// Rank 0 in the steady state (sim/run/steady_state.hpp), seconds, by kinds of phases
+// Rank 0 in the steady state (base/steady_state.hpp), seconds, by kinds of phases
 // (algorithms/phase.hpp). Only the simulator can tell waiting (for ranks that have not called a
 // collective yet) from communication: on a real network it is part of that. So what is compared is
 // their sum.

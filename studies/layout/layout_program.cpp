@@ -267,7 +267,7 @@ class RankWriter {
     for (const StageExchange& exchange : pass.exchanges) alone_s -= exchange.under_s();
     const Phase phase = pass.phase == Phase::kForward ? Phase::kPropagation : Phase::kAggregation;
     const int host =
-        pass.host_s > 0 ? add(kMain, Action::Kind::kTimer, TimerStart{.delay_s = pass.host_s}) : -1;
+        pass.host_s > 0 ? add(kMain, Action::Kind::kTimer, Timer{.delay_s = pass.host_s}) : -1;
     for (size_t piece = 0; piece < pieces; ++piece) {
       for (size_t part = 0; part < before.size(); ++part)
         if (place(part, before.size()) == piece) about(kMain, Action::Kind::kWait, before[part]);

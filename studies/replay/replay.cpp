@@ -28,6 +28,7 @@ using nlohmann::json;
 // What one simulation says.
 struct Run {
   double iteration_s = 0;
+  int counted = 1;
   bool is_steady = true;
   std::uint64_t messages = 0;
   double bytes_sent = 0;
@@ -39,9 +40,9 @@ struct Run {
   std::map<std::string, double> critical_path_s;
   std::vector<BusyLink> links;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, iteration_s, is_steady, messages, bytes_sent, busiest,
-                                   busiest_share, root_s, overlap, critical_rank, critical_path_s,
-                                   links)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, iteration_s, counted, is_steady, messages, bytes_sent,
+                                   busiest, busiest_share, root_s, overlap, critical_rank,
+                                   critical_path_s, links)
 
 // What a program runs on.
 struct Place {
@@ -150,7 +151,8 @@ Run simulate(const Place& place, const Program& program, const MeasuredRun& meas
                         .data = &place.data,
                         .images_per_rank = images,
                         .batches = program.iterations});
-  const CriticalPath path = critical_path(causes, outcome.last_moment, outcome.last_begin_s);
+  const CriticalPath last_path = critical_path(causes, outcome.last_moment, outcome.last_begin_s);
+  const CriticalPath path = critical_path(causes, outcome.last_moment, outcome.counted_begin_s);
   const LinkUse::Curves curves =
       links.curves(outcome.last_begin_s, outcome.simulated_s, kUseIntervals);
   if (wants_files)
@@ -158,13 +160,16 @@ Run simulate(const Place& place, const Program& program, const MeasuredRun& meas
                         .rank_count = static_cast<int>(program.ranks.size()),
                         .begin_s = outcome.last_begin_s,
                         .timeline = timeline,
-                        .path = path,
+                        .path = last_path,
                         .links = curves,
                         .measured = measured},
                        wanted->files_out);
   const Attribution& root = outcome.attributions.front();
-  std::map<std::string, double> causes_s(path.by_cause_s.begin(), path.by_cause_s.end());
+  std::map<std::string, double> causes_s;
+  for (const auto& [cause, time_s] : path.by_cause_s)
+    causes_s[cause] = time_s / static_cast<double>(outcome.counted);
   return {.iteration_s = outcome.iteration_s,
+          .counted = static_cast<int>(outcome.counted),
           .is_steady = outcome.is_steady,
           .messages = outcome.messages,
           .bytes_sent = outcome.bytes_sent,
@@ -251,6 +256,8 @@ Replay replay(const ReplayText& text) {
                 .ranks = static_cast<int>(program.ranks.size()),
                 .workers = program.workers,
                 .iteration = ranged.time(),
+                .iterations = program.iterations,
+                .counts_from = program.iterations - nominal.counted,
                 .images_per_s = 0,
                 .root_s = nominal.root_s,
                 .is_steady = nominal.is_steady,
@@ -286,6 +293,8 @@ json to_json(const Replay& replay) {
                 {"iteration_s", replay.iteration.time_s},
                 {"iteration_fast_s", replay.iteration.low_s},
                 {"iteration_slow_s", replay.iteration.high_s},
+                {"iterations", replay.iterations},
+                {"iterations_from", replay.counts_from},
                 {"images_per_s", replay.images_per_s},
                 {"root_s", replay.root_s},
                 {"is_steady", replay.is_steady},

@@ -55,7 +55,10 @@ struct Replay {
   std::string stack;
   int ranks = 0;
   int workers = 0;
+  // Steady state (steady_state.hpp): of all iterations those from `counts_from` on.
   TimeRange iteration;
+  int iterations = 1;
+  int counts_from = 0;
   double images_per_s = 0;
   std::map<std::string, double> root_s;  // rank 0, as PredictionPoint
   bool is_steady = true;
@@ -64,7 +67,8 @@ struct Replay {
   std::string busiest;
   double busiest_share = 0;
   Overlap overlap;
-  // What the last iteration of the rank that ended last followed from, longest first: cause, s.
+  // What the end of the rank that ended last followed from, longest first: cause, s. Mean of the
+  // iterations that count, so that it sums up to an iteration.
   std::vector<std::pair<std::string, double>> critical_path = {};
   int critical_rank = 0;
   std::vector<BusyLink> links = {};  // the ten busiest

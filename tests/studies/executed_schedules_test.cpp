@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "sim/run/steady_state.hpp"
+#include "base/steady_state.hpp"
 
 namespace forescale {
 namespace {

@@ -123,6 +123,92 @@ TEST(TraceReplay, OtherBucketsStartWhenTheirGradientsAreReady) {
   EXPECT_NEAR(split_s, expected_s, 1e-9);
 }
 
+constexpr const char* kEnd = R"({"ph":"M","name":"end"}]})";
+
+// 1500 kernels of 10 us. The host launches one every 2 us, waits in its launches once 1022 are
+// under way, and goes on for 5 ms behind the last one.
+std::string full_queue() {
+  constexpr int kKernels = 1500;
+  constexpr int kQueue = 1022;
+  std::string text = R"({"traceEvents":[)" + event("user_annotation", "ProfilerStep#1", 0, 2e4);
+  double now_us = 0;
+  for (int i = 0; i < kKernels; ++i) {
+    const double begin_us = now_us;
+    now_us += 1;
+    if (i >= kQueue) now_us = std::max(now_us, 5 + 10.0 * (i - kQueue + 1));
+    text += event("cuda_runtime", "cudaLaunchKernel", begin_us, now_us - begin_us,
+                  fmt::format(R"("correlation":{})", i));
+    text +=
+        event("kernel", "k", 5 + 10.0 * i, 10, fmt::format(R"("stream":7,"correlation":{})", i));
+    now_us += 1;
+  }
+  return text + kEnd;
+}
+
+TEST(TraceReplay, ALaunchWaitsWhereTheQueueIsFull) {
+  const ScratchFolder folder("queue");
+  const std::string file = file_with(folder.file("t.json"), full_queue());
+  // The host: 15 ms behind the last launch, which waited for kernel 477, at 4785 us. All are done
+  // by then.
+  EXPECT_NEAR(replayed_s({file}), 2e-2, 1e-9);
+  // Kernels take twice as long: so does what the host waits for, and the rest stays.
+  const double host_s = 2e-2 - 4785e-6;
+  const double slower_s =
+      replay({.files = {file}, .platform = kStar, .compute_scale = 2, .range = false})
+          .iteration.time_s;
+  EXPECT_NEAR(slower_s, std::max(5e-6 + 1500 * 20e-6, 5e-6 + 478 * 20e-6 + host_s), 1e-8);
+}
+
+TEST(TraceReplay, ACopyOfMemoryThatIsNotPinnedHoldsTheHost) {
+  const ScratchFolder folder("copy");
+  const auto timeline = [](const char* kind) {
+    return R"({"traceEvents":[)" + event("user_annotation", "ProfilerStep#1", 0, 600) +
+           event("cuda_runtime", "cudaLaunchKernel", 10, 5, R"("correlation":1)") +
+           event("kernel", "A", 20, 200, R"("stream":7,"correlation":1)") +
+           event("cuda_runtime", "cudaMemcpyAsync", 20, 15, R"("correlation":2)") +
+           event("gpu_memcpy", fmt::format("Memcpy DtoH (Device -> {})", kind), 22, 10,
+                 R"("stream":8,"correlation":2)") +
+           kEnd;
+  };
+  const auto doubled_s = [&](const char* kind) {
+    const std::string file = file_with(folder.file("t.json"), timeline(kind));
+    EXPECT_NEAR(replayed_s({file}), 600e-6, 1e-9);
+    Program program = import_trace({file}, {}).program;
+    double host_s = 0;  // before it waits for the first time
+    int waits = 0;
+    for (const Action& action : program.ranks[0].threads[0].actions) {
+      if (action.kind == Action::Kind::kHostWork)
+        host_s += std::get<HostWork>(action.what).duration_s;
+      if (action.kind == Action::Kind::kWait) ++waits;
+    }
+    return std::pair(host_s, waits);
+  };
+  // The host has 10 us less of its own work, and one wait more.
+  const auto [pinned_s, pinned_waits] = doubled_s("Pinned");
+  const auto [pageable_s, pageable_waits] = doubled_s("Pageable");
+  EXPECT_NEAR(pinned_s - pageable_s, 12e-6, 1e-9);
+  EXPECT_EQ(pageable_waits, pinned_waits + 1);
+}
+
+// What was traced gives itself back: public traces, without calibration, against the step that the
+// trace holds. In these the host is what takes longest.
+TEST(TraceReplay, PublicTracesGiveThemselvesBack) {
+  const std::string data = std::string(FORESCALE_SOURCE_DIR) + "/tests/traces/data/kineto/";
+  for (const auto& [name, platform] :
+       {std::pair("nccl_data.json.gz", "dgx-a100"), std::pair("h100_qwen.json.gz", "dgx-h100"),
+        std::pair("b200_eager.json.gz", "dgx-b200")}) {
+    const Replay replayed = replay({.files = {data + name}, .platform = platform, .range = false});
+    EXPECT_GT(replayed.measured_s, 0) << name;
+    EXPECT_NEAR(replayed.iteration.time_s, replayed.measured_s, 0.01 * replayed.measured_s) << name;
+    double path_s = 0;
+    for (const auto& [cause, time_s] : replayed.critical_path) {
+      path_s += time_s;
+      EXPECT_NE(cause, "timer") << name;
+    }
+    EXPECT_LT(path_s, replayed.iteration.time_s * (1 + 1e-9)) << name;
+  }
+}
+
 TEST(TraceReplay, AStragglersExcessIsTakenAway) {
   const ScratchFolder folder("straggler");
   const std::vector<std::string> files = {

@@ -23,7 +23,7 @@ TEST(ActionList, GivesBackWhatWasPutIn) {
        .id = 9,
        .what = HostWork{
            .duration_s = 1, .memory_bytes = 3, .phase = Phase::kInput, .label = "update"}});
-  list.push_back({.kind = Kind::kTimer, .id = 10, .what = TimerStart{4}});
+  list.push_back({.kind = Kind::kTimer, .id = 10, .what = Timer{4}});
   list.push_back({.kind = Kind::kSpawn, .id = 11, .what = ThreadStart{2}});
   list.push_back({.kind = Kind::kPut,
                   .id = 12,
@@ -49,7 +49,7 @@ TEST(ActionList, GivesBackWhatWasPutIn) {
   EXPECT_EQ(work.memory_bytes, 3);
   EXPECT_EQ(work.phase, Phase::kInput);
   EXPECT_EQ(work.label, "update");
-  EXPECT_EQ(std::get<TimerStart>(list[3].what).delay_s, 4);
+  EXPECT_EQ(std::get<Timer>(list[3].what).delay_s, 4);
   EXPECT_EQ(std::get<ThreadStart>(list[4].what).thread, 2);
   EXPECT_EQ(list[5].kind, Kind::kPut);
   EXPECT_EQ(std::get<MessageStep>(list[5].what).peer, 3);

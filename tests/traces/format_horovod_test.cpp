@@ -24,7 +24,7 @@ std::vector<std::string> deeds(const Program& program, size_t rank, size_t threa
     if (const auto* kernel = std::get_if<Kernel>(&action.what))
       list.push_back(fmt::format("{} {} {:.3g}us", name_of(kernel->phase), kernel->label,
                                  kernel->duration_s * 1e6));
-    else if (const auto* timer = std::get_if<TimerStart>(&action.what))
+    else if (const auto* timer = std::get_if<Timer>(&action.what))
       list.push_back(fmt::format("timer {:.3g}us", timer->delay_s * 1e6));
     else if (const auto* step = std::get_if<CollectiveStep>(&action.what))
       list.push_back(fmt::format("{} {} {} bytes", name_of(step->op), step->label, step->bytes));

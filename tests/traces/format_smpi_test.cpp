@@ -202,7 +202,7 @@ TEST(FormatSmpi, WhatCostsNothingAndWhatSleeps) {
                   {});
   const std::vector<Action> list = actions(trace, 0);
   ASSERT_THAT(kinds(list), ElementsAre(Kind::kTimer, Kind::kWait));
-  EXPECT_DOUBLE_EQ(std::get<TimerStart>(list[0].what).delay_s, 0.5);
+  EXPECT_DOUBLE_EQ(std::get<Timer>(list[0].what).delay_s, 0.5);
   EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("make communicators"), HasSubstr("to itself"),
                                        HasSubstr("1 sleeps")));
 }

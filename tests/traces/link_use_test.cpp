@@ -31,6 +31,16 @@ TEST(LinkUse, SpreadsAFlowOverItsTime) {
   EXPECT_NEAR(curves.links[1].mean, 0.25, kExactShare);
 }
 
+TEST(LinkUse, IsNeverAboveWhatTheLinkCarries) {
+  LinkUse use;
+  const int link = use.add_link("link", 100);
+  use.add_flow(link, 0, 4, 300);  // alone but from 1 to 2, when the other one has the whole link
+  use.add_flow(link, 1, 2, 100);
+  const LinkUse::Curves curves = use.curves(0, 4, 8);
+  ASSERT_THAT(curves.links, SizeIs(1));
+  for (const double share : curves.links[0].shares) EXPECT_NEAR(share, 1, kExactShare);
+}
+
 TEST(LinkUse, CountsOnlyWhatLiesWithinTheTimeAskedFor) {
   LinkUse use;
   const int link = use.add_link("link", 10);

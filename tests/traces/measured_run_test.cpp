@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "traces/measured/iterations.hpp"
+
 namespace forescale {
 namespace {
 
@@ -45,14 +47,50 @@ TEST(MeasuredRun, PutsRanksOnOneClock) {
   EXPECT_NEAR(run.communication_s, 150e-9, kExactRun_s);
 }
 
-TEST(MeasuredRun, AStepLastsFromTheEndOfTheOneBefore) {
-  MeasuredRank rank = gpu_rank(0, 0);
-  rank.steps = {{0, 90}, {100, 240}, {240, 250}};  // ends 150 and 10 apart
-  rank.steps.push_back({250, 400});                // and 150
-  const MeasuredRun run = measured_run({rank}, {0}, 1);
-  EXPECT_NEAR(run.step_s, 150e-9, kExactRun_s);
-  EXPECT_NEAR(run.communication_s, 150e-9 / 4, kExactRun_s);
-  EXPECT_TRUE(run.timeline.spans().empty());  // nothing ran in the last step
+// Steps of the host end at 90, 180, 270 and 360, what they launched at 200, 250, 340 and 350: the
+// host is ahead of its GPU, but in the last one.
+MeasuredRank rank_of_steps() {
+  MeasuredRank rank{.rank = 0, .has_gpu = true, .labels = {"k"}};
+  const std::vector<ClockSpan> kernels = {{10, 200}, {200, 250}, {250, 340}, {345, 350}};
+  for (int step = 0; step < 4; ++step) {
+    const std::int64_t at_ns = 90 * step;
+    rank.steps.push_back({at_ns, at_ns + 90});
+    rank.calls.push_back({.span = {at_ns + 5, at_ns + 8}});
+    rank.calls.push_back({.span = {at_ns + 90, at_ns + 90}, .kind = HostCall::Kind::kStepEnd});
+    rank.tasks.push_back({.span = kernels[static_cast<size_t>(step)], .call = 2 * step});
+  }
+  return rank;
+}
+
+TEST(MeasuredRun, AnIterationEndsWhenAllThatItLaunchedIsDone) {
+  const MeasuredIterations iterations = iterations_of(rank_of_steps());
+  EXPECT_EQ(iterations.begin_ns, 0);
+  EXPECT_EQ(iterations.ends_ns, (std::vector<std::int64_t>{200, 250, 340, 360}));
+  const MeasuredRun run = measured_run({rank_of_steps()}, {0}, 1);
+  EXPECT_EQ(run.counts_from, 2U);  // steady_state.hpp: behind the first third
+  EXPECT_NEAR(run.step_s, (360e-9 - 250e-9) / 2, kExactRun_s);
+  EXPECT_NEAR(run.begin_s, 340e-9, kExactRun_s);
+  EXPECT_NEAR(run.end_s, 360e-9, kExactRun_s);
+}
+
+TEST(MeasuredRun, WhatNoStepHoldsIsCutAway) {
+  MeasuredRank rank = rank_of_steps();
+  cut_to_steps(rank);
+  EXPECT_EQ(rank.tasks.size(), 4U);
+  // Steps 1 and 2 only: the first kernel runs into step 1 and stays, the last one goes.
+  rank.steps = {{90, 180}, {180, 270}};
+  std::erase_if(rank.calls, [](const HostCall& call) {
+    return call.kind == HostCall::Kind::kStepEnd &&
+           (call.span.end_ns == 90 || call.span.end_ns == 360);
+  });
+  for (size_t i = 0; i < rank.tasks.size(); ++i)
+    rank.tasks[i].call = std::vector<int>{0, 1, 3, 5}[i];
+  cut_to_steps(rank);
+  ASSERT_EQ(rank.tasks.size(), 3U);
+  EXPECT_EQ(rank.tasks.front().span.end_ns, 200);
+  EXPECT_EQ(rank.calls.size(), 5U);
+  EXPECT_EQ(rank.notes.size(), 1U);
+  EXPECT_EQ(iterations_of(rank).ends_ns, (std::vector<std::int64_t>{250, 340}));
 }
 
 // The rank that came last waits for nobody: the shorter of both times.

@@ -47,7 +47,7 @@ TEST(Program, ReadsWhatItWrites) {
 {"do": "put", "id": 4, "peer": 1, "bytes": 8, "phase": "aggregation", "label": "m"}
 {"do": "host-work", "id": 5, "duration_s": 1e-3, "memory_bytes": 64, "phase": "update", "label": "u"}
 {"do": "host-copy", "id": 6, "bytes": 12, "to_host": false, "phase": "propagation", "label": "c"}
-{"do": "timer", "id": 7, "delay_s": 0.25}
+{"do": "timer", "id": 7, "delay_s": 0.25, "what": "copy"}
 {"do": "next-batch", "id": 8}
 {"do": "spawn", "id": 9, "starts": 1}
 {"do": "signal", "id": 10}
@@ -82,9 +82,9 @@ TEST(Program, TimesSurviveToTheLastBit) {
   const double time_s = 0.1 + 0.2;
   Program program = read(program_of_two(""));
   ActionList& actions = program.ranks[0].threads[0].actions;
-  actions.push_back({.kind = Action::Kind::kTimer, .id = 0, .what = TimerStart{time_s}});
+  actions.push_back({.kind = Action::Kind::kTimer, .id = 0, .what = Timer{time_s}});
   const Program again = read(program_text(program));
-  EXPECT_EQ(std::get<TimerStart>(again.ranks[0].threads[0].actions.back().what).delay_s, time_s);
+  EXPECT_EQ(std::get<Timer>(again.ranks[0].threads[0].actions.back().what).delay_s, time_s);
 }
 
 TEST(Program, ARankLikeAnotherHasNoActionsOfItsOwn) {

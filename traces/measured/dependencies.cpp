@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::int64_t kClock_ns = 2'000;      // begins and ends are told apart to that
 constexpr std::int64_t kReaction_ns = 20'000;  // at most, from an end to what waited for it
+// Launches under way when CUDA's queue is full: 1024, of which a trace may show a few less.
+constexpr std::size_t kQueueFullMin = 1000;
+constexpr std::size_t kQueueFullMax = 1024;
+constexpr int kFullTimesMin = 3;  // so often a launch waited
 
 class Finder {
  public:
@@ -16,6 +20,7 @@ class Finder {
       has_stream_waits_ = has_stream_waits_ || call.kind == HostCall::Kind::kStreamWait;
     for (size_t i = 0; i < rank.tasks.size(); ++i)
       tasks_of_call_[rank.tasks[i].call].push_back(static_cast<int>(i));
+    find_queue();
   }
 
   Dependencies find() {
@@ -27,18 +32,20 @@ class Finder {
       std::int64_t resumes_ns = call.span.begin_ns;
       if (call.kind == HostCall::Kind::kStreamWait)
         for (const auto& [stream, tasks] : queued_) queued_at_wait_[stream] = tasks.size();
-      if (call.kind == HostCall::Kind::kLaunch)
-        for (const int task : tasks_of_call_[static_cast<int>(i)])
+      const auto launched = tasks_of_call_.find(static_cast<int>(i));
+      if (call.kind == HostCall::Kind::kLaunch && launched != tasks_of_call_.end()) {
+        for (const int task : launched->second)
           found.of_task[static_cast<size_t>(task)] = needs_of(task);
-      if (call.kind == HostCall::Kind::kWaitFor) {
+        found.of_call[i] = launch_waits_for(static_cast<int>(i), launched->second.back());
+      }
+      if (call.kind == HostCall::Kind::kWaitFor)
         for (const auto& [stream, tasks] : queued_)
           if (const int task = last_done(tasks, tasks.size(), call.span.end_ns); task >= 0)
             found.of_call[i].push_back(task);
-        for (const int task : found.of_call[i])
-          resumes_ns = std::max(resumes_ns, task_at(task).span.end_ns);
-        resumes_ns = std::min(resumes_ns, call.span.end_ns);
-        if (call.resumes_ns >= 0) resumes_ns = call.resumes_ns;
-      }
+      for (const int task : found.of_call[i])
+        resumes_ns = std::max(resumes_ns, task_at(task).span.end_ns);
+      resumes_ns = std::min(resumes_ns, call.span.end_ns);
+      if (call.resumes_ns >= 0) resumes_ns = call.resumes_ns;
       found.resumes_ns.push_back(resumes_ns);
     }
     return found;
@@ -55,6 +62,47 @@ class Finder {
       return task_at(task).span.end_ns <= time_ns + kClock_ns;
     });
     return after == tasks.begin() ? -1 : *std::prev(after);
+  }
+
+  // Whether the launches that were under way never were more than the queue holds, and some
+  // waited when there were so many.
+  void find_queue() {
+    std::vector<std::int64_t> ends_ns;
+    for (const auto& [call, tasks] : tasks_of_call_) {
+      launches_.push_back(call);
+      ends_ns.push_back(task_at(tasks.back()).span.end_ns);
+    }
+    std::sort(ends_ns.begin(), ends_ns.end());
+    std::vector<std::size_t> under_way;
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      number_of_launch_[launches_[i]] = i;
+      const std::int64_t end_ns = rank_.calls[static_cast<size_t>(launches_[i])].span.end_ns;
+      const auto done = static_cast<std::size_t>(
+          std::upper_bound(ends_ns.begin(), ends_ns.end(), end_ns) - ends_ns.begin());
+      under_way.push_back(i + 1 > done ? i + 1 - done : 0);
+    }
+    if (under_way.empty()) return;
+    const std::size_t most = *std::max_element(under_way.begin(), under_way.end());
+    if (most < kQueueFullMin || most > kQueueFullMax) return;
+    int waited = 0;
+    for (std::size_t i = 0; i < launches_.size(); ++i)
+      if (under_way[i] >= kQueueFullMin &&
+          rank_.calls[static_cast<size_t>(launches_[i])].span.length_ns() > kReaction_ns)
+        ++waited;
+    if (waited >= kFullTimesMin) queue_ = most;
+  }
+
+  std::vector<int> launch_waits_for(int index, int launched) const {
+    const HostCall& call = rank_.calls[static_cast<size_t>(index)];
+    const MeasuredTask& own = task_at(launched);
+    std::vector<int> tasks;
+    if (own.is_copy && own.span.end_ns <= call.span.end_ns + kClock_ns &&
+        (rank_.labels[static_cast<size_t>(own.label)].find("Pageable") != std::string::npos ||
+         call.span.length_ns() > kReaction_ns))
+      tasks.push_back(launched);
+    if (const std::size_t number = number_of_launch_.at(index); queue_ > 0 && number >= queue_)
+      tasks.push_back(tasks_of_call_.at(launches_[number - queue_]).back());
+    return tasks;
   }
 
   TaskNeeds needs_of(int index) {
@@ -74,6 +122,10 @@ class Finder {
     }
     for (const int needed : needs.tasks) ready_ns = std::max(ready_ns, task_at(needed).span.end_ns);
     needs.latency_ns = std::max<std::int64_t>(0, task.span.begin_ns - ready_ns);
+    if (task.span.begin_ns > std::max(call.span.end_ns, ready_ns) + kReaction_ns)
+      needs.latency = Timer::For::kUnexplained;
+    else if (ready_ns > call.span.begin_ns)
+      needs.latency = Timer::For::kGap;
     own.push_back(index);
     return needs;
   }
@@ -115,8 +167,11 @@ class Finder {
   const MeasuredRank& rank_;
   bool has_stream_waits_ = false;
   std::map<int, std::vector<int>> tasks_of_call_;
-  std::map<int, std::vector<int>> queued_;  // tasks so far, by stream
-  std::map<int, size_t> queued_at_wait_;    // how many of them; empty: no wait since the launch
+  std::vector<int> launches_;                    // calls
+  std::map<int, std::size_t> number_of_launch_;  // by call
+  std::size_t queue_ = 0;                        // launches that it holds; 0: never full
+  std::map<int, std::vector<int>> queued_;       // tasks so far, by stream
+  std::map<int, size_t> queued_at_wait_;  // how many of them; empty: no wait since the launch
 };
 
 }  // namespace

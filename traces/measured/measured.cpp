@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -18,6 +19,17 @@ void add_first_call(MeasuredRank& rank, std::int64_t begin_ns) {
     if (task.call >= 0) ++task.call;
 }
 
+// The last launch that began by then.
+int last_call_before(const MeasuredRank& rank, const MeasuredTask& task) {
+  auto after = std::upper_bound(
+      rank.calls.begin(), rank.calls.end(), task.span.begin_ns,
+      [](std::int64_t time_ns, const HostCall& call) { return time_ns < call.span.begin_ns; });
+  while (after != rank.calls.begin())
+    if (const auto call = --after; call->kind == HostCall::Kind::kLaunch)
+      return static_cast<int>(call - rank.calls.begin());
+  return 0;
+}
+
 }  // namespace
 
 void order_tasks(MeasuredRank& rank) {
@@ -29,15 +41,26 @@ void order_tasks(MeasuredRank& rank) {
                                      [](const MeasuredTask& task) { return task.call < 0; });
   if (unknown > 0) {
     add_first_call(rank, rank.tasks.front().span.begin_ns);
+    std::map<int, int> next_call;  // by stream
+    std::vector<int> at_most(rank.tasks.size(), std::numeric_limits<int>::max());
+    for (std::size_t i = rank.tasks.size(); i-- > 0;) {
+      const MeasuredTask& task = rank.tasks[i];
+      if (task.call >= 0)
+        next_call[task.stream] = task.call;
+      else if (const auto next = next_call.find(task.stream); next != next_call.end())
+        at_most[i] = next->second;
+    }
     std::map<int, int> last_call;  // by stream
-    for (MeasuredTask& task : rank.tasks) {
+    for (std::size_t i = 0; i < rank.tasks.size(); ++i) {
+      MeasuredTask& task = rank.tasks[i];
       int& last = last_call.try_emplace(task.stream, 0).first->second;
-      if (task.call < 0) task.call = last;
+      if (task.call < 0)
+        task.call = std::max(last, std::min(at_most[i], last_call_before(rank, task)));
       last = std::max(last, task.call);
     }
     rank.notes.push_back(
-        fmt::format("{}: the launches of {} of {} tasks are not in the trace: "
-                    "taken to be with the task before on the same stream",
+        fmt::format("{}: the launches of {} of {} tasks are not in the trace: taken to be just "
+                    "before they began, and in the order of their stream",
                     rank.file, unknown, rank.tasks.size()));
   }
   std::stable_sort(rank.tasks.begin(), rank.tasks.end(),

@@ -73,8 +73,8 @@ struct MeasuredRank {
 };
 
 // Puts tasks, and with them collectives, in the order of their launches. A task whose launch is not
-// in the trace is taken to have been launched with the one before it on its stream, or else at the
-// beginning; a note says how many.
+// in the trace is taken to have been launched just before it began, but no later than the next one
+// on its stream; a note says how many.
 void order_tasks(MeasuredRank& rank);
 
 }  // namespace forescale

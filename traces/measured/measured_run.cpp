@@ -1,10 +1,13 @@
 #include "traces/measured/measured_run.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
+#include "base/steady_state.hpp"
 #include "traces/measured/dependencies.hpp"
+#include "traces/measured/iterations.hpp"
 
 namespace forescale {
 namespace {
@@ -38,23 +41,13 @@ std::vector<Piece> pieces_of(const MeasuredRank& rank) {
   return pieces;
 }
 
-ClockSpan extent_of(const std::vector<Piece>& pieces) {
-  if (pieces.empty()) return {};
-  ClockSpan extent = pieces.front().span;
-  for (const Piece& piece : pieces) {
-    extent.begin_ns = std::min(extent.begin_ns, piece.span.begin_ns);
-    extent.end_ns = std::max(extent.end_ns, piece.span.end_ns);
-  }
-  return extent;
-}
-
 // Time in which some collective ran, and in which the rank computed beside it.
 struct Overlap {
   std::int64_t communication_ns = 0;
   std::int64_t hidden_ns = 0;
 };
 
-Overlap overlap_of(const std::vector<Piece>& pieces) {
+Overlap overlap_of(const std::vector<Piece>& pieces, const ClockSpan& within) {
   struct Edge {
     std::int64_t time_ns;
     int communicates;
@@ -65,8 +58,11 @@ Overlap overlap_of(const std::vector<Piece>& pieces) {
     const int communicates = piece.track == Track::kCollective ? 1 : 0;
     const int computes = piece.track == Track::kCompute ? 1 : 0;
     if (communicates + computes == 0) continue;
-    edges.push_back({piece.span.begin_ns, communicates, computes});
-    edges.push_back({piece.span.end_ns, -communicates, -computes});
+    const std::int64_t begin_ns = std::max(piece.span.begin_ns, within.begin_ns);
+    const std::int64_t end_ns = std::min(piece.span.end_ns, within.end_ns);
+    if (begin_ns >= end_ns) continue;
+    edges.push_back({begin_ns, communicates, computes});
+    edges.push_back({end_ns, -communicates, -computes});
   }
   std::sort(edges.begin(), edges.end(),
             [](const Edge& a, const Edge& b) { return a.time_ns < b.time_ns; });
@@ -82,21 +78,6 @@ Overlap overlap_of(const std::vector<Piece>& pieces) {
     computing += edge.computes;
   }
   return overlap;
-}
-
-// From the end of the one before, in which the host may have been ahead of its GPU.
-void add_steps(const MeasuredRank& rank, const ClockSpan& extent,
-               std::vector<std::int64_t>& lengths) {
-  if (rank.steps.empty()) lengths.push_back(extent.length_ns());
-  if (rank.steps.size() == 1) lengths.push_back(rank.steps.front().length_ns());
-  for (std::size_t i = 1; i < rank.steps.size(); ++i)
-    lengths.push_back(rank.steps[i].end_ns - rank.steps[i - 1].end_ns);
-}
-
-std::int64_t median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::string label_of(const MeasuredRank& rank, const Piece& piece) {
@@ -143,20 +124,40 @@ MeasuredRun measured_run(const std::vector<MeasuredRank>& ranks,
                          const std::vector<std::int64_t>& offsets_ns, int world) {
   MeasuredRun run;
   run.calls = calls_of(ranks, world);
-  std::vector<std::int64_t> lengths;
+  std::vector<MeasuredIterations> iterations;
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    iterations.push_back(iterations_of(ranks[i]));
+    first_ns = std::min(first_ns, iterations.back().begin_ns - offsets_ns[i]);
+  }
+  std::vector<std::vector<double>> ends_s;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::vector<double>& ends = ends_s.emplace_back();
+    for (const std::int64_t end_ns : iterations[i].ends_ns)
+      ends.push_back(seconds(end_ns - offsets_ns[i] - first_ns));
+  }
+  const SteadyState steady =
+      steady_state(ends_s, std::vector<std::int64_t>(ranks.size(), 1), false);
+  const std::size_t count = steady.periods_s.size();
+  run.step_s = steady.period_s;
+  run.periods_s = steady.periods_s;
+  run.counts_from = steady.begin;
+  const auto span_of = [&](std::size_t rank, std::size_t from) {
+    const MeasuredIterations& of_rank = iterations[rank];
+    return ClockSpan{from == 0 ? of_rank.begin_ns : of_rank.ends_ns[from - 1],
+                     of_rank.ends_ns.back()};
+  };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const MeasuredRank& rank = ranks[i];
     if (run.gpu.empty()) run.gpu = rank.gpu;
     const std::vector<Piece> pieces = pieces_of(rank);
-    const ClockSpan extent = extent_of(pieces);
-    const ClockSpan last = rank.steps.empty() ? extent : rank.steps.back();
-    const double count = static_cast<double>(std::max<std::size_t>(rank.steps.size(), 1)) *
-                         static_cast<double>(ranks.size());
-    const Overlap overlap = overlap_of(pieces);
-    run.communication_s += seconds(overlap.communication_ns) / count;
-    run.hidden_s += seconds(overlap.hidden_ns) / count;
-    add_steps(rank, extent, lengths);
+    const Overlap overlap = overlap_of(pieces, span_of(i, steady.begin));
+    const double parts =
+        static_cast<double>(count - steady.begin) * static_cast<double>(ranks.size());
+    run.communication_s += seconds(overlap.communication_ns) / parts;
+    run.hidden_s += seconds(overlap.hidden_ns) / parts;
     const auto on_clock = [&](std::int64_t time_ns) { return seconds(time_ns - offsets_ns[i]); };
+    const ClockSpan last = span_of(i, count - 1);
     run.begin_s = i == 0 ? on_clock(last.begin_ns) : std::min(run.begin_s, on_clock(last.begin_ns));
     run.end_s = i == 0 ? on_clock(last.end_ns) : std::max(run.end_s, on_clock(last.end_ns));
     for (const Piece& piece : pieces) {
@@ -168,7 +169,6 @@ MeasuredRun measured_run(const std::vector<MeasuredRank>& ranks,
                         .end_s = on_clock(piece.span.end_ns)});
     }
   }
-  if (!lengths.empty()) run.step_s = seconds(median(std::move(lengths)));
   return run;
 }
 

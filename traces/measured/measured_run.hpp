@@ -20,13 +20,18 @@ struct MeasuredCall {
 };
 
 struct MeasuredRun {
-  double step_s = 0;     // median over steps and ranks; 0: not in the trace
-  std::string gpu = {};  // what the driver calls it; empty: not in the trace
-  // Mean over ranks and steps: while a collective ran on the rank, and of that, while it computed.
+  // Of an iteration (iterations.hpp) by the rule that simulated ones follow (steady_state.hpp); 0:
+  // not in the trace.
+  double step_s = 0;
+  std::vector<double> periods_s = {};  // of all iterations
+  std::size_t counts_from = 0;         // the first that counts
+  std::string gpu = {};                // what the driver calls it; empty: not in the trace
+  // Mean over ranks and the iterations that count: while a collective ran on the rank, and of that,
+  // while it computed.
   double communication_s = 0;
   double hidden_s = 0;
-  // The last step, which begins and ends then on the timeline's clock; spans have the ranks of the
-  // trace. Empty where a trace has no spans.
+  // The last iteration, which begins and ends then on the timeline's clock; spans have the ranks of
+  // the trace. Empty where a trace has no spans.
   Timeline timeline = Timeline();
   double begin_s = 0;
   double end_s = 0;

@@ -11,6 +11,7 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "traces/measured/iterations.hpp"
 #include "traces/measured/rank_checks.hpp"
 #include "traces/measured/rebucket.hpp"
 #include "traces/measured/rebuild_rank.hpp"
@@ -26,6 +27,7 @@ class Rebuild {
   ImportedTrace run() {
     number_ranks();
     find_world();
+    for (MeasuredRank& rank : ranks_) cut_to_steps(rank);
     check_ranks(ranks_, traced_world_);
     count();
     offsets_ns_ = clock_offsets();
@@ -200,11 +202,11 @@ class Rebuild {
                         [&](int collective) { return step_of(rank, collective); });
     };
     std::vector<RankBuild> built;
-    double waited_s = 0;
+    double unexplained_s = 0;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       built.push_back(build_one(i, 1));
       result_.found.compute_s += built.back().compute_s;
-      waited_s += built.back().waited_s;
+      unexplained_s += built.back().unexplained_s;
     }
     if (options_.without_stragglers) {
       const double median_s = median_compute_s(built);
@@ -217,10 +219,10 @@ class Rebuild {
         built[i] = build_one(i, factor);
       }
     }
-    if (waited_s > 0)
-      result_.notes.push_back(
-          fmt::format("{} in all between a task's beginning and what it is known to need: kept",
-                      to_text(Seconds{waited_s})));
+    if (unexplained_s > 0)
+      result_.notes.push_back(fmt::format(
+          "tasks began {} in all later than anything in the trace explains: kept as waits",
+          to_text(Seconds{unexplained_s})));
     program.title = std::filesystem::path(ranks_.front().file).filename();
     program.workers = world_;
     program.iterations = std::max<int>(1, static_cast<int>(ranks_.front().steps.size()));

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "traces/measured/iterations.hpp"
 #include "traces/program/program_writer.hpp"
 
 namespace forescale {
@@ -13,8 +14,9 @@ namespace {
 
 using Kind = Action::Kind;
 
-// Thread 0 is the host, each other thread a stream. Signals say that a task was launched, and that
-// it is done where something of another thread waits for it.
+// Thread 0 is the host, each other thread a stream, the last one ends the iterations. Signals say
+// that a task was launched, that it is done where something of another thread waits for it, and
+// that the host has come to the end of a step.
 class Builder {
  public:
   Builder(const MeasuredRank& rank, const Dependencies& dependencies, const RankTimes& times,
@@ -25,12 +27,12 @@ class Builder {
         step_of_(step_of),
         writer_(built_.program),
         work_ns_(work_ns(rank)),
+        iterations_(iterations_of(rank)),
         launched_(rank.tasks.size(), -1),
         done_(rank.tasks.size(), -1) {}
 
   RankBuild build() {
-    if (times_.begin_s > 0)
-      writer_.wait(0, writer_.start(0, Kind::kTimer, TimerStart{times_.begin_s}));
+    if (times_.begin_s > 0) writer_.wait(0, writer_.start(0, Kind::kTimer, Timer{times_.begin_s}));
     make_signals();
     std::vector<int> streams;
     for (const auto& [stream, tasks] : tasks_by_stream()) {
@@ -38,7 +40,11 @@ class Builder {
       streams.push_back(spawned.id);
       for (const int task : tasks) run_task(spawned.thread, task);
     }
-    run_host(streams);
+    const ProgramWriter::Spawned ending = writer_.spawn(0);
+    end_iterations(ending.thread);
+    run_host();
+    for (const int stream : streams) writer_.wait(0, stream);
+    writer_.wait(0, ending.id);
     return std::move(built_);
   }
 
@@ -59,8 +65,12 @@ class Builder {
       waited_for.insert(needs.tasks.begin(), needs.tasks.end());
     for (const std::vector<int>& tasks : dependencies_.of_call)
       waited_for.insert(tasks.begin(), tasks.end());
+    for (const std::vector<int>& tasks : iterations_.last_tasks)
+      waited_for.insert(tasks.begin(), tasks.end());
     for (const int task : waited_for)
       done_[static_cast<size_t>(task)] = writer_.start(0, Kind::kSignal);
+    for (size_t i = 0; i < iterations_.ends_ns.size(); ++i)
+      stepped_.push_back(writer_.start(0, Kind::kSignal));
   }
 
   void run_task(int thread, int index) {
@@ -70,9 +80,10 @@ class Builder {
     writer_.wait(thread, launched_[at]);
     for (const int needed : needs.tasks) writer_.wait(thread, done_[static_cast<size_t>(needed)]);
     if (needs.latency_ns > 0) {
-      writer_.wait(thread,
-                   writer_.start(thread, Kind::kTimer, TimerStart{seconds(needs.latency_ns)}));
-      built_.waited_s += seconds(needs.latency_ns);
+      writer_.wait(thread, writer_.start(thread, Kind::kTimer,
+                                         Timer{seconds(needs.latency_ns), needs.latency}));
+      if (needs.latency == Timer::For::kUnexplained)
+        built_.unexplained_s += seconds(needs.latency_ns);
     }
     writer_.wait(thread, start_task(thread, task, work_ns_[at]));
     if (done_[at] >= 0) writer_.set(thread, done_[at]);
@@ -82,7 +93,8 @@ class Builder {
     if (task.collective >= 0)
       return writer_.start(thread, Kind::kCollective, step_of_(task.collective));
     if (task.is_copy)  // by an engine of its own
-      return writer_.start(thread, Kind::kTimer, TimerStart{seconds(task.span.length_ns())});
+      return writer_.start(thread, Kind::kTimer,
+                           Timer{seconds(task.span.length_ns()), Timer::For::kCopy});
     built_.compute_s += seconds(work);
     return writer_.start(thread, Kind::kKernel,
                          Kernel{.stream = task.stream,
@@ -91,16 +103,22 @@ class Builder {
                                 .label = rank_.labels[static_cast<size_t>(task.label)]});
   }
 
-  void run_host(const std::vector<int>& streams) {
-    const std::int64_t steps =
-        std::count_if(rank_.calls.begin(), rank_.calls.end(),
-                      [](const HostCall& call) { return call.kind == HostCall::Kind::kStepEnd; });
+  void end_iterations(int thread) {
+    for (size_t i = 0; i < stepped_.size(); ++i) {
+      writer_.wait(thread, stepped_[i]);
+      for (const int task : iterations_.last_tasks[i])
+        writer_.wait(thread, done_[static_cast<size_t>(task)]);
+      writer_.end_iteration(thread);
+    }
+  }
+
+  void run_host() {
     std::map<int, std::vector<int>> tasks_of_call;
     for (size_t i = 0; i < rank_.tasks.size(); ++i)
       tasks_of_call[rank_.tasks[i].call].push_back(static_cast<int>(i));
     std::int64_t now_ns = rank_.calls.empty() ? 0 : rank_.calls.front().span.begin_ns;
     if (!rank_.steps.empty()) now_ns = std::min(now_ns, rank_.steps.front().begin_ns);
-    std::int64_t steps_left = std::max<std::int64_t>(steps, 1);
+    size_t steps_ended = 0;
     for (size_t i = 0; i < rank_.calls.size(); ++i) {
       const HostCall& call = rank_.calls[i];
       work_on_host(call.span.begin_ns - now_ns);
@@ -109,13 +127,9 @@ class Builder {
         writer_.set(0, launched_[static_cast<size_t>(task)]);
       for (const int task : dependencies_.of_call[i])
         writer_.wait(0, done_[static_cast<size_t>(task)]);
-      if (call.kind == HostCall::Kind::kStepEnd && steps_left > 1) {
-        --steps_left;
-        writer_.end_iteration();
-      }
+      if (call.kind == HostCall::Kind::kStepEnd) writer_.set(0, stepped_.at(steps_ended++));
     }
-    for (const int stream : streams) writer_.wait(0, stream);
-    writer_.end_iteration();
+    if (rank_.steps.empty()) writer_.set(0, stepped_.front());
   }
 
   void work_on_host(std::int64_t time_ns) {
@@ -141,8 +155,10 @@ class Builder {
   RankBuild built_;
   ProgramWriter writer_;
   std::vector<std::int64_t> work_ns_;
+  MeasuredIterations iterations_;
   std::vector<int> launched_;  // signal by task
   std::vector<int> done_;      // -1: nobody waits for it
+  std::vector<int> stepped_;   // signal by step
 };
 
 }  // namespace

@@ -14,9 +14,6 @@ inline constexpr std::int64_t kProgramRanksMax = 1 << 20;
 inline constexpr std::int64_t kProgramBytesMax = std::int64_t{1}
                                                  << 50;  // of a message, a collective
 
-struct TimerStart {
-  double delay_s = 0;
-};
 struct ThreadStart {
   int thread = 0;  // of the same rank, started once
 };
@@ -43,7 +40,7 @@ struct Action {
   Kind kind = Kind::kEndIteration;
   int id = -1;  // of the request that it makes, unique in its rank; -1: makes none
   std::vector<int> requests = {};  // of the rank, that it is about: kWait to kSet
-  std::variant<std::monostate, Kernel, CollectiveStep, MessageStep, HostWork, HostCopy, TimerStart,
+  std::variant<std::monostate, Kernel, CollectiveStep, MessageStep, HostWork, HostCopy, Timer,
                ThreadStart>
       what = {};
 };

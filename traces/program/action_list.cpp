@@ -39,7 +39,7 @@ struct ActionList::Packed {
   std::vector<Entry> entries;
   std::vector<PackedKernel> kernels;
   std::vector<PackedHostWork> host_work;
-  std::vector<TimerStart> timers;
+  std::vector<Timer> timers;
   std::vector<ThreadStart> threads;
   std::vector<CollectiveStep> collectives;
   std::vector<MessageStep> messages;
@@ -63,7 +63,7 @@ struct ActionList::Packed {
     return append(host_work,
                   {work.duration_s, work.memory_bytes, place_of(work.label), work.phase});
   }
-  Place pack(const TimerStart& timer) { return append(timers, timer); }
+  Place pack(const Timer& timer) { return append(timers, timer); }
   Place pack(const ThreadStart& start) { return append(threads, start); }
   Place pack(const CollectiveStep& step) { return append(collectives, step); }
   Place pack(const MessageStep& step) { return append(messages, step); }

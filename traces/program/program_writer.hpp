@@ -14,7 +14,7 @@ class ProgramWriter {
   }
 
   // Adds an action that makes a request, and gives the request's id. `what` is a Kernel,
-  // CollectiveStep, MessageStep, HostWork, HostCopy, TimerStart; nothing for kSignal.
+  // CollectiveStep, MessageStep, HostWork, HostCopy, Timer; nothing for kSignal.
   template <class What = std::monostate>
   int start(int thread, Action::Kind kind, What what = {}) {
     const int id = next_id_++;
@@ -25,9 +25,9 @@ class ProgramWriter {
   void test(int thread, int id) { add(thread, {.kind = Action::Kind::kTest, .requests = {id}}); }
   void set(int thread, int id) { add(thread, {.kind = Action::Kind::kSet, .requests = {id}}); }
   // Traces hold no reading of training data: the batch that an iteration has to take is there.
-  void end_iteration() {
-    wait(0, start(0, Action::Kind::kNextBatch));
-    add(0, {.kind = Action::Kind::kEndIteration});
+  void end_iteration(int thread = 0) {
+    wait(thread, start(thread, Action::Kind::kNextBatch));
+    add(thread, {.kind = Action::Kind::kEndIteration});
   }
 
   // A new thread of the rank, started there and now; its request is complete when it has ended.

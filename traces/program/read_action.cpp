@@ -27,6 +27,18 @@ Phase read_phase(const JsonInput& in) {
   in.fail("is " + unknown_name(text, names));
 }
 
+Timer::For read_timer_for(const JsonInput& line) {
+  const auto what = line.find("what");
+  if (!what) return Timer::For::kTimer;
+  std::vector<std::string> names;
+  const std::string text = what->string();
+  for (const Timer::For one : kTimersFor) {
+    if (text == name_of(one)) return one;
+    names.emplace_back(name_of(one));
+  }
+  what->fail("is " + unknown_name(text, names));
+}
+
 std::int64_t bytes_of(const JsonInput& line) {
   return line.at("bytes").integer(0, kProgramBytesMax);
 }
@@ -104,8 +116,8 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
                              .label = line.at("label").string()};
       break;
     case Kind::kTimer:
-      allow({"delay_s"});
-      action.what = TimerStart{.delay_s = duration(line, "delay_s")};
+      allow({"delay_s", "what"});
+      action.what = Timer{.delay_s = duration(line, "delay_s"), .what = read_timer_for(line)};
       break;
     case Kind::kSpawn:
       allow({"starts"});

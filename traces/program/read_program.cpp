@@ -140,12 +140,16 @@ class ProgramReader {
           {.source = file_, .path = fmt::format("rank {}", rank), .value = "", .constraint = what});
     };
     if (threads.empty()) wrong("does nothing");
-    const auto ends =
-        std::count_if(threads.front().actions.begin(), threads.front().actions.end(),
-                      [](const Action& action) { return action.kind == Kind::kEndIteration; });
+    std::int64_t ends = 0;
+    for (const ProgramThread& thread : threads) {
+      const auto here =
+          std::count_if(thread.actions.begin(), thread.actions.end(),
+                        [](const Action& action) { return action.kind == Kind::kEndIteration; });
+      if (here > 0 && ends > 0) wrong("ends iterations in two threads");
+      ends += here;
+    }
     if (is_worker(rank) && ends != program_.iterations)
-      wrong(fmt::format("must end {} iterations in its first thread, not {}", program_.iterations,
-                        ends));
+      wrong(fmt::format("must end {} iterations, not {}", program_.iterations, ends));
     std::vector<int> ids;
     std::vector<int> starter(threads.size(), -1);
     for (size_t thread = 0; thread < threads.size(); ++thread)

@@ -61,7 +61,10 @@ void write(json& line, const HostCopy& copy) {
   line["phase"] = name_of(copy.phase);
   line["label"] = copy.label;
 }
-void write(json& line, const TimerStart& timer) { line["delay_s"] = timer.delay_s; }
+void write(json& line, const Timer& timer) {
+  line["delay_s"] = timer.delay_s;
+  if (timer.what != Timer::For::kTimer) line["what"] = name_of(timer.what);
+}
 void write(json& line, const ThreadStart& start) { line["starts"] = start.thread; }
 
 json to_json(const Action& action) {

@@ -12,6 +12,7 @@ bool is_own(Cause cause) { return cause != Cause::kCollective && cause != Cause:
 
 std::string share_of(const PathPart& part, const CauseLog::Work& work) {
   if (part.is_straggling) return fmt::format("straggler: rank {}", part.rank);
+  if (work.cause == Cause::kTimer) return work.label;  // what it stands for
   if (work.cause != Cause::kCollective) return name_of(work.cause);
   return work.label.substr(0, work.label.find(' '));  // the operation
 }

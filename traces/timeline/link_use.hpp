@@ -1,7 +1,8 @@
 // How busy each link was when: written by the simulator, read by trace writers.
 //
-// A flow's bytes are spread evenly over its time. The sums are exact; within the time of a flow
-// whose rate changed the curve is not.
+// A flow's bytes are spread evenly over its time, as far as shorter flows leave room on the link:
+// none is used for more than it carries. Within the time of a flow whose rate changed the curve is
+// not exact.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,9 @@ class MpiWorker final : public Worker {
   Request put(const MessageStep& step) override { return rank_.send(step); }
   Request start(const HostWork& work) override { return rank_.start(work); }
   Request start(const HostCopy& copy) override { return rank_.start(copy); }
-  Request timer(double delay_s) override { return rank_.timer(delay_s, std::nullopt, "timer"); }
+  Request start(const Timer& timer) override {
+    return rank_.timer(timer.delay_s, std::nullopt, name_of(timer.what));
+  }
   // There at once: no training data are read.
   Request next_batch() override { return rank_.timer(0, Phase::kInput, "training data"); }
 

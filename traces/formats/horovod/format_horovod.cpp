@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "base/steady_state.hpp"
 #include "traces/formats/horovod/horovod_timeline.hpp"
 #include "traces/formats/horovod/horovod_turns.hpp"
 #include "traces/formats/trace_format.hpp"
@@ -54,25 +55,25 @@ class HorovodImporter {
                                         .on_host = steps_.back().on_host,
                                         .time_s = timeline_seconds(all.span.length_ns())});
     }
-    result_.measured.step_s = step_s();
+    measure_iterations();
     for (size_t rank = 0; rank < ready_.size(); ++rank) write_rank(rank);
     write_notes();
     return std::move(result_);
   }
 
  private:
-  // Between the ends of the last collectives of iterations: the median; of one iteration nothing.
-  double step_s() const {
-    std::vector<std::int64_t> ends(static_cast<size_t>(timeline_.iterations));
+  // An iteration ends with its last collective; of the first the file does not say the beginning.
+  void measure_iterations() {
+    if (timeline_.iterations < 2) return;
+    std::vector<double> ends_s(static_cast<size_t>(timeline_.iterations));
     for (const HorovodCollective& all : timeline_.collectives) {
-      std::int64_t& end = ends[static_cast<size_t>(all.iteration)];
-      end = std::max(end, all.span.end_ns);
+      double& end_s = ends_s[static_cast<size_t>(all.iteration)];
+      end_s = std::max(end_s, timeline_seconds(all.span.end_ns));
     }
-    std::vector<std::int64_t> lengths;
-    for (size_t i = 1; i < ends.size(); ++i) lengths.push_back(ends[i] - ends[i - 1]);
-    if (lengths.empty()) return 0;
-    std::sort(lengths.begin(), lengths.end());
-    return timeline_seconds(lengths[lengths.size() / 2]);
+    const SteadyState steady = steady_state({ends_s}, {1}, false);
+    result_.measured.step_s = steady.period_s;
+    result_.measured.periods_s = steady.periods_s;
+    result_.measured.counts_from = steady.begin;
   }
 
   // A rank is ready with the tensor of a call.
@@ -150,7 +151,7 @@ class HorovodImporter {
       writer.wait(thread, requests.ready[i]);
       if (turns_[i].delay_ns > 0)
         writer.wait(thread, writer.start(thread, Kind::kTimer,
-                                         TimerStart{timeline_seconds(turns_[i].delay_ns)}));
+                                         Timer{timeline_seconds(turns_[i].delay_ns)}));
       requests.collective.push_back(writer.start(thread, Kind::kCollective, steps_[i]));
       writer.set(thread, requests.started[i]);
       Volume& volume = result_.found.collectives[name_of(steps_[i].op)];

@@ -165,7 +165,7 @@ class SmpiImporter {
       trace_.fail(rank, call, fmt::format("takes {} s, which is too long", delay_s));
     notes_.add_sleep();
     State& state = states_[rank];
-    wait(state, state.writer.start(0, Kind::kTimer, TimerStart{delay_s}));
+    wait(state, state.writer.start(0, Kind::kTimer, Timer{delay_s}));
   }
 
   // The id of its request; kNone for a message of the rank to itself.

@@ -1,4 +1,6 @@
-#include "sim/run/steady_state.hpp"
+#include "base/steady_state.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +23,7 @@ void settle(SteadyState& state) {
   state.period_s = periods.back();
   state.begin = count - 1;
   if (std::abs(periods[count - 1] - periods[count - 2]) <= kSame * periods.back()) return;
-  state.begin = (count + 2) / 3;
+  state.begin = first_to_count(count);
   state.period_s = mean_between(periods, state.begin, count);
   const size_t middle = (state.begin + count) / 2;
   constexpr double kSteady = 0.01;
@@ -47,7 +49,7 @@ void settle_each(SteadyState& state, const std::vector<std::vector<double>>& end
   };
   const size_t iterations = state.periods_s.size();
   const size_t last = iterations - 1;
-  const size_t first = (iterations + 2) / 3 - 1;
+  const size_t first = first_to_count(iterations) - 1;
   const size_t middle = (first + last) / 2;
   state.period_s = period_between_s(first, last);
   state.begin = first + 1;
@@ -59,10 +61,17 @@ void settle_each(SteadyState& state, const std::vector<std::vector<double>>& end
 
 }  // namespace
 
+std::string counted_text(size_t count, size_t begin) {
+  const std::string which = count == 1           ? "the only iteration"
+                            : begin + 1 == count ? fmt::format("iteration {} of {}", count, count)
+                                                 : fmt::format("mean of iterations {} to {} of {}",
+                                                               begin + 1, count, count);
+  return which + "; each ends when all that it launched is done";
+}
+
 SteadyState steady_state(const std::vector<std::vector<double>>& ends_s,
                          const std::vector<std::int64_t>& images, bool is_asynchronous) {
-  FORESCALE_CHECK(!ends_s.empty() && ends_s.front().size() >= 2,
-                  "a steady state needs two iterations");
+  FORESCALE_CHECK(!ends_s.empty() && !ends_s.front().empty(), "there is an iteration to be timed");
   SteadyState state;
   double previous_s = 0;
   for (size_t i = 0; i < ends_s.front().size(); ++i) {
@@ -71,7 +80,9 @@ SteadyState steady_state(const std::vector<std::vector<double>>& ends_s,
     state.periods_s.push_back(end_s - previous_s);
     previous_s = end_s;
   }
-  if (is_asynchronous)
+  if (state.periods_s.size() == 1)
+    state.period_s = previous_s;
+  else if (is_asynchronous)
     settle_each(state, ends_s, images);
   else
     settle(state);
