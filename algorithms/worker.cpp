@@ -12,6 +12,8 @@ const char* name_of(Timer::For what) {
       return "launch latency";
     case Timer::For::kGap:
       return "gap between tasks";
+    case Timer::For::kCommunication:
+      return "communication as measured";
     case Timer::For::kUnexplained:
       return "wait not explained";
   }

@@ -86,16 +86,18 @@ struct HostCopy {
 struct Timer {
   enum class For : std::uint8_t {
     kTimer,
-    kCopy,        // between GPU and host, as measured
-    kLaunch,      // from the host's call to the beginning of what it launched
-    kGap,         // between two tasks of a stream
-    kUnexplained  // nothing in the trace says what was waited for
+    kCopy,           // between GPU and host, as measured
+    kLaunch,         // from the host's call to the beginning of what it launched
+    kGap,            // between two tasks of a stream
+    kCommunication,  // as measured, where nothing says how much was moved
+    kUnexplained     // nothing in the trace says what was waited for
   };
   double delay_s = 0;
   For what = For::kTimer;
 };
-inline constexpr std::array kTimersFor{Timer::For::kTimer, Timer::For::kCopy, Timer::For::kLaunch,
-                                       Timer::For::kGap, Timer::For::kUnexplained};
+inline constexpr std::array kTimersFor{Timer::For::kTimer,         Timer::For::kCopy,
+                                       Timer::For::kLaunch,        Timer::For::kGap,
+                                       Timer::For::kCommunication, Timer::For::kUnexplained};
 const char* name_of(Timer::For what);  // "launch latency"
 
 class Worker {

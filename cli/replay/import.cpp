@@ -1,8 +1,10 @@
 // `forescale import`: what is in a trace, and the program that is made of it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/registry.hpp"
 #include "base/steady_state.hpp"
@@ -29,12 +31,20 @@ json to_json(const std::string& format, const ImportedTrace& imported) {
   json collectives = json::object();
   for (const auto& [op, volume] : imported.found.collectives)
     collectives[op] = {{"count", volume.count}, {"bytes", volume.bytes}};
+  json groups = json::array();
+  for (const GroupVolume& of_group : imported.found.groups)
+    groups.push_back({{"group", of_group.group},
+                      {"ranks", of_group.ranks},
+                      {"op", of_group.op},
+                      {"count", of_group.volume.count},
+                      {"bytes", of_group.volume.bytes}});
   return {{"format", "forescale-import-1"},
           {"trace_format", format},
           {"title", imported.program.title},
           {"ranks", imported.program.ranks.size()},
           {"iterations", imported.program.iterations},
           {"collectives", collectives},
+          {"groups", groups},
           {"messages",
            {{"count", imported.found.messages.count}, {"bytes", imported.found.messages.bytes}}},
           {"kernels", imported.found.kernels},
@@ -44,6 +54,26 @@ json to_json(const std::string& format, const ImportedTrace& imported) {
             {"communication_s", imported.measured.communication_s},
             {"hidden_s", imported.measured.hidden_s}}},
           {"notes", imported.notes}};
+}
+
+// "0, 1, 2, ..., 31"
+std::string short_list(const std::vector<int>& ranks) {
+  constexpr size_t kShown = 8;
+  if (ranks.size() <= kShown) return fmt::format("{}", fmt::join(ranks, ", "));
+  return fmt::format("{}, {}, {}, ..., {}", ranks[0], ranks[1], ranks[2], ranks.back());
+}
+
+// Where there are several groups.
+std::string group_table(const std::vector<GroupVolume>& volumes) {
+  std::set<std::vector<int>> groups;
+  for (const GroupVolume& of_group : volumes) groups.insert(of_group.ranks);
+  if (groups.size() < 2) return "";
+  Table table({"<group", "size", "<ranks", "<collective", "count", "bytes of all ranks' calls"});
+  for (const GroupVolume& of_group : volumes)
+    table.add({of_group.group, std::to_string(of_group.ranks.size()), short_list(of_group.ranks),
+               of_group.op, std::to_string(of_group.volume.count),
+               to_text(Bytes{static_cast<std::int64_t>(of_group.volume.bytes)})});
+  return "\n" + table.text();
 }
 
 void print_import(const std::string& format, const ImportedTrace& imported) {
@@ -58,7 +88,8 @@ void print_import(const std::string& format, const ImportedTrace& imported) {
   for (const auto& [op, volume] : imported.found.collectives) add(op, volume);
   if (imported.found.messages.count > 0) add("messages sent", imported.found.messages);
   table.add({"compute tasks", std::to_string(imported.found.kernels), ""});
-  fmt::print("{}\ncompute in all: {}\n", table.text(), to_text(Seconds{imported.found.compute_s}));
+  fmt::print("{}{}\ncompute in all: {}\n", table.text(), group_table(imported.found.groups),
+             to_text(Seconds{imported.found.compute_s}));
   const MeasuredRun& measured = imported.measured;
   if (measured.step_s > 0)
     fmt::print(

@@ -38,6 +38,11 @@ void add_trace_options(Subcommand command, TraceText& text) {
   command.add_option("--bucket", text.bucket,
                      "What if DDP's buckets were so large (bucket_cap_mb): 5MiB; needs the times "
                      "and sizes of gradients");
+  command
+      .add_option("--size", text.sizes,
+                  "Bytes of communication whose size a trace lacks, by kernel or operation:\n"
+                  "dispatch=112MiB; dispatch=keep: its measured time; may be repeated")
+      .allow_extra_args(false);
   command.add_flag("--without-stragglers", text.without_stragglers,
                    "What if no rank computed for longer than the median rank");
   command.add_option("--batch", text.batch, "Images of an iteration on each rank, for images/s");
@@ -56,6 +61,17 @@ ImportOptions parse_trace_options(const TraceText& text) {
   if (text.batch < 0 || text.batch > kRanksMax) refuse("--batch", text.batch);
   if (!text.flops_per_s.empty()) options.flops_per_s = positive(text.flops_per_s, "--flops-per-s");
   if (!text.bucket.empty()) options.bucket_bytes = parse_bytes(text.bucket, "--bucket").value;
+  for (const std::string& size : text.sizes) {
+    const size_t equals = size.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw InputError({.source = "--size",
+                        .path = "",
+                        .value = size,
+                        .constraint = "must be NAME=BYTES or NAME=keep, such as dispatch=112MiB"});
+    const std::string value = size.substr(equals + 1);
+    std::optional<std::int64_t>& given = options.sizes[size.substr(0, equals)];
+    if (value != "keep") given = parse_bytes(value, "--size").value;
+  }
   options.without_stragglers = text.without_stragglers;
   if (!text.cycle.empty()) options.cycle_s = parse_seconds(text.cycle, "--cycle").value;
   return options;

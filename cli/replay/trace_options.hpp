@@ -14,6 +14,7 @@ struct TraceText {
   std::string cycle;
   std::int64_t batch = 0;
   std::string bucket;
+  std::vector<std::string> sizes;
   bool without_stragglers = false;
 };
 void add_trace_options(Subcommand command, TraceText& text);

@@ -18,9 +18,12 @@ int usual_uses(Kind kind) { return kind == Kind::kSignal ? 2 : 1; }
 // What the threads of a rank share: requests that are still to be used, by id.
 class RankReplay {
  public:
-  RankReplay(const ProgramRank& rank, int number) : rank_(rank), number_(number) {
+  RankReplay(const Program& program, int number)
+      : rank_(program.ranks[static_cast<size_t>(number)]),
+        number_(number),
+        groups_(program.groups) {
     std::vector<std::pair<int, int>> changes;  // of an id, to the uses left
-    for (const ProgramThread& thread : rank.threads)
+    for (const ProgramThread& thread : rank_.threads)
       for (const Action& action : thread.actions) {
         if (action.id >= 0) changes.emplace_back(action.id, -usual_uses(action.kind));
         for (const int id : action.requests) changes.emplace_back(id, 1);
@@ -35,6 +38,20 @@ class RankReplay {
   }
 
   const ProgramThread& thread(size_t number) const { return rank_.threads[number]; }
+
+  CollectiveStep step_of(const Action& action) const {
+    CollectiveStep step = std::get<CollectiveStep>(action.what);
+    if (const auto known = groups_.find(step.communicator);
+        step.group == nullptr && known != groups_.end()) {
+      step.group = known->second[static_cast<size_t>(number_)];
+      if (step.group == nullptr)
+        throw InputError({.source = "the program",
+                          .path = fmt::format("rank {}", number_),
+                          .value = fmt::format("communicator {}", step.communicator),
+                          .constraint = "has no group with this rank"});
+    }
+    return step;
+  }
 
   void keep(const Action& action, Request request) {
     const auto more = more_uses_.find(action.id);
@@ -63,6 +80,7 @@ class RankReplay {
 
   const ProgramRank& rank_;
   int number_;
+  const std::map<int, std::vector<RankGroup>>& groups_;
   std::unordered_map<int, int> more_uses_;  // than the usual, by id
   std::unordered_map<int, Kept> kept_;
 };
@@ -76,7 +94,7 @@ void replay_thread(Worker& worker, size_t thread, const std::shared_ptr<RankRepl
         made = worker.launch(std::get<Kernel>(action.what));
         break;
       case Kind::kCollective:
-        made = worker.start(std::get<CollectiveStep>(action.what));
+        made = worker.start(replay->step_of(action));
         break;
       case Kind::kSend:
         made = worker.send(std::get<MessageStep>(action.what));
@@ -133,8 +151,8 @@ void replay_thread(Worker& worker, size_t thread, const std::shared_ptr<RankRepl
 
 }  // namespace
 
-void replay_rank(Worker& worker, const ProgramRank& rank) {
-  replay_thread(worker, 0, std::make_shared<RankReplay>(rank, worker.rank()));
+void replay_rank(Worker& worker, const Program& program) {
+  replay_thread(worker, 0, std::make_shared<RankReplay>(program, worker.rank()));
 }
 
 }  // namespace forescale

@@ -6,8 +6,8 @@
 
 namespace forescale {
 
-// The main thread of a rank, with the threads that it starts. `rank` has to live as long as the
-// simulation. InputError when a thread waits for what another one has not started yet.
-void replay_rank(Worker& worker, const ProgramRank& rank);
+// The main thread of worker.rank(), with the threads that it starts. The program has to live as
+// long as the simulation. InputError when a thread waits for what another one has not started yet.
+void replay_rank(Worker& worker, const Program& program);
 
 }  // namespace forescale

@@ -152,11 +152,15 @@ std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Mo
 
 Request Session::timer(int rank, const Timer& timer, CauseLog::Moment moment) {
   const bool is_copy = timer.what == Timer::For::kCopy;
+  const bool is_communication = timer.what == Timer::For::kCommunication;
   auto request = new_local(rank, moment, is_copy ? Cause::kCopy : Cause::kTimer,
                            name_of(timer.what), std::nullopt);
-  if (is_copy)
-    request->on_complete = [this, rank, begin_s = world_.now_s()] {
-      record(rank, Track::kCopy, name_of(Timer::For::kCopy), begin_s, 0);
+  if (is_communication) communicates(rank, +1);
+  if (is_copy || is_communication)
+    request->on_complete = [this, rank, what = timer.what, begin_s = world_.now_s()] {
+      const bool is_of_group = what == Timer::For::kCommunication;
+      record(rank, is_of_group ? Track::kCollective : Track::kCopy, name_of(what), begin_s, 0);
+      if (is_of_group) communicates(rank, -1);
     };
   world_.in_kernel([this, begun = request.get(), delay_s = timer.delay_s] {
     world_.after(delay_s, [begun] { begun->complete(); });

@@ -135,9 +135,8 @@ TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
   options.keeps_from = first_to_count(static_cast<std::size_t>(program.iterations));
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
-    session.start_rank(static_cast<int>(rank), [&actions = program.ranks[rank]](Worker& worker) {
-      replay_rank(worker, actions);
-    });
+    session.start_rank(static_cast<int>(rank),
+                       [&program](Worker& worker) { replay_rank(worker, program); });
   return outcome_of(session, program.iterations, program.images, program.is_asynchronous);
 }
 

@@ -76,7 +76,10 @@ class Target {
     for (const ImportOptions& options : std::vector<ImportOptions>{
              {},
              {.ranks = 4, .flops_per_s = 1e9, .cycle_s = 1e-9, .images = 32},
-             {.flops_per_s = 1e9, .bucket_bytes = 1 << 20, .without_stragglers = true}}) {
+             {.flops_per_s = 1e9,
+             .bucket_bytes = 1 << 20,
+             .sizes = {{"all-to-all", 4096}, {"all-reduce", 64}, {"dispatch", std::nullopt}},
+             .without_stragglers = true}}) {
       import(files, options);
       if (files.size() > 1) import({files.front()}, options);
     }

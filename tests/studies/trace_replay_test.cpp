@@ -8,6 +8,7 @@
 #include "sim/ask/inputs.hpp"
 #include "sim/isolate.hpp"
 #include "studies/replay/replay.hpp"
+#include "tests/traces/grid_traces.hpp"
 
 namespace forescale {
 namespace {
@@ -206,6 +207,26 @@ TEST(TraceReplay, PublicTracesGiveThemselvesBack) {
       EXPECT_NE(cause, "timer") << name;
     }
     EXPECT_LT(path_s, replayed.iteration.time_s * (1 + 1e-9)) << name;
+  }
+}
+
+// Ranks on a grid of tensor and data parallelism that differ by up to 2 %.
+TEST(TraceReplay, AnyOneRankOfEightStandsForAll) {
+  const ScratchFolder folder("grid");
+  for (const testing::GridShape& shape :
+       {testing::GridShape{.tensor = 2, .data = 4},
+        testing::GridShape{.tensor = 2, .expert = 2, .data = 2}, testing::GridShape{.data = 8}}) {
+    std::vector<std::string> files;
+    for (int rank = 0; rank < 8; ++rank)
+      files.push_back(file_with(folder.file(fmt::format("r{}.json", rank)),
+                                testing::GridTraces(shape).timeline(rank)));
+    const auto grid_s = [](const std::vector<std::string>& some) {
+      return replay({.files = some, .platform = "dgx-a100", .range = false}).iteration.time_s;
+    };
+    const double all_s = grid_s(files);
+    EXPECT_GT(all_s, 1e-3);
+    for (const std::string& file : files)
+      EXPECT_NEAR(grid_s({file}), all_s, 0.05 * all_s) << file << " tp " << shape.tensor;
   }
 }
 

@@ -28,15 +28,25 @@ json whole(const std::string& file) {
 
 struct Counted {
   std::uint64_t kernels = 0;
-  std::uint64_t nccl = 0;
-  double nccl_bytes = 0;  // of those that say so themselves, in FP32 or 64-bit integers
+  std::uint64_t nccl = 0;  // and others like it
+  double nccl_bytes = 0;   // of those that say so themselves, in FP32 or 64-bit integers
 };
 
 Counted count(const json& file) {
   Counted counted;
+  std::map<std::int64_t, double> operand_bytes;  // by the operator that launched a kernel
+  for (const json& event : file["traceEvents"])
+    if (event.value("name", "") == "symm_mem::multimem_all_reduce_")
+      operand_bytes[event["args"]["External id"]] =
+          2 * event["args"]["Input Dims"][0][0].get<double>();
   for (const json& event : file["traceEvents"]) {
     const std::string category = event.value("cat", "");
     if (category != "kernel" && category != "Kernel") continue;
+    if (event["name"].get<std::string>().find("multimem_all_reduce") != std::string::npos) {
+      ++counted.nccl;  // of PyTorch's symmetric memory
+      counted.nccl_bytes += operand_bytes.at(event["args"]["External id"]);
+      continue;
+    }
     if (event["name"].get<std::string>().rfind("nccl", 0) != 0) {
       ++counted.kernels;
       continue;

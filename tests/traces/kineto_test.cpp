@@ -96,11 +96,21 @@ TEST(Kineto, OneRankStandsForAllOnlyWhereAllDoTheSame) {
   const std::string whole = folder.write("a.json", head(0, 4) + all_reduce(8, 0) + kEnd);
   EXPECT_EQ(import_kineto({whole}).program.ranks.size(), 4U);
   EXPECT_EQ(import_kineto({whole}, {.ranks = 64}).program.ranks.size(), 64U);
-  const std::string part = folder.write(
-      "b.json",
-      head(0, 4) + all_reduce(8, 0, R"(,"Process Group Name":"1","Process Group Ranks":"[0, 1]")") +
-          kEnd);
-  EXPECT_THAT(refusal([&] { import_kineto({part}); }), HasSubstr("is a group of 2 of 4 ranks"));
+  const auto part = [&](const char* members) {
+    return folder.write("b.json", head(0, 4) +
+                                      all_reduce(8, 0,
+                                                 fmt::format(R"(,"Process Group Name":"1",)"
+                                                             R"("Process Group Ranks":"{}")",
+                                                             members)) +
+                                      kEnd);
+  };
+  const ImportedTrace pairs = import_kineto({part("[0, 1]")});
+  EXPECT_EQ(pairs.program.ranks.size(), 4U);
+  EXPECT_THAT(pairs.notes, Contains(HasSubstr("by symmetry: in the grid 2 x 2")));
+  EXPECT_THAT(refusal([&] { import_kineto({part("[0, 1]")}, {.ranks = 8}); }),
+              HasSubstr("is a group of 2 of 4 ranks"));
+  EXPECT_THAT(refusal([&] { import_kineto({part("[0, 3]")}); }),
+              HasSubstr("every rank's trace is needed"));
 }
 
 TEST(Kineto, EveryMemberOfAGroupCallsItsCollectives) {
@@ -138,6 +148,88 @@ TEST(Kineto, LongNamesAreCutBetweenCharacters) {
   EXPECT_NE(text.str().find(std::string(79, 'k')), std::string::npos);
 }
 
+// Between the stages of a pipeline: a send and its receive are one message.
+TEST(Kineto, SendsAndReceivesAreMessages) {
+  const TraceFolder folder;
+  const auto message = [](const char* what, const char* peer, double begin_us) {
+    return fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","tid":1,"ts":{},)"
+        R"("dur":20,"args":{{"stream":3,"Collective name":"{}","In msg nelems":500,)"
+        R"("Out msg nelems":500,"dtype":"BFloat16","Group size":2,"Process Group Name":"5",)"
+        R"("{} Rank":{}}}}},)",
+        begin_us, what, peer[0] == 'd' ? "Dst" : "Src", peer[1]);
+  };
+  const std::string zero = folder.write(
+      "0.json", head(0, 3) + message("send", "d1", 0) + message("recv", "s1", 90) + kEnd);
+  const std::string one =
+      folder.write("1.json", head(1, 3) + message("recv", "s0", 0) + message("send", "d2", 30) +
+                                 message("recv", "s2", 60) + message("send", "d0", 90) + kEnd);
+  const std::string two = folder.write(
+      "2.json", head(2, 3) + message("recv", "s1", 30) + message("send", "d1", 60) + kEnd);
+  const ImportedTrace imported = import_kineto({zero, one, two});
+  EXPECT_EQ(imported.found.messages.count, 4U);
+  EXPECT_EQ(imported.found.messages.bytes, 4 * 500 * 2);
+  EXPECT_TRUE(imported.found.collectives.empty());
+  EXPECT_EQ(imported.found.kernels, 0U);
+  std::map<int, std::vector<std::pair<int, int>>> calls;  // of rank 1: from, to, by communicator
+  for (const ProgramThread& thread : imported.program.ranks[1].threads)
+    for (const Action& action : thread.actions)
+      if (const auto* step = std::get_if<CollectiveStep>(&action.what)) {
+        const int from = (*step->group)[static_cast<size_t>(step->root)];
+        const int to = (*step->group)[static_cast<size_t>(1 - step->root)];
+        calls[step->communicator].emplace_back(from, to);
+      }
+  std::vector<std::pair<int, int>> of_rank_1;
+  for (const auto& [communicator, of_it] : calls) {
+    EXPECT_EQ(of_it.size(), 1U);
+    of_rank_1.push_back(of_it.front());
+  }
+  EXPECT_THAT(of_rank_1, ::testing::UnorderedElementsAre(std::pair(0, 1), std::pair(1, 2),
+                                                         std::pair(2, 1), std::pair(1, 0)));
+  // Stages differ: one cannot stand for the others; and a message needs its other end.
+  EXPECT_THAT(refusal([&] { import_kineto({one}); }), HasSubstr("between stages of a pipeline"));
+  const std::string silent = folder.write("3.json", head(2, 3) + message("recv", "s1", 30) + kEnd);
+  EXPECT_THAT(refusal([&] {
+                import_kineto({zero, one, silent});
+              }),
+              HasSubstr("must cover the same steps"));
+}
+
+TEST(Kineto, KernelsOfOtherLibrariesAreCollectives) {
+  const TraceFolder folder;
+  const auto kernel = [](const char* name, int stream) {
+    return fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","tid":1,"ts":{},"dur":50,)"
+                       R"("args":{{"stream":{},"correlation":{}}}}},)",
+                       name, 100 * stream, stream, stream) +
+           fmt::format(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","tid":1,)"
+                       R"("ts":{},"dur":1,"args":{{"correlation":{}}}}},)",
+                       10 * stream, stream);
+  };
+  const std::string file = folder.write(
+      "a.json",
+      head(0, 8) + kernel("void deep_ep::internode::notify_dispatch<false, 8>(int const*)", 1) +
+          kernel("void deep_ep::internode::dispatch<false, 8, true, 8>(int4*)", 2) +
+          kernel("void deep_ep::internode::combine<false, 8, __nv_bfloat16>(int4*)", 3) +
+          kernel("void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(int)", 4) +
+          R"({"ph":"X","cat":"cpu_op","name":"_C_custom_ar::all_reduce","tid":1,"ts":39,"dur":5,)"
+          R"("args":{"Input Dims":[[64,1024],[],[64,1024]],"Input type":["c10::BFloat16","Scalar",)"
+          R"("c10::BFloat16"]}},)" +
+          kernel("void cub::DispatchReduceByKey<long>(int)", 5) + kEnd);
+  EXPECT_THAT(refusal([&] { import_kineto({file}); }),
+              HasSubstr("1 of combine, 1 of dispatch: without a size"));
+  const ImportedTrace sized =
+      import_kineto({file}, {.sizes = {{"dispatch", 1000}, {"combine", 3000}}});
+  EXPECT_EQ(sized.found.collectives.at("all-to-all").count, 2U);
+  EXPECT_EQ(sized.found.collectives.at("all-to-all").bytes, 4000);
+  EXPECT_EQ(sized.found.collectives.at("all-reduce").count, 2U);
+  EXPECT_EQ(sized.found.collectives.at("all-reduce").bytes, 4 + 64 * 1024 * 2);
+  EXPECT_EQ(sized.found.kernels, 1U);
+  const ImportedTrace kept =
+      import_kineto({file}, {.sizes = {{"dispatch", 1000}, {"combine", std::nullopt}}});
+  EXPECT_EQ(kept.found.collectives.at("all-to-all").count, 1U);
+  EXPECT_EQ(kept.found.kernels, 1U);
+}
+
 TEST(Kineto, AllToAllsAreMessagesOfNcclUnderTheirAnnotation) {
   const TraceFolder folder;
   const std::string launch =
@@ -155,7 +247,15 @@ TEST(Kineto, AllToAllsAreMessagesOfNcclUnderTheirAnnotation) {
   const ImportedTrace without =
       import_kineto({folder.write("b.json", head(0, 2) + kernel + launch + kEnd)});
   EXPECT_TRUE(without.found.collectives.empty());
-  EXPECT_THAT(without.notes, Contains(HasSubstr("1 sends and receives of NCCL keep")));
+  EXPECT_THAT(without.notes, Contains(HasSubstr("of 1 kernels of NCCL the trace does not say")));
+  EXPECT_EQ(without.found.kernels, 0U);
+  ASSERT_EQ(without.program.ranks.size(), 2U);  // kept as communication, not as compute
+  int kept = 0;
+  for (const ProgramThread& thread : without.program.ranks[0].threads)
+    for (const Action& action : thread.actions)
+      if (const auto* timer = std::get_if<Timer>(&action.what))
+        kept += timer->what == Timer::For::kCommunication ? 1 : 0;
+  EXPECT_EQ(kept, 1);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace forescale::testing {
 
-inline constexpr ImportOptions kGigaflop{.flops_per_s = 1e9};
+inline const ImportOptions kGigaflop{.flops_per_s = 1e9};
 
 // In a folder of this process: ctest runs tests side by side.
 inline std::string in_file(const std::string& name, const std::string& text) {

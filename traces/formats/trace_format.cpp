@@ -34,9 +34,13 @@ const TraceFormat& trace_format_of(const std::string& file) {
 ImportedTrace import_trace(const std::vector<std::string>& files, const ImportOptions& options) {
   const TraceFormat& format = trace_format_of(files.front());
   const std::vector<std::pair<const char*, bool>> given = {
-      {"--ranks", options.ranks > 0},         {"--flops-per-s", options.flops_per_s > 0},
-      {"--cycle", options.cycle_s > 0},       {"--batch", options.images > 0},
-      {"--bucket", options.bucket_bytes > 0}, {"--without-stragglers", options.without_stragglers}};
+      {"--ranks", options.ranks > 0},
+      {"--flops-per-s", options.flops_per_s > 0},
+      {"--cycle", options.cycle_s > 0},
+      {"--batch", options.images > 0},
+      {"--bucket", options.bucket_bytes > 0},
+      {"--size", !options.sizes.empty()},
+      {"--without-stragglers", options.without_stragglers}};
   for (const auto& [option, is_given] : given)
     if (is_given &&
         std::find(format.reads.begin(), format.reads.end(), option) == format.reads.end())

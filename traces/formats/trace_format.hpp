@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct ImportOptions {
   double flops_per_s = 0;   // of one rank, for formats that count operations
   double cycle_s = 0;       // of one unit, for formats that count cycles
   std::int64_t images = 0;  // of an iteration, by rank
-  std::int64_t bucket_bytes = 0;    // DDP's bucket_cap_mb, in place of the traced run's
+  std::int64_t bucket_bytes = 0;  // DDP's bucket_cap_mb, in place of the traced run's
+  // Of communication whose size is not in the trace, by the kernel's name ("dispatch") or the
+  // operation's: bytes, or nothing to keep its measured time.
+  std::map<std::string, std::optional<std::int64_t>> sizes = {};
   bool without_stragglers = false;  // ranks that compute for longer than most do are like most
 };
 
@@ -26,10 +30,19 @@ struct Volume {
   double bytes = 0;
 };
 
+// Collectives of one operation on one group.
+struct GroupVolume {
+  std::string op;  // as in ImportTotals
+  std::string group;
+  std::vector<int> ranks;
+  Volume volume;  // of the traced ranks' calls
+};
+
 // What the files hold, over all ranks of them, before anything is replicated or left out.
 struct ImportTotals {
   std::map<std::string, Volume> collectives;  // by name_of(CollectiveOp); bytes of each rank's call
   Volume messages;                            // sent
+  std::vector<GroupVolume> groups;            // the same collectives by group; may be empty
   std::uint64_t kernels = 0;                  // compute tasks
   double compute_s = 0;
 };

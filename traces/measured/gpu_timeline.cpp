@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "traces/formats/kineto/kineto_event.hpp"
+#include "traces/measured/communication_kernels.hpp"
 
 namespace forescale {
 namespace {
@@ -45,19 +46,30 @@ void GpuTimeline::take_task(const Task& task, const std::optional<MeasuredCollec
                     .stream = stream->second,
                     .label = label_of(task.name),
                     .is_copy = task.is_copy};
-  if (!task.is_copy && is_nccl(task.name)) {
-    MeasuredCollective collective = said.value_or(MeasuredCollective{});
-    const auto op = said ? said->op : collective_of(task.name);
-    if (op) {
-      collective.op = *op;
-      made.collective = static_cast<int>(collectives_.size());
-      collectives_.push_back(std::move(collective));
-    } else {  // a message; all-to-alls are made of them
-      messages_.insert(tasks_.size());
-    }
-  }
+  if (!task.is_copy) take_communication(task.name, said, made);
   correlations_.push_back(task.correlation);
   tasks_.push_back(made);
+}
+
+void GpuTimeline::take_communication(std::string_view kernel,
+                                     const std::optional<MeasuredCollective>& said,
+                                     MeasuredTask& made) {
+  std::optional<MeasuredCollective> collective = said;
+  if (const CommunicationKernel* known = communication_kernel(kernel)) {
+    ++libraries_[known->library];
+    made.is_communication = !known->op;
+    if (known->op) collective = {.op = *known->op, .bytes = known->bytes, .kernel = known->name};
+  } else if (!is_nccl(kernel)) {
+    return;
+  } else if (const auto op = collective_of(kernel); !said && op) {
+    collective = {.op = *op};
+  } else if (!said) {  // a message; all-to-alls are made of them
+    messages_.insert(tasks_.size());
+    made.is_communication = true;
+  }
+  if (!collective) return;
+  made.collective = static_cast<int>(collectives_.size());
+  collectives_.push_back(std::move(*collective));
 }
 
 void GpuTimeline::take_call(std::string_view name, const ClockSpan& span,
@@ -88,9 +100,11 @@ const GpuTimeline::Annotation* GpuTimeline::annotation_around(const ClockSpan& c
                                 [](std::int64_t begin_ns, const Annotation& annotation) {
                                   return begin_ns < annotation.span.begin_ns;
                                 });
-  if (after == annotations_.begin()) return nullptr;
-  --after;
-  return after->span.end_ns >= call.end_ns ? &*after : nullptr;
+  // The innermost: those that began later are over, or around it too.
+  constexpr int kSiblingsMax = 16;
+  for (int i = 0; i < kSiblingsMax && after != annotations_.begin(); ++i)
+    if ((--after)->span.end_ns >= call.end_ns) return &*after;
+  return nullptr;
 }
 
 void GpuTimeline::make_calls(MeasuredRank& rank) {
@@ -122,6 +136,7 @@ void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
   if (is_message) {
     if (around == nullptr || !around->op) return;
     task.collective = static_cast<int>(rank.collectives.size());
+    task.is_communication = false;
     rank.collectives.push_back({.op = *around->op});
     messages_.erase(index);
   }
@@ -146,8 +161,12 @@ void GpuTimeline::fill(MeasuredRank& rank) {
   order_tasks(rank);
   if (!messages_.empty())
     rank.notes.push_back(
-        fmt::format("{}: {} sends and receives of NCCL keep their measured time, as kernels do",
+        fmt::format("{}: of {} kernels of NCCL the trace does not say what they carry, or to whom: "
+                    "they keep their measured time, as communication",
                     rank.file, messages_.size()));
+  for (const auto& [library, count] : libraries_)
+    rank.notes.push_back(
+        fmt::format("{}: {} communication kernels of {}", rank.file, count, library));
 }
 
 }  // namespace forescale

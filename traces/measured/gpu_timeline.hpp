@@ -54,6 +54,8 @@ class GpuTimeline {
   };
 
   int label_of(std::string_view name);
+  void take_communication(std::string_view kernel, const std::optional<MeasuredCollective>& said,
+                          MeasuredTask& made);
   void make_calls(MeasuredRank& rank);
   void link(size_t index, int call, MeasuredRank& rank);
   const Annotation* annotation_around(const ClockSpan& call) const;
@@ -65,6 +67,7 @@ class GpuTimeline {
   std::vector<MeasuredCollective> collectives_;
   std::vector<std::int64_t> correlations_;                // by task
   std::unordered_set<size_t> messages_;                   // tasks: NCCL's sends and receives
+  std::map<std::string, int> libraries_;                  // communication kernels beside NCCL's
   std::unordered_map<std::int64_t, ClockSpan> launches_;  // by correlation
   std::unordered_map<std::int64_t, int> call_of_;         // by correlation
   std::vector<Call> calls_;

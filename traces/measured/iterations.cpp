@@ -78,15 +78,10 @@ void cut_to_steps(MeasuredRank& rank) {
     }
   if (calls.size() == rank.calls.size()) return;
   std::vector<MeasuredTask> tasks;
-  std::vector<MeasuredCollective> collectives;
   for (MeasuredTask& task : rank.tasks) {
     const int call = new_call[static_cast<std::size_t>(task.call)];
     if (call < 0) continue;
     task.call = call;
-    if (task.collective >= 0) {
-      collectives.push_back(std::move(rank.collectives[static_cast<std::size_t>(task.collective)]));
-      task.collective = static_cast<int>(collectives.size()) - 1;
-    }
     tasks.push_back(task);
   }
   if (tasks.size() < rank.tasks.size())
@@ -94,7 +89,7 @@ void cut_to_steps(MeasuredRank& rank) {
                                      rank.file, rank.tasks.size() - tasks.size()));
   rank.calls = std::move(calls);
   rank.tasks = std::move(tasks);
-  rank.collectives = std::move(collectives);
+  renumber_collectives(rank);
 }
 
 }  // namespace forescale

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace forescale {
@@ -51,20 +52,39 @@ void order_tasks(MeasuredRank& rank) {
         at_most[i] = next->second;
     }
     std::map<int, int> last_call;  // by stream
+    std::set<int> known;           // streams with a launch so far
+    int under_way = 0;             // collectives, when the trace begins
     for (std::size_t i = 0; i < rank.tasks.size(); ++i) {
       MeasuredTask& task = rank.tasks[i];
       int& last = last_call.try_emplace(task.stream, 0).first->second;
-      if (task.call < 0)
+      if (task.call < 0) {
+        const bool is_under_way = !known.contains(task.stream) && next_call.contains(task.stream);
+        if (task.collective >= 0 && is_under_way) {
+          task.collective = -1;
+          task.is_communication = true;
+          ++under_way;
+        }
         task.call = std::max(last, std::min(at_most[i], last_call_before(rank, task)));
+      } else {
+        known.insert(task.stream);
+      }
       last = std::max(last, task.call);
     }
     rank.notes.push_back(
         fmt::format("{}: the launches of {} of {} tasks are not in the trace: taken to be just "
                     "before they began, and in the order of their stream",
                     rank.file, unknown, rank.tasks.size()));
+    if (under_way > 0)
+      rank.notes.push_back(fmt::format(
+          "{}: {} collectives were launched before the trace begins: they keep their measured time",
+          rank.file, under_way));
   }
   std::stable_sort(rank.tasks.begin(), rank.tasks.end(),
                    [](const MeasuredTask& a, const MeasuredTask& b) { return a.call < b.call; });
+  renumber_collectives(rank);
+}
+
+void renumber_collectives(MeasuredRank& rank) {
   std::vector<MeasuredCollective> collectives;
   for (MeasuredTask& task : rank.tasks)
     if (task.collective >= 0) {

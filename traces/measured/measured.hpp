@@ -40,6 +40,7 @@ struct MeasuredTask {
   int label = 0;        // index
   int collective = -1;  // index; -1: a kernel or a copy
   bool is_copy = false;
+  bool is_communication = false;  // that is no collective here: it keeps its time
 };
 
 struct MeasuredCollective {
@@ -48,6 +49,11 @@ struct MeasuredCollective {
   int root = 0;                 // index in the group
   std::string group = {};       // its name, equal on all members
   std::vector<int> ranks = {};  // of the group; empty: not in the trace
+  int group_size = 0;           // as its sizes or arguments say; 0: they do not
+  // From `root` to the other one of two ranks: NCCL's send and receive, as the broadcast that they
+  // are.
+  bool is_message = false;
+  std::string kernel = {};  // of a library beside NCCL (communication_kernels.hpp)
 };
 
 // A gradient is there: when, and how much.
@@ -74,7 +80,11 @@ struct MeasuredRank {
 
 // Puts tasks, and with them collectives, in the order of their launches. A task whose launch is not
 // in the trace is taken to have been launched just before it began, but no later than the next one
-// on its stream; a note says how many.
+// on its stream; a note says how many. Collectives launched before the trace begins keep their
+// time.
 void order_tasks(MeasuredRank& rank);
+
+// Numbers the collectives that tasks still name in the order of the tasks, and forgets the others.
+void renumber_collectives(MeasuredRank& rank);
 
 }  // namespace forescale

@@ -23,9 +23,9 @@ struct Piece {
 std::vector<Piece> pieces_of(const MeasuredRank& rank) {
   std::vector<Piece> pieces;
   for (const MeasuredTask& task : rank.tasks) {
-    const Track track = task.collective >= 0 ? Track::kCollective
-                        : task.is_copy       ? Track::kCopy
-                                             : Track::kCompute;
+    const Track track = task.collective >= 0 || task.is_communication ? Track::kCollective
+                        : task.is_copy                                ? Track::kCopy
+                                                                      : Track::kCompute;
     pieces.push_back({task.span, track, &task});
   }
   if (rank.calls.empty()) return pieces;
@@ -96,6 +96,7 @@ std::vector<MeasuredCall> calls_of(const std::vector<MeasuredRank>& ranks, int w
     for (const MeasuredTask& task : rank.tasks) {
       if (task.collective < 0) continue;
       const MeasuredCollective& what = rank.collectives[static_cast<std::size_t>(task.collective)];
+      if (what.is_message) continue;
       const bool is_of_all =
           what.ranks.empty() || what.ranks.size() == static_cast<std::size_t>(world);
       std::vector<MeasuredCall>& calls =

@@ -53,14 +53,17 @@ void check_sizes(const std::vector<MeasuredRank>& ranks) {
   std::map<std::string, int> without;
   for (const MeasuredRank& rank : ranks)
     for (const MeasuredCollective& collective : rank.collectives)
-      if (collective.bytes < 0) ++without[name_of(collective.op)];
+      if (collective.bytes < 0) ++without[size_name(collective)];
   if (without.empty()) return;
   std::string counts;
   for (const auto& [op, count] : without)
     counts += fmt::format("{}{} of {}", counts.empty() ? "" : ", ", count, op);
   refuse(ranks.front().file, counts,
-         "without a size: give the execution trace of the same run behind the timeline, or "
-         "profile with record_shapes=True");
+         fmt::format("without a size: give the execution trace of the same run behind the "
+                     "timeline, profile with record_shapes=True, or say how large each is (the "
+                     "whole vector of a rank), --size {0}=4MiB, or that it keeps its measured "
+                     "time, --size {0}=keep",
+                     without.begin()->first));
 }
 
 void compare(const MeasuredRank& a, const std::vector<const MeasuredCollective*>& of_a,
@@ -111,6 +114,10 @@ std::string group_key(const MeasuredCollective& collective, int world) {
   std::string key = collective.group;
   for (const int rank : collective.ranks) key += fmt::format(" {}", rank);
   return key;
+}
+
+std::string size_name(const MeasuredCollective& collective) {
+  return collective.kernel.empty() ? name_of(collective.op) : collective.kernel;
 }
 
 bool is_of_all(const MeasuredCollective& collective, int world) {

@@ -13,6 +13,8 @@ inline constexpr std::int64_t kExtent_ns_max = 1'000'000'000'000'000'000;  // 1e
 // One name that all ranks of a collective's group give it; the ranks themselves where they are not
 // all of `world`.
 std::string group_key(const MeasuredCollective& collective, int world);
+// What --size calls a collective: its kernel, or else its operation.
+std::string size_name(const MeasuredCollective& collective);
 bool is_of_all(const MeasuredCollective& collective, int world);
 
 // InputError naming the file and what is wrong: groups of ranks that are not there, other steps

@@ -6,11 +6,15 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "traces/measured/group_grid.hpp"
+#include "traces/measured/groups.hpp"
 #include "traces/measured/iterations.hpp"
 #include "traces/measured/rank_checks.hpp"
 #include "traces/measured/rebucket.hpp"
@@ -27,7 +31,12 @@ class Rebuild {
   ImportedTrace run() {
     number_ranks();
     find_world();
-    for (MeasuredRank& rank : ranks_) cut_to_steps(rank);
+    for (MeasuredRank& rank : ranks_) {
+      cut_to_steps(rank);
+      resolve_groups(rank, traced_world_);
+      take_sizes(rank);
+    }
+    find_stand_in();
     check_ranks(ranks_, traced_world_);
     count();
     offsets_ns_ = clock_offsets();
@@ -65,6 +74,13 @@ class Rebuild {
     for (const MeasuredRank& rank : ranks_)
       traced_world_ = std::max(traced_world_, rank.world_size);
     if (traced_world_ == 0) traced_world_ = traced > 1 ? traced : options_.ranks;
+    if (traced_world_ == 0) {
+      traced_world_ = least_world(ranks_.front());
+      if (traced_world_ > 0)
+        result_.notes.push_back(fmt::format(
+            "the trace does not say of how many ranks it is: taken to be {}, which its groups name",
+            traced_world_));
+    }
     const bool communicates =
         std::any_of(ranks_.begin(), ranks_.end(),
                     [](const MeasuredRank& rank) { return !rank.collectives.empty(); });
@@ -84,32 +100,93 @@ class Rebuild {
                          "that stands for all; missing: {}",
                          traced, traced_world_, missing));
     }
+  }
+
+  // Sizes that the trace lacks and the command line gives.
+  void take_sizes(MeasuredRank& rank) const {
+    if (options_.sizes.empty()) return;
+    for (MeasuredTask& task : rank.tasks) {
+      if (task.collective < 0) continue;
+      MeasuredCollective& collective = rank.collectives[static_cast<size_t>(task.collective)];
+      if (collective.bytes >= 0) continue;
+      const auto given = options_.sizes.find(size_name(collective));
+      if (given == options_.sizes.end()) continue;
+      if (given->second) {
+        collective.bytes = *given->second;
+      } else {
+        task.collective = -1;
+        task.is_communication = true;
+      }
+    }
+    renumber_collectives(rank);
+  }
+
+  // Ranks that were not traced do what one that was did.
+  void find_stand_in() {
+    const auto traced = static_cast<int>(ranks_.size());
     if (world_ == traced) return;
-    for (const MeasuredRank& rank : ranks_)
-      for (const MeasuredCollective& collective : rank.collectives)
-        if (!is_of_all(collective, traced_world_))
-          refuse(rank.file, collective.group,
-                 fmt::format("is a group of {} of {} ranks: where there are such groups, every "
-                             "rank's trace is needed",
-                             collective.ranks.size(), traced_world_));
+    std::vector<std::vector<int>> groups;
+    const MeasuredRank& rank = ranks_.front();
+    for (const MeasuredRank& one : ranks_)
+      for (const MeasuredCollective& collective : one.collectives) {
+        if (collective.is_message)
+          refuse(
+              one.file, collective.group,
+              "is sent between stages of a pipeline, which differ: every rank's trace is needed");
+        if (is_of_all(collective, traced_world_)) continue;
+        if (traced > 1 || world_ != traced_world_)
+          refuse(one.file, collective.group,
+                 fmt::format("is a group of {} of {} ranks: where there are such groups, one "
+                             "rank's trace may stand for all {}, or every rank's is needed",
+                             collective.ranks.size(), traced_world_, traced_world_));
+        groups.push_back(collective.ranks);
+      }
+    if (traced > 1) {
+      result_.notes.push_back(fmt::format(
+          "{} ranks were traced: rank r of {} does what rank r modulo {} did, with the same work",
+          traced, world_, traced));
+      return;
+    }
     result_.notes.push_back(
-        traced == 1 ? fmt::format("the trace of rank {} stands for all {} ranks",
-                                  ranks_.front().rank, world_)
-                    : fmt::format("{} ranks were traced: rank r of {} does what rank r modulo {} "
-                                  "did, with the same work",
-                                  traced, world_, traced));
+        fmt::format("the trace of rank {} stands for all {} ranks", rank.rank, world_));
+    if (groups.empty()) return;
+    std::sort(groups.begin(), groups.end());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+    grid_.emplace(groups, rank.rank, world_, rank.file);
+    result_.notes.push_back(
+        fmt::format("by symmetry: in the grid {} of its groups (nearest ranks first) every rank "
+                    "has those of its own place",
+                    grid_->text()));
   }
 
   void count() {
+    std::map<std::tuple<std::string, std::vector<int>, std::string>, Volume> by_group;
     for (const MeasuredRank& rank : ranks_) {
       for (const MeasuredCollective& collective : rank.collectives) {
-        Volume& volume = result_.found.collectives[name_of(collective.op)];
+        Volume& volume = collective.is_message ? result_.found.messages
+                                               : result_.found.collectives[name_of(collective.op)];
+        // Of messages those that are sent.
+        if (collective.is_message &&
+            collective.ranks[static_cast<size_t>(collective.root)] != rank.rank)
+          continue;
         ++volume.count;
         volume.bytes += static_cast<double>(collective.bytes);
+        if (collective.is_message) continue;
+        std::vector<int> members = collective.ranks;
+        if (is_of_all(collective, traced_world_)) {
+          members.resize(static_cast<size_t>(traced_world_));
+          std::iota(members.begin(), members.end(), 0);
+        }
+        Volume& of_group = by_group[{collective.group, std::move(members), name_of(collective.op)}];
+        ++of_group.count;
+        of_group.bytes += static_cast<double>(collective.bytes);
       }
       for (const MeasuredTask& task : rank.tasks)
-        if (task.collective < 0 && !task.is_copy) ++result_.found.kernels;
+        if (task.collective < 0 && !task.is_copy && !task.is_communication) ++result_.found.kernels;
     }
+    for (const auto& [what, volume] : by_group)
+      result_.found.groups.push_back(
+          {std::get<2>(what), std::get<0>(what), std::get<1>(what), volume});
   }
 
   // Nanoseconds by which a rank's clock is ahead of the first one's: collectives end on all ranks
@@ -172,7 +249,7 @@ class Rebuild {
         communicators_.begin(), std::find(communicators_.begin(), communicators_.end(), key)));
     // Gloo gives every collective a tag of its own: its threads start them in any order.
     if (!rank.has_gpu) step.communicator += index * static_cast<int>(communicators_.size());
-    if (!is_of_all(collective, traced_world_)) step.group = groups_.at(key);
+    if (!is_of_all(collective, traced_world_) && !grid_) step.group = groups_.at(key);
     return step;
   }
 
@@ -185,6 +262,26 @@ class Rebuild {
         groups_[key] = std::make_shared<const std::vector<int>>(collective.ranks);
       }
     communicators_.assign(keys.begin(), keys.end());
+  }
+
+  // Of the communicators of the one rank that stands for all.
+  void place_groups() {
+    if (!grid_) return;
+    const MeasuredRank& rank = ranks_.front();
+    for (size_t i = 0; i < rank.collectives.size(); ++i) {
+      const MeasuredCollective& collective = rank.collectives[i];
+      if (is_of_all(collective, traced_world_)) continue;
+      std::vector<RankGroup>& by_rank =
+          result_.program.groups[step_of(rank, static_cast<int>(i)).communicator];
+      if (!by_rank.empty()) continue;
+      std::map<std::vector<int>, RankGroup> known;
+      for (int one = 0; one < world_; ++one) {
+        const std::vector<int> members = grid_->group_of(collective.ranks, one);
+        RankGroup& group = known[members];
+        if (!group) group = std::make_shared<const std::vector<int>>(members);
+        by_rank.push_back(group);
+      }
+    }
   }
 
   void build() {
@@ -225,6 +322,7 @@ class Rebuild {
           to_text(Seconds{unexplained_s})));
     program.title = std::filesystem::path(ranks_.front().file).filename();
     program.workers = world_;
+    place_groups();
     program.iterations = std::max<int>(1, static_cast<int>(ranks_.front().steps.size()));
     program.images.assign(static_cast<size_t>(world_), options_.images);
     if (*std::max_element(begins.begin(), begins.end()) - first_ns > kExtent_ns_max)
@@ -241,6 +339,7 @@ class Rebuild {
   int world_ = 0;
   std::map<std::string, RankGroup> groups_;  // that are not all ranks, by key
   std::vector<std::string> communicators_;   // keys, sorted: the index is the communicator
+  std::optional<GroupGrid> grid_;            // where one rank stands for all, with such groups
 };
 
 }  // namespace

@@ -92,6 +92,9 @@ class Builder {
   int start_task(int thread, const MeasuredTask& task, std::int64_t work) {
     if (task.collective >= 0)
       return writer_.start(thread, Kind::kCollective, step_of_(task.collective));
+    if (task.is_communication)
+      return writer_.start(thread, Kind::kTimer,
+                           Timer{seconds(task.span.length_ns()), Timer::For::kCommunication});
     if (task.is_copy)  // by an engine of its own
       return writer_.start(thread, Kind::kTimer,
                            Timer{seconds(task.span.length_ns()), Timer::For::kCopy});
@@ -174,7 +177,7 @@ std::vector<std::int64_t> work_ns(const MeasuredRank& rank) {
   for (size_t i = 0; i < rank.tasks.size(); ++i) {
     const MeasuredTask& task = rank.tasks[i];
     work[i] = task.span.length_ns();
-    if (task.collective >= 0 || task.is_copy || work[i] == 0) continue;
+    if (task.collective >= 0 || task.is_copy || task.is_communication || work[i] == 0) continue;
     edges.push_back({task.span.begin_ns, static_cast<int>(i), true});
     edges.push_back({task.span.end_ns, static_cast<int>(i), false});
   }

@@ -11,6 +11,7 @@ namespace forescale {
 
 // What a program may have, and its traces.
 inline constexpr std::int64_t kProgramRanksMax = 1 << 20;
+inline constexpr int kCommunicatorMax = 1 << 20;
 inline constexpr std::int64_t kProgramBytesMax = std::int64_t{1}
                                                  << 50;  // of a message, a collective
 

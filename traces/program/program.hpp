@@ -40,6 +40,9 @@ struct Program {
   std::string stragglers;
   std::map<CollectiveOp, std::string> plans;  // that replaced the stack's choice, plan_text() form
   std::vector<ProgramRank> ranks;
+  // Of communicators that parts of the ranks have, each its own: the groups by rank. A collective
+  // that names such a communicator, and no group itself, is of its rank's group.
+  std::map<int, std::vector<RankGroup>> groups;
   // Of a schedule that follows arrivals: its name and what each rank trains, in place of what the
   // ranks' threads do, which are empty.
   std::string schedule;

@@ -68,7 +68,7 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
           .op = parse_collective_op(line.at("op").string(), line.file()),
           .bytes = bytes_of(line),
           .root = static_cast<int>(read_integer(line, "root", 0, ranks - 1)),
-          .communicator = static_cast<int>(read_integer(line, "communicator", 0, 1 << 20)),
+          .communicator = static_cast<int>(read_integer(line, "communicator", 0, kCommunicatorMax)),
           .phase = read_phase(line.at("phase")),
           .label = line.at("label").string(),
           .on_host = read_flag(line, "on_host"),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <istream>
 #include <optional>
 
@@ -59,7 +60,7 @@ class ProgramReader {
     header->at("format").one_of({kProgramFormat});
     header->allow_only({"format", "title", "ranks", "workers", "servers_have_nodes", "iterations",
                         "is_asynchronous", "images", "value_bytes", "platform", "stack",
-                        "placement", "data", "noise", "stragglers", "plans", "schedule"});
+                        "placement", "data", "noise", "stragglers", "plans", "schedule", "groups"});
     const auto ranks = static_cast<int>(header->at("ranks").integer(1, kProgramRanksMax));
     program_.ranks.resize(static_cast<size_t>(ranks));
     seen_.resize(static_cast<size_t>(ranks));
@@ -85,9 +86,36 @@ class ProgramReader {
       schedule_ = &Registry<Schedule>::find(program_.schedule, schedule->file());
       program_.jobs.resize(program_.ranks.size());
     }
+    if (const auto groups = header->find("groups"))
+      for (const std::string& communicator : groups->keys())
+        read_groups(communicator, groups->at(communicator));
     if (const auto plans = header->find("plans"))
       for (const std::string& op : plans->keys())
         program_.plans[parse_collective_op(op, plans->file())] = plans->at(op).string();
+  }
+
+  // Of one communicator: no rank is in two of them.
+  void read_groups(const std::string& communicator, const JsonInput& in) {
+    int number = 0;
+    const char* const end = communicator.data() + communicator.size();
+    const auto [next, error] = std::from_chars(communicator.data(), end, number);
+    if (error != std::errc() || next != end || number < 0 || number > kCommunicatorMax)
+      in.fail(fmt::format("must belong to a communicator from 0 to {}", kCommunicatorMax));
+    std::vector<RankGroup>& by_rank = program_.groups[number];
+    by_rank.resize(program_.ranks.size());
+    for (const JsonInput& group : in.elements()) {
+      auto members = std::make_shared<std::vector<int>>();
+      for (const JsonInput& member : group.elements())
+        members->push_back(static_cast<int>(
+            member.integer(0, static_cast<std::int64_t>(program_.ranks.size()) - 1)));
+      if (members->empty()) group.fail("must have at least one rank");
+      for (const int member : *members) {
+        RankGroup& of_member = by_rank[static_cast<size_t>(member)];
+        if (of_member != nullptr)
+          group.fail(fmt::format("has rank {}, which is in a group already", member));
+        of_member = members;
+      }
+    }
   }
 
   // {"rank": 3} begins a rank; {"rank": 4, "same_as": 3} is one whole.

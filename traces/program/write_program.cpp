@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <unordered_map>
 
 #include "algorithms/job_json.hpp"
@@ -149,6 +150,12 @@ json header_of(const Program& program) {
     put(header, key, *text, std::string());
   for (const auto& [op, plan] : program.plans) header["plans"][name_of(op)] = plan;
   put(header, "schedule", program.schedule, std::string());
+  for (const auto& [communicator, by_rank] : program.groups) {
+    json& groups = header["groups"][std::to_string(communicator)];
+    std::set<const void*> written;
+    for (const RankGroup& group : by_rank)
+      if (group != nullptr && written.insert(group.get()).second) groups.push_back(*group);
+  }
   return header;
 }
 

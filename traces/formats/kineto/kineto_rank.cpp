@@ -1,6 +1,9 @@
 #include "traces/formats/kineto/kineto_rank.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -8,6 +11,7 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
+#include "traces/measured/communication_kernels.hpp"
 #include "traces/measured/gpu_timeline.hpp"
 #include "traces/measured/host_timeline.hpp"
 #include "traces/program/action.hpp"
@@ -22,16 +26,17 @@ bool is_category(const KinetoEvent& event, std::string_view now, std::string_vie
   return event.category == now || event.category == once;
 }
 
-// Bytes of all tensors in "Input Dims": [[n, m], ...] with "Input type"; -1 where it cannot be
-// told.
-std::int64_t bytes_of_inputs(const KinetoEvent& event) {
+// Bytes of all tensors, or the first `most`, in "Input Dims": [[n, m], ...] with "Input type"; -1
+// where it cannot be told.
+std::int64_t bytes_of_inputs(const KinetoEvent& event,
+                             size_t most = std::numeric_limits<size_t>::max()) {
   dom::array dims;
   dom::array types;
   if (event.args["Input Dims"].get(dims) != simdjson::SUCCESS ||
       event.args["Input type"].get(types) != simdjson::SUCCESS || dims.size() != types.size())
     return -1;
   std::int64_t sum = 0;
-  for (size_t i = 0; i < dims.size(); ++i) {
+  for (size_t i = 0; i < std::min(dims.size(), most); ++i) {
     dom::array extents;
     std::string_view type;
     if (dims.at(i).get(extents) != simdjson::SUCCESS || types.at(i).get(type) != simdjson::SUCCESS)
@@ -98,6 +103,8 @@ class KinetoReader {
                event.category == "user_annotation") {
       if (event.name.starts_with("nccl:"))
         gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event));
+      else if (event.category == "cpu_op" && names_communication(event.name))
+        gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event, 1));
       host_.take(event.name, event.span, event.thread,
                  event.name.starts_with("gloo:") ? bytes_of_inputs(event) : -1);
     }
@@ -149,21 +156,74 @@ class KinetoReader {
   // What a kernel's arguments say of its collective.
   std::optional<MeasuredCollective> said_of(const KinetoEvent& event) const {
     const std::string_view named = event.text("Collective name");
-    const auto op = collective_of(named.empty() ? event.name : named);
+    const bool is_message = named == "send" || named == "recv";
+    auto op = is_message ? CollectiveOp::kBroadcast : collective_of(named);
+    if (!op) op = collective_of(event.name);
     if (!op) return std::nullopt;
-    MeasuredCollective said{
-        .op = *op,
-        .group = std::string(event.text("Process Group Name")),
-        .ranks = ranks_in(event.text("Process Group Ranks")).value_or(std::vector<int>{})};
-    const std::int64_t in = event.integer("In msg nelems").value_or(-1);
-    const std::int64_t out = event.integer("Out msg nelems").value_or(-1);
+    MeasuredCollective said{.op = *op,
+                            .group = group_name(event),
+                            .ranks = group_ranks(event),
+                            .is_message = is_message};
+    const auto count = [&](const char* key) {
+      const std::int64_t elements = event.integer(key).value_or(-1);
+      return elements < (std::int64_t{1} << 50) ? elements : -1;
+    };
+    const std::int64_t in = count("In msg nelems");
+    const std::int64_t out = count("Out msg nelems");
     const auto element_bytes = bytes_of_type(event.text("dtype"));
     // Sizes name the larger of both sides for these.
     const bool by_out = operation(*op).before.part == Part::kOwnBlock;
-    const std::int64_t elements = by_out ? out : in;
-    if (element_bytes && elements >= 0 && elements < (std::int64_t{1} << 50))
-      said.bytes = elements * *element_bytes;
+    const std::int64_t elements = is_message ? std::max(in, out) : by_out ? out : in;
+    if (element_bytes && elements >= 0) said.bytes = elements * *element_bytes;
+    said.group_size = group_size(event, *op, in, out);
+    if (is_message && !take_message(event, named == "send", said)) return std::nullopt;
     return said;
+  }
+
+  static std::string group_name(const KinetoEvent& event) {
+    const std::string_view name = event.text("Process Group Name");
+    if (!name.empty()) return std::string(name);
+    const auto id = event.integer("Process Group ID");
+    return id ? std::to_string(*id) : "";
+  }
+
+  // Lists are cut short where they are long; then they may be said as a stride.
+  static std::vector<int> group_ranks(const KinetoEvent& event) {
+    if (auto ranks = ranks_in(event.text("Process Group Ranks"))) return *ranks;
+    const std::int64_t start = event.integer("Global rank start").value_or(-1);
+    const std::int64_t stride = event.integer("Global rank stride").value_or(-1);
+    const std::int64_t size = event.integer("Group size").value_or(0);
+    std::vector<int> ranks;
+    if (start < 0 || start >= kProgramRanksMax || stride < 1 || stride >= kProgramRanksMax ||
+        size < 1 || size > kProgramRanksMax || start + stride * (size - 1) >= kProgramRanksMax)
+      return ranks;
+    for (std::int64_t i = 0; i < size; ++i) ranks.push_back(static_cast<int>(start + i * stride));
+    return ranks;
+  }
+
+  // Ranks of a group: of a gather and its opposite one side is so many times the other.
+  static int group_size(const KinetoEvent& event, CollectiveOp op, std::int64_t in,
+                        std::int64_t out) {
+    const bool gathers = op == CollectiveOp::kAllGather;
+    const std::int64_t larger = gathers ? out : in;
+    const std::int64_t smaller = gathers ? in : out;
+    std::int64_t size = event.integer("Group size").value_or(0);
+    if ((gathers || op == CollectiveOp::kReduceScatter) && smaller > 0 && larger % smaller == 0)
+      size = larger / smaller;
+    return size > 0 && size <= kProgramRanksMax ? static_cast<int>(size) : 0;
+  }
+
+  // Between this rank and the one that the arguments name; false where they do not.
+  bool take_message(const KinetoEvent& event, bool sends, MeasuredCollective& said) const {
+    const std::int64_t peer = event.integer(sends ? "Dst Rank" : "Src Rank").value_or(-1);
+    if (peer < 0 || peer >= kProgramRanksMax || rank_.rank < 0 || peer == rank_.rank) return false;
+    const int other = static_cast<int>(peer);
+    said.ranks = {std::min(rank_.rank, other), std::max(rank_.rank, other)};
+    const int from = sends ? rank_.rank : other;
+    said.root = from == said.ranks.front() ? 0 : 1;
+    said.group = fmt::format("{} from rank {}", said.group, from);
+    said.group_size = 0;
+    return true;
   }
 
   TraceInput input_;
