@@ -14,6 +14,8 @@ const char* name_of(Timer::For what) {
       return "gap between tasks";
     case Timer::For::kCommunication:
       return "communication as measured";
+    case Timer::For::kCorrection:
+      return "collective beyond the prediction";
     case Timer::For::kUnexplained:
       return "wait not explained";
   }

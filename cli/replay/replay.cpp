@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "base/steady_state.hpp"
@@ -25,6 +27,8 @@ struct ReplayOptions {
 struct Alternative {
   std::string what_if;
   Replay replay;
+  std::exception_ptr failure = nullptr;  // in place of a replay
+  std::string why;
 };
 
 std::string share_table(const std::string& heading,
@@ -46,6 +50,29 @@ std::string overlap_table(const Replay& replay) {
   };
   add("replayed", replay.overlap);
   if (replay.measured_s > 0) add("measured", replay.measured_overlap);
+  return table.text();
+}
+
+// Why replay and measurement differ, each kind of collective by itself.
+std::string against_table(const Replay& replay) {
+  const AgainstMeasured& against = *replay.against;
+  const auto change = [](double from_s, double to_s) {
+    return fmt::format("{}{}", to_s < from_s ? "-" : "+",
+                       to_text(Seconds{std::abs(to_s - from_s)}));
+  };
+  Table table({"<against the measurement", "calls", "measured", "predicted", "iteration"});
+  table.add({"replayed", "", "", "", to_text(Seconds{replay.iteration.time_s})});
+  for (const ReplayDifference& one : against.collectives)
+    table.add({fmt::format("{} as {} as there", one.what,
+                           one.measured_s > one.predicted_s ? "long" : "short"),
+               fmt::format("{:.3g}", one.calls), to_text(Seconds{one.measured_s}),
+               to_text(Seconds{one.predicted_s}),
+               change(replay.iteration.time_s, one.iteration_s)});
+  if (against.collectives.size() > 1)
+    table.add({"all collectives", "", "", "", change(replay.iteration.time_s, against.with_all_s)});
+  table.add({"dependencies not seen, host time", "", "", "",
+             change(against.with_all_s, replay.measured_s)});
+  table.add({"measured", "", "", "", to_text(Seconds{replay.measured_s})});
   return table.text();
 }
 
@@ -82,6 +109,7 @@ void print(const Replay& replay) {
     fmt::print("\n{}", share_table(fmt::format("critical path of an iteration, rank {}'s end",
                                                replay.critical_rank),
                                    replay.critical_path));
+  if (replay.against) fmt::print("\n{}", against_table(replay));
   fmt::print("\n{}", overlap_table(replay));
   if (!replay.links.empty()) fmt::print("\n{}", link_table(replay.links));
   fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
@@ -99,8 +127,27 @@ void print(const Replay& base, const std::vector<Alternative>& alternatives) {
                to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
   };
   add("nothing changes", base);
-  for (const Alternative& alternative : alternatives) add(alternative.what_if, alternative.replay);
+  for (const Alternative& alternative : alternatives)
+    if (alternative.failure == nullptr)
+      add(alternative.what_if, alternative.replay);
+    else
+      table.add({alternative.what_if, "fails", "", "", ""});
   fmt::print("\n{}", table.text());
+  for (const Alternative& alternative : alternatives)
+    if (alternative.failure != nullptr)
+      fmt::print("{} fails: {}\n", alternative.what_if, alternative.why);
+}
+
+// One that fails does not lose the others: its error is thrown when all are shown.
+Alternative alternative_of(const std::string& what_if, const ReplayQuestion& question) {
+  Alternative alternative{.what_if = what_if, .replay = {}, .why = ""};
+  try {
+    alternative.replay = answer(question);
+  } catch (const std::exception& error) {
+    alternative.failure = std::current_exception();
+    alternative.why = error.what();
+  }
+  return alternative;
 }
 
 void run(const ReplayOptions& options) {
@@ -116,17 +163,23 @@ void run(const ReplayOptions& options) {
   const Replay base = answer(options.question);
   std::vector<Alternative> alternatives;
   for (size_t i = 0; i < questions.size(); ++i)
-    alternatives.push_back({options.what_if[i], answer(questions[i])});
+    alternatives.push_back(alternative_of(options.what_if[i], questions[i]));
   if (options.json) {
     nlohmann::json document = to_json(base);
     for (const Alternative& alternative : alternatives)
-      document["what_if"].push_back(
-          {{"change", alternative.what_if}, {"replay", to_json(alternative.replay)}});
+      if (alternative.failure == nullptr)
+        document["what_if"].push_back(
+            {{"change", alternative.what_if}, {"replay", to_json(alternative.replay)}});
+      else
+        document["what_if"].push_back(
+            {{"change", alternative.what_if}, {"error", alternative.why}});
     fmt::print("{}\n", document.dump(2));
-    return;
+  } else {
+    print(base);
+    if (!alternatives.empty()) print(base, alternatives);
   }
-  print(base);
-  if (!alternatives.empty()) print(base, alternatives);
+  for (const Alternative& alternative : alternatives)
+    if (alternative.failure != nullptr) std::rethrow_exception(alternative.failure);
 }
 
 void add_replay(Subcommand app) {
@@ -169,6 +222,17 @@ void add_replay(Subcommand app) {
                      "or a file (a model by kernels' names, docs/traces.md)");
   command.add_option("--traced-gpu", text.traced_gpu,
                      "The GPU of the trace (default: what the trace says)");
+  command.add_flag("--calibrate", text.calibrate,
+                   "What collectives took in the trace corrects the stack of the platform where\n"
+                   "it was made: --traced-platform, or else the one of the replay");
+  command.add_option("--traced-platform", text.traced_platform,
+                     "Where the trace was made, for --calibrate (--traced-stack,\n"
+                     "--traced-placement with it)");
+  command.add_option("--traced-stack", text.traced_stack, "The stack that ran there");
+  command.add_option("--traced-placement", text.traced_placement, "Its ranks on its nodes");
+  command.add_flag("--against-measured", text.against_measured,
+                   "Why replay and measurement differ: what the iteration would be if each kind\n"
+                   "of collective took what it took in the trace");
   command.add_flag("--interval,!--no-range", text.range,
                    "The range that uncertain numbers cause (default)");
   command.add_flag("--critical-path,!--no-critical-path", text.causes,

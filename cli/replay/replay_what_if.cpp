@@ -34,6 +34,7 @@ const std::map<std::string, Change>& changes() {
        }},
       {"ranks",
        [](auto& question, const auto& value) { question.trace.ranks = number<int>(value); }},
+      {"size", [](auto& question, const auto& value) { question.trace.sizes.push_back(value); }},
       {"bucket", [](auto& question, const auto& value) { question.trace.bucket = value; }},
       {"without-stragglers", [](auto& question, const auto& value) {
          if (!value.empty()) refuse("--what-if", "without-stragglers=" + value, "takes no value");
@@ -45,6 +46,13 @@ const std::map<std::string, Change>& changes() {
 }  // namespace
 
 ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
+  ReplayText& text = question.text;
+  if (text.calibrate && text.traced_platform.empty()) {  // it was traced where nothing changes
+    text.traced_platform = text.platform;
+    text.traced_stack = text.stack;
+    text.traced_placement = text.placement;
+    text.traced_plans = text.plans;
+  }
   std::istringstream words(what_if);
   bool is_empty = true;
   for (std::string word; words >> word; is_empty = false) {

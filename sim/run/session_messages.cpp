@@ -152,13 +152,14 @@ std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Mo
 
 Request Session::timer(int rank, const Timer& timer, CauseLog::Moment moment) {
   const bool is_copy = timer.what == Timer::For::kCopy;
-  const bool is_communication = timer.what == Timer::For::kCommunication;
+  const bool is_communication =
+      timer.what == Timer::For::kCommunication || timer.what == Timer::For::kCorrection;
   auto request = new_local(rank, moment, is_copy ? Cause::kCopy : Cause::kTimer,
                            name_of(timer.what), std::nullopt);
   if (is_communication) communicates(rank, +1);
   if (is_copy || is_communication)
     request->on_complete = [this, rank, what = timer.what, begin_s = world_.now_s()] {
-      const bool is_of_group = what == Timer::For::kCommunication;
+      const bool is_of_group = what != Timer::For::kCopy;
       record(rank, is_of_group ? Track::kCollective : Track::kCopy, name_of(what), begin_s, 0);
       if (is_of_group) communicates(rank, -1);
     };

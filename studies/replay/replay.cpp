@@ -3,190 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "sim/ask/ask.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/isolated.hpp"
-#include "sim/predict.hpp"
+#include "studies/replay/replay_calibration.hpp"
 #include "studies/replay/replay_compute.hpp"
-#include "studies/replay/replay_files.hpp"
+#include "studies/replay/replay_run.hpp"
 #include "topologies/placement.hpp"
-#include "traces/program/program.hpp"
-#include "traces/timeline/timeline.hpp"
 
 namespace forescale {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Overlap, communication_s, hidden_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BusyLink, name, mean, peak)
 
 namespace {
 
 using nlohmann::json;
 
-// What one simulation says.
-struct Run {
-  double iteration_s = 0;
-  int counted = 1;
-  bool is_steady = true;
-  std::uint64_t messages = 0;
-  double bytes_sent = 0;
-  std::string busiest;
-  double busiest_share = 0;
-  std::map<std::string, double> root_s;
-  Overlap overlap;
-  int critical_rank = 0;
-  std::map<std::string, double> critical_path_s;
-  std::vector<BusyLink> links;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, iteration_s, counted, is_steady, messages, bytes_sent,
-                                   busiest, busiest_share, root_s, overlap, critical_rank,
-                                   critical_path_s, links)
-
-// What a program runs on.
-struct Place {
-  Platform platform;
-  Stack stack;
-  DataSource data;
-};
-
-// A schedule that is run anew counts its servers by the nodes that it finds.
-void check_servers(const Program& program, const Platform& platform, int servers) {
-  if (program.schedule.empty()) return;
-  const Schedule& schedule = Registry<Schedule>::find(program.schedule, "the program");
-  Servers wanted;
-  if (schedule.servers != nullptr)
-    wanted = schedule.servers(*program.jobs.front(), program.workers);
-  if (wanted.each_node) wanted.count = nodes_of(platform, program.workers);
-  if (wanted.count != servers)
-    throw InputError({.source = "--platform",
-                      .path = "",
-                      .value = platform.name,
-                      .constraint = fmt::format("would need {} servers for schedule {}, where the "
-                                                "program has {}: predict it anew, or give a "
-                                                "--placement on as many nodes",
-                                                wanted.count, schedule.name, servers)});
-}
-
-Place place_of(const ReplayText& text, const Program& program, Scenario scenario) {
-  const std::string& platform = text.platform.empty() ? program.platform : text.platform;
-  if (platform.empty())
-    throw InputError({.source = "--platform",
-                      .path = "",
-                      .value = "",
-                      .constraint = "is required: " + text.files.front() + " names none"});
-  Place place{.platform = load_platform(platform, scenario), .stack = {}, .data = {}};
-  const std::string& placement =
-      text.placement.empty() && text.platform.empty() ? program.placement : text.placement;
-  if (!placement.empty()) place_ranks(place.platform, placement, "--placement");
-  check_ranks(place.platform, {program.workers}, "the program's workers");
-  const int servers = static_cast<int>(program.ranks.size()) - program.workers;
-  check_servers(program, place.platform, servers);
-  place_servers(
-      place.platform,
-      {.workers = program.workers, .servers = servers, .own_nodes = program.servers_have_nodes},
-      "--platform");
-  place.platform.uniform_pairs = place.platform.uniform_pairs && servers == 0;
-  place.stack =
-      stack_for(place.platform, text.stack.empty() ? program.stack : text.stack, scenario);
-  if (!program.data.empty()) place.data = load_data_source(program.data, scenario);
-  return place;
-}
-
-std::map<CollectiveOp, PlanChoice> choices_of(const ReplayText& text, const Program& program) {
-  std::map<CollectiveOp, PlanChoice> choices;
-  const auto choose = [&](const std::string& plan, const std::string& option) {
-    const PlanChoice choice = parse_plan(plan, option);
-    choices[choice.collective->op] = choice;
-  };
-  // Those of a program belong to its stack.
-  if (text.stack.empty())
-    for (const auto& [op, plan] : program.plans) choose(plan, text.files.front());
-  for (const std::string& plan : text.plans) choose(plan, "--plan");
-  return choices;
-}
-
-// The ten busiest.
-std::vector<BusyLink> busiest_links(const LinkUse::Curves& curves) {
-  std::vector<BusyLink> links;
-  for (const LinkUse::Curve& curve : curves.links) {
-    if (links.size() == 10) break;
-    links.push_back({.name = curve.link,
-                     .mean = curve.mean,
-                     .peak = *std::max_element(curve.shares.begin(), curve.shares.end())});
-  }
-  return links;
-}
-
-// Mean over the workers.
-Overlap overlap_of(const std::vector<Attribution>& attributions, int workers) {
-  Overlap overlap;
-  for (size_t rank = 0; rank < static_cast<size_t>(workers); ++rank) {
-    overlap.communication_s += attributions[rank].communication_s / workers;
-    overlap.hidden_s += attributions[rank].hidden_s / workers;
-  }
-  return overlap;
-}
-
-// One simulation. With `wanted` what was written down on the way, too.
-Run simulate(const Place& place, const Program& program, const MeasuredRun& measured,
-             const std::map<CollectiveOp, PlanChoice>& choices, const ReplayText* wanted) {
-  const bool wants_files = wanted != nullptr && wanted->files_out.any();
-  const bool wants_causes = wanted != nullptr && (wanted->causes || wants_files);
-  Timeline timeline;
-  CauseLog causes;
-  LinkUse links;
-  std::vector<std::int64_t> images = program.images;
-  images.resize(program.ranks.size());  // servers read nothing
-  const TrainingOutcome outcome =
-      simulate_program(place.platform, place.stack, program,
-                       {.workers = program.workers,
-                        .choices = choices,
-                        .solver = SharingSolver::kLazy,
-                        .timeline = wants_files ? &timeline : nullptr,
-                        .causes = wants_causes ? &causes : nullptr,
-                        .links = wants_causes ? &links : nullptr,
-                        .noise = parse_noise(program.noise, program.stragglers),
-                        .data = &place.data,
-                        .images_per_rank = images,
-                        .batches = program.iterations});
-  const CriticalPath last_path = critical_path(causes, outcome.last_moment, outcome.last_begin_s);
-  const CriticalPath path = critical_path(causes, outcome.last_moment, outcome.counted_begin_s);
-  const LinkUse::Curves curves =
-      links.curves(outcome.last_begin_s, outcome.simulated_s, kUseIntervals);
-  if (wants_files)
-    write_replay_files({.platform = place.platform,
-                        .rank_count = static_cast<int>(program.ranks.size()),
-                        .begin_s = outcome.last_begin_s,
-                        .timeline = timeline,
-                        .path = last_path,
-                        .links = curves,
-                        .measured = measured},
-                       wanted->files_out);
-  const Attribution& root = outcome.attributions.front();
-  std::map<std::string, double> causes_s;
-  for (const auto& [cause, time_s] : path.by_cause_s)
-    causes_s[cause] = time_s / static_cast<double>(outcome.counted);
-  return {.iteration_s = outcome.iteration_s,
-          .counted = static_cast<int>(outcome.counted),
-          .is_steady = outcome.is_steady,
-          .messages = outcome.messages,
-          .bytes_sent = outcome.bytes_sent,
-          .busiest = outcome.busiest.name,
-          .busiest_share = outcome.finished_s > 0 ? outcome.busiest.busy_s / outcome.finished_s : 0,
-          .root_s = by_name(root.phase_s, root.idle_s),
-          .overlap = overlap_of(outcome.attributions, program.workers),
-          .critical_rank = outcome.last_rank,
-          .critical_path_s = std::move(causes_s),
-          .links = busiest_links(curves)};
-}
-
-bool has(const Program& program, std::initializer_list<Action::Kind> kinds) {
+template <class Is>
+bool has(const Program& program, const Is& is) {
   for (const ProgramRank& rank : program.ranks)
     for (const ProgramThread& thread : rank.threads)
       for (const Action& action : thread.actions)
-        if (std::find(kinds.begin(), kinds.end(), action.kind) != kinds.end()) return true;
+        if (is(action)) return true;
   return false;
 }
 
@@ -196,15 +36,140 @@ std::vector<std::string> notes_of(const ReplayText& text, const Program& program
   if (text.platform.empty() && text.stack.empty() && text.placement.empty() && text.plans.empty() &&
       text.compute_scale == 1 && text.gpu.empty())
     return notes;
-  using Kind = Action::Kind;
-  if (has(program, {Kind::kTimer}))
+  if (has(program, [](const Action& action) {
+        const auto* timer = std::get_if<Timer>(&action.what);
+        return timer != nullptr &&
+               (timer->what == Timer::For::kTimer || timer->what == Timer::For::kUnexplained);
+      }))
     notes.emplace_back(
         "the program waits for timers, whose lengths are those of where it was recorded");
-  if (has(program, {Kind::kTest, Kind::kWaitAny}))
+  if (has(program, [](const Action& action) {
+        return action.kind == Action::Kind::kTest || action.kind == Action::Kind::kWaitAny;
+      }))
     notes.emplace_back(
         "the program looks whether something has come; what it did then is done here too, come or "
         "not: the order is that of where it was recorded");
   return notes;
+}
+
+// Whether something other than the place is not as it was traced.
+bool is_changed(const ReplayText& text) {
+  return text.compute_scale != 1 || !text.gpu.empty() || !text.plans.empty() ||
+         text.import.ranks > 0 || text.import.bucket_bytes > 0 || text.import.without_stragglers;
+}
+
+using Choices = std::map<CollectiveOp, PlanChoice>;
+using Keeps = CollectiveCalibration::Keeps;
+
+// One scenario of uncertain numbers: where the program runs, and what it does there.
+struct Variant {
+  ReplayPlace place;
+  Program program;
+  std::optional<ReplayPlace> traced = {};  // for all ranks of the traced run
+  std::optional<CollectiveCalibration> calibration = {};
+
+  CollectivePlace here(const Choices& choices) const {
+    return {place.platform, place.stack, choices};
+  }
+};
+
+void calibrate(Variant& variant, const ReplayText& text, const MeasuredRun& measured,
+               Scenario scenario) {
+  ReplayText traced = text;
+  if (!text.traced_platform.empty()) {
+    traced.platform = text.traced_platform;
+    traced.stack = text.traced_stack;
+    traced.placement = text.traced_placement;
+    traced.plans = text.traced_plans;
+  }
+  Program stub;  // of all ranks of the traced run
+  stub.workers = measured.world;
+  stub.ranks.resize(static_cast<size_t>(measured.world));
+  variant.traced = replay_place(traced, stub, scenario);
+  const Choices choices = replay_choices(traced, stub);
+  variant.calibration.emplace(
+      measured, CollectivePlace{variant.traced->platform, variant.traced->stack, choices});
+}
+
+void check_calibration(const ReplayText& text, const MeasuredRun& measured) {
+  if (measured.step_s > 0) return;
+  for (const auto& [option, is_given] : {std::pair("--calibrate", text.calibrate),
+                                         std::pair("--against-measured", text.against_measured)})
+    if (is_given)
+      throw InputError({.source = option,
+                        .path = text.files.front(),
+                        .value = "",
+                        .constraint = "needs a trace that holds what an iteration took"});
+}
+
+std::string correction_note(const Variant& variant) {
+  if (variant.calibration->kinds().empty())
+    return "nothing to calibrate: the trace has no collective";
+  std::string factors;
+  for (const CorrectedCollective& kind : variant.calibration->kinds())
+    factors += fmt::format("{}{} x {:.3g} ({} calls)", factors.empty() ? "" : "; ", kind.name,
+                           kind.factor(), kind.calls);
+  return fmt::format(
+      "calibrated: what collectives took in the trace corrects the stack {} on {}: {}",
+      variant.traced->stack.name, variant.traced->platform.name, factors);
+}
+
+// Why the replay differs from the measurement: every kind of collective in turn takes what it took
+// in the trace, then all.
+AgainstMeasured against_measured(const ReplayText& text, const Variant& variant,
+                                 const MeasuredRun& measured, const Choices& choices) {
+  constexpr size_t kKindsMax = 12;
+  std::vector<CorrectedCollective> kinds = variant.calibration->kinds();
+  std::sort(
+      kinds.begin(), kinds.end(), [](const CorrectedCollective& a, const CorrectedCollective& b) {
+        return std::abs(a.measured_s - a.predicted_s) > std::abs(b.measured_s - b.predicted_s);
+      });
+  if (kinds.size() > kKindsMax) kinds.resize(kKindsMax);
+  const auto corrected = [&](const std::vector<std::string>& some) {
+    return variant.calibration->corrected(variant.program, measured, variant.here(choices),
+                                          Keeps::kFactor, some);
+  };
+  std::vector<Program> programs;
+  for (const CorrectedCollective& kind : kinds) programs.push_back(corrected({kind.name}));
+  programs.push_back(corrected({}));
+  ReplayText plain = text;
+  plain.causes = false;
+  plain.files_out = {};
+  std::vector<std::function<ReplayRun()>> tasks;
+  for (const Program& program : programs)
+    tasks.push_back([&] { return run_replay(variant.place, program, measured, choices, &plain); });
+  const std::vector<ReplayRun> runs =
+      isolated(tasks, "replaying with the trace's own durations of collectives");
+  AgainstMeasured against{.collectives = {}, .with_all_s = runs.back().iteration_s};
+  const double parts = static_cast<double>(measured.collectives.size()) *
+                       static_cast<double>(std::max<size_t>(measured.periods_s.size(), 1));
+  for (size_t i = 0; i < kinds.size(); ++i)
+    against.collectives.push_back({.what = kinds[i].name,
+                                   .calls = kinds[i].calls / parts,
+                                   .measured_s = kinds[i].measured_s / parts,
+                                   .predicted_s = kinds[i].predicted_s / parts,
+                                   .iteration_s = runs[i].iteration_s});
+  return against;
+}
+
+TimeRange range_of(const std::vector<ReplayRun>& runs, size_t ends, const Variant& nominal) {
+  std::vector<Answer> answers(runs.size());
+  for (size_t i = 0; i < runs.size(); ++i) {
+    answers[i].training.iteration_s = runs[i].iteration_s;
+    answers[i].nodes =
+        nodes_of(nominal.place.platform, static_cast<int>(nominal.program.ranks.size()));
+  }
+  RangedAnswer ranged{.nominal = answers.front()};
+  if (ends > 1) {
+    ranged.fast = answers[1];
+    ranged.slow = answers[2];
+  }
+  TimeRange range = ranged.time();
+  for (size_t i = ends; i < runs.size(); ++i) {
+    range.low_s = std::min(range.low_s, runs[i].iteration_s);
+    range.high_s = std::max(range.high_s, runs[i].iteration_s);
+  }
+  return range;
 }
 
 }  // namespace
@@ -216,15 +181,17 @@ Replay replay(const ReplayText& text) {
                       .value = fmt::format("{}", text.compute_scale),
                       .constraint = "must be above 0"});
   ImportedTrace imported = import_trace(text.files, text.import);
+  const MeasuredRun& measured = imported.measured;
+  check_calibration(text, measured);
   scale_compute(imported.program, text.compute_scale);
-  const auto choices = choices_of(text, imported.program);
+  const Choices choices = replay_choices(text, imported.program);
   const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
-  std::vector<Place> places;
-  std::vector<Program> programs;
+  std::vector<Variant> variants;
   for (const Scenario& scenario : draws.scenarios()) {
-    places.push_back(place_of(text, imported.program, scenario));
-    programs.push_back(imported.program);
-    if (!text.gpu.empty()) move_to_gpu(programs.back(), imported.measured, text, scenario);
+    Variant& variant = variants.emplace_back(
+        Variant{replay_place(text, imported.program, scenario), imported.program});
+    if (!text.gpu.empty()) move_to_gpu(variant.program, measured, text, scenario);
+    if (text.calibrate || text.against_measured) calibrate(variant, text, measured, scenario);
   }
   if (!text.gpu.empty())
     imported.notes.push_back(
@@ -232,30 +199,33 @@ Replay replay(const ReplayText& text) {
                     "host work and "
                     "copies as measured",
                     text.gpu));
-  const Program& program = imported.program;
-  std::vector<std::function<Run()>> tasks;
-  for (size_t i = 0; i < places.size(); ++i)
+  const size_t ends = variants.size();
+  std::vector<Program> programs;
+  for (const Variant& variant : variants)
+    programs.push_back(text.calibrate
+                           ? variant.calibration->corrected(variant.program, measured,
+                                                            variant.here(choices), Keeps::kFactor)
+                           : variant.program);
+  // Elsewhere nothing says whether a collective's excess belongs to the network.
+  if (text.calibrate && text.range && !text.traced_platform.empty())
+    programs.push_back(variants.front().calibration->corrected(
+        variants.front().program, measured, variants.front().here(choices), Keeps::kDifference));
+  std::vector<std::function<ReplayRun()>> tasks;
+  for (size_t i = 0; i < programs.size(); ++i)
     tasks.push_back([&, i] {
-      return simulate(places[i], programs[i], imported.measured, choices, i == 0 ? &text : nullptr);
+      const Variant& variant = variants[i < ends ? i : 0];
+      return run_replay(variant.place, programs[i], measured, choices, i == 0 ? &text : nullptr);
     });
-  const std::vector<Run> runs = isolated(tasks, "replaying " + program.title);
-  const Run& nominal = runs.front();
-  std::vector<Answer> answers(runs.size());
-  for (size_t i = 0; i < runs.size(); ++i) {
-    answers[i].training.iteration_s = runs[i].iteration_s;
-    answers[i].nodes = nodes_of(places.front().platform, static_cast<int>(program.ranks.size()));
-  }
-  RangedAnswer ranged{.nominal = answers.front()};
-  if (text.range) {
-    ranged.fast = answers[1];
-    ranged.slow = answers[2];
-  }
+  const std::vector<ReplayRun> runs = isolated(tasks, "replaying " + imported.program.title);
+  const ReplayRun& nominal = runs.front();
+  const Program& program = imported.program;
+  const ReplayPlace& place = variants.front().place;
   Replay result{.title = program.title,
-                .platform = places.front().platform.name,
-                .stack = places.front().stack.name,
+                .platform = place.platform.name,
+                .stack = place.stack.name,
                 .ranks = static_cast<int>(program.ranks.size()),
                 .workers = program.workers,
-                .iteration = ranged.time(),
+                .iteration = range_of(runs, ends, variants.front()),
                 .iterations = program.iterations,
                 .counts_from = program.iterations - nominal.counted,
                 .images_per_s = 0,
@@ -269,18 +239,46 @@ Replay replay(const ReplayText& text) {
                 .critical_path = {nominal.critical_path_s.begin(), nominal.critical_path_s.end()},
                 .critical_rank = nominal.critical_rank,
                 .links = nominal.links,
-                .measured_s = imported.measured.step_s,
-                .measured_overlap = {.communication_s = imported.measured.communication_s,
-                                     .hidden_s = imported.measured.hidden_s},
+                .measured_s = measured.step_s,
+                .measured_overlap = {.communication_s = measured.communication_s,
+                                     .hidden_s = measured.hidden_s},
                 .notes = imported.notes};
+  if (text.against_measured)
+    result.against = against_measured(text, variants.front(), measured, choices);
   std::stable_sort(result.critical_path.begin(), result.critical_path.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
+  if (text.calibrate) result.notes.push_back(correction_note(variants.front()));
+  if ((text.calibrate || text.against_measured) && measured.collectives.size() == 1 &&
+      measured.world > 1)
+    result.notes.emplace_back(
+        "one rank was traced: what its collectives took has waiting for the others in it");
+  const double error = measured.step_s > 0 ? result.iteration.time_s / measured.step_s - 1 : 0;
+  constexpr double kOff = 0.05;
+  if (std::abs(error) > kOff && !text.calibrate && !text.against_measured && !is_changed(text))
+    result.notes.push_back(fmt::format(
+        "the replay is {:+.0f} % off the measurement: if {} is where the trace was made, "
+        "--against-measured says why, and --calibrate makes up for it",
+        100 * error, place.platform.name));
   std::int64_t images = 0;
   for (const std::int64_t of_rank : program.images) images += of_rank;
   if (nominal.iteration_s > 0)
     result.images_per_s = static_cast<double>(images) / nominal.iteration_s;
   return result;
+}
+
+json to_json(const AgainstMeasured& against, const Replay& replay) {
+  json document{{"difference_s", replay.iteration.time_s - replay.measured_s},
+                {"iteration_with_all_s", against.with_all_s},
+                {"rest_s", against.with_all_s - replay.measured_s},
+                {"collectives", json::array()}};
+  for (const ReplayDifference& one : against.collectives)
+    document["collectives"].push_back({{"what", one.what},
+                                       {"calls", one.calls},
+                                       {"measured_s", one.measured_s},
+                                       {"predicted_s", one.predicted_s},
+                                       {"iteration_s", one.iteration_s}});
+  return document;
 }
 
 json to_json(const Replay& replay) {
@@ -316,6 +314,7 @@ json to_json(const Replay& replay) {
     document["measured"] = {{"iteration_s", replay.measured_s},
                             {"communication_s", replay.measured_overlap.communication_s},
                             {"hidden_s", replay.measured_overlap.hidden_s}};
+  if (replay.against) document["against_measured"] = to_json(*replay.against, replay);
   return document;
 }
 

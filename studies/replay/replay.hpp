@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,14 @@ struct ReplayText {
   double compute_scale = 1;     // of every kernel's time
   std::string gpu = {};         // kernels take what they would on this one (kernel_scaling.hpp)
   std::string traced_gpu = {};  // empty: what the trace says
+  // The collectives' own durations in the trace correct the stack (replay_calibration.hpp), which
+  // is that of the platform on which the trace was made; empty: the platform of the replay.
+  bool calibrate = false;
+  std::string traced_platform = {};
+  std::string traced_stack = {};
+  std::string traced_placement = {};
+  std::vector<std::string> traced_plans = {};  // read where traced_platform is given
+  bool against_measured = false;               // say why replay and measurement differ
   ReplayFiles files_out = {};
   bool range = true;   // also with all uncertain numbers at their ends
   bool causes = true;  // find the critical path and the links' use, which takes memory
@@ -48,6 +57,21 @@ struct BusyLink {
   double peak = 0;  // in the busiest of kUseIntervals
 };
 inline constexpr int kUseIntervals = 200;
+
+// A kind of collective of a trace, and what the iteration would be if it took what it took there.
+struct ReplayDifference {
+  std::string what;        // "all-reduce, 8 ranks"
+  double calls = 0;        // of an iteration of a rank
+  double measured_s = 0;   // of those calls
+  double predicted_s = 0;  // alone
+  double iteration_s = 0;
+};
+
+// How far a replay is from what was measured, and because of what.
+struct AgainstMeasured {
+  std::vector<ReplayDifference> collectives;  // largest first
+  double with_all_s = 0;                      // the iteration, if all took what they took there
+};
 
 struct Replay {
   std::string title;  // of the program
@@ -75,6 +99,7 @@ struct Replay {
   // Of the trace, as it was measured; 0: it has no times of its own.
   double measured_s = 0;
   Overlap measured_overlap;
+  std::optional<AgainstMeasured> against = {};  // where it was asked for
   std::vector<std::string> notes = {};
 };
 

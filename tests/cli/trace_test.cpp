@@ -161,10 +161,41 @@ TEST_F(MeasuredTrace, WhatIfsAreCompared) {
   EXPECT_EQ(answer["what_if"][1]["change"], wider + " ranks=4");
   expect_answer(base + both,
                 {"what if", "nothing changes", "1.00x", "gpu=v100 without-stragglers"});
+  // One that fails does not lose the others.
+  const Outcome failing = run_program(base + "--json --what-if ranks=64 " + both);
+  EXPECT_EQ(failing.exit_code, 2);
+  EXPECT_NE(failing.err.find("64"), std::string::npos) << failing.err;
+  const nlohmann::json with_one = parse_json(failing.out);
+  ASSERT_EQ(with_one["what_if"].size(), 3U);
+  EXPECT_TRUE(with_one["what_if"][0].contains("error"));
+  EXPECT_EQ(with_one["what_if"][1], answer["what_if"][0]);
+  EXPECT_EQ(with_one["what_if"][2], answer["what_if"][1]);
   expect_refused(base + "--what-if gpus=v100", {"--what-if", "gpus=v100", "gpu"});
   expect_refused(base + "--what-if gpu", {"--what-if", "needs a value"});
   expect_refused(base + "--what-if ranks=many", {"--what-if", "many", "must be a number"});
   expect_refused(base + "--what-if ' '", {"--what-if", "must say what is changed"});
+}
+
+TEST_F(MeasuredTrace, CalibrationGivesTheMeasurementBack) {
+  const std::string base = "replay " + files_ + kHere + "--no-range ";
+  const nlohmann::json answer = expect_answer(base + "--json --calibrate").json();
+  const double measured_s = answer["measured"]["iteration_s"];
+  EXPECT_NEAR(answer["iteration_s"].get<double>(), measured_s, 0.02 * measured_s);
+  const nlohmann::json against = expect_answer(base + "--json --against-measured").json();
+  EXPECT_EQ(against["against_measured"]["collectives"][0]["what"], "all-reduce, 2 ranks");
+  EXPECT_NEAR(against["against_measured"]["iteration_with_all_s"].get<double>(),
+              answer["iteration_s"].get<double>(), 1e-12);
+  expect_answer(base + "--against-measured",
+                {"against the measurement", "all-reduce, 2 ranks as", "dependencies not seen"});
+  // The what-if is calibrated where nothing changes.
+  const nlohmann::json moved =
+      expect_answer(base + "--json --calibrate --what-if platform=" +
+                    "star:hosts=2,bandwidth=2GB/s,latency=5us")
+          .json();
+  EXPECT_LT(moved["what_if"][0]["replay"]["iteration_s"], answer["iteration_s"]);
+  const std::string program = workshop_.path("p.jsonl");
+  expect_answer("import " + files_ + " -o " + program);
+  expect_refused("replay " + program + kHere + "--calibrate", {"--calibrate", "needs a trace"});
 }
 
 }  // namespace

@@ -210,6 +210,73 @@ TEST(TraceReplay, PublicTracesGiveThemselvesBack) {
   }
 }
 
+// The all-reduce takes 100 us in the trace of two ranks of which the second one is 50 us later, so
+// 150 us on the first one.
+std::vector<std::string> traced_all_reduce(const ScratchFolder& folder) {
+  return {file_with(folder.file("a.json"), gpu_timeline(0, 100, 270)),
+          file_with(folder.file("b.json"), gpu_timeline(1, 150, 270))};
+}
+
+TEST(TraceReplay, CalibratedCollectivesTakeWhatTheyTook) {
+  const ScratchFolder folder("calibrated");
+  const std::vector<std::string> files = traced_all_reduce(folder);
+  ReplayText text{.files = files, .platform = kStar, .range = false};
+  const double plain_s = replay(text).iteration.time_s;
+  ASSERT_GT(all_reduce_s(), 100e-6);  // the stack's: far longer than in the trace
+  EXPECT_NEAR(plain_s, 170e-6 + all_reduce_s() + 110e-6, 1e-9);
+  text.calibrate = true;
+  const Replay calibrated = replay(text);
+  EXPECT_NEAR(calibrated.measured_s, 380e-6, 1e-9);
+  EXPECT_NEAR(calibrated.iteration.time_s, 380e-6, 0.01 * 380e-6);
+  EXPECT_NE(calibrated.notes.back().find("all-reduce, 2 ranks x 0.0"), std::string::npos)
+      << calibrated.notes.back();
+  // Twice the bandwidth: the stack's time halves, and with it what is left of it; by the difference
+  // nothing would be left.
+  text.traced_platform = kStar;
+  text.platform = "star:hosts=2,bandwidth=2GB/s,latency=2500ns";
+  text.range = true;
+  const Replay elsewhere = replay(text);
+  EXPECT_NEAR(elsewhere.iteration.time_s, 170e-6 + 50e-6 + 110e-6, 10e-6);
+  EXPECT_LT(elsewhere.iteration.low_s, 170e-6 + 20e-6 + 110e-6);
+}
+
+TEST(TraceReplay, LongerCollectivesAreWaitedForBehindThem) {
+  const ScratchFolder folder("longer");
+  const std::string fast = "star:hosts=2,bandwidth=1TB/s,latency=1us";
+  ReplayText text{.files = traced_all_reduce(folder), .platform = fast, .calibrate = true};
+  text.range = false;
+  const Replay calibrated = replay(text);
+  EXPECT_NEAR(calibrated.iteration.time_s, 380e-6, 1e-9);
+  double path_s = 0;
+  double beyond_s = 0;
+  for (const auto& [cause, time_s] : calibrated.critical_path) {
+    path_s += time_s;
+    if (cause == "collective beyond the prediction") beyond_s += time_s;
+  }
+  EXPECT_NEAR(path_s, 380e-6, 1e-9);
+  EXPECT_GT(beyond_s, 50e-6);
+  EXPECT_NEAR(calibrated.overlap.communication_s, calibrated.measured_overlap.communication_s,
+              5e-6);
+}
+
+TEST(TraceReplay, DifferencesFromTheMeasurementAreAttributed) {
+  const ScratchFolder folder("against");
+  ReplayText text{.files = traced_all_reduce(folder), .platform = kStar, .range = false};
+  text.against_measured = true;
+  const Replay replayed = replay(text);
+  ASSERT_TRUE(replayed.against.has_value());
+  ASSERT_EQ(replayed.against->collectives.size(), 1U);
+  const ReplayDifference& all_reduce = replayed.against->collectives.front();
+  EXPECT_EQ(all_reduce.what, "all-reduce, 2 ranks");
+  EXPECT_EQ(all_reduce.calls, 1);
+  EXPECT_NEAR(all_reduce.measured_s, 100e-6, 1e-12);
+  EXPECT_NEAR(all_reduce.predicted_s, all_reduce_s(), 1e-9);
+  EXPECT_NEAR(all_reduce.iteration_s, 380e-6, 0.01 * 380e-6);
+  EXPECT_EQ(all_reduce.iteration_s, replayed.against->with_all_s);
+  // The replay itself stays as the stack says.
+  EXPECT_NEAR(replayed.iteration.time_s, 170e-6 + all_reduce_s() + 110e-6, 1e-9);
+}
+
 // Ranks on a grid of tensor and data parallelism that differ by up to 2 %.
 TEST(TraceReplay, AnyOneRankOfEightStandsForAll) {
   const ScratchFolder folder("grid");

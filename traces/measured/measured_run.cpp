@@ -8,6 +8,7 @@
 #include "base/steady_state.hpp"
 #include "traces/measured/dependencies.hpp"
 #include "traces/measured/iterations.hpp"
+#include "traces/measured/rank_checks.hpp"
 
 namespace forescale {
 namespace {
@@ -121,10 +122,36 @@ std::vector<MeasuredCall> calls_of(const std::vector<MeasuredRank>& ranks, int w
 
 }  // namespace
 
+std::vector<std::vector<double>> own_times_s(const std::vector<MeasuredRank>& ranks, int world) {
+  std::map<std::string, std::vector<double>> least;  // by group: of its n-th collective
+  const auto for_each = [&](const auto& take) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      std::map<std::string, std::size_t> seen;
+      for (const MeasuredTask& task : ranks[i].tasks) {
+        if (task.collective < 0) continue;
+        const auto at = static_cast<std::size_t>(task.collective);
+        const std::string key = group_key(ranks[i].collectives[at], world);
+        take(i, at, least[key], seen[key]++, seconds(task.span.length_ns()));
+      }
+    }
+  };
+  for_each([](std::size_t, std::size_t, std::vector<double>& of_group, std::size_t number,
+              double time_s) {
+    if (number == of_group.size()) of_group.push_back(time_s);
+    of_group[number] = std::min(of_group[number], time_s);
+  });
+  std::vector<std::vector<double>> times_s;
+  for (const MeasuredRank& rank : ranks) times_s.emplace_back(rank.collectives.size());
+  for_each([&](std::size_t rank, std::size_t collective, const std::vector<double>& of_group,
+               std::size_t number, double) { times_s[rank][collective] = of_group[number]; });
+  return times_s;
+}
+
 MeasuredRun measured_run(const std::vector<MeasuredRank>& ranks,
                          const std::vector<std::int64_t>& offsets_ns, int world) {
   MeasuredRun run;
   run.calls = calls_of(ranks, world);
+  run.world = world;
   std::vector<MeasuredIterations> iterations;
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < ranks.size(); ++i) {

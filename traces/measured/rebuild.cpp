@@ -284,6 +284,25 @@ class Rebuild {
     }
   }
 
+  void keep_times(const std::vector<RankBuild>& built) {
+    const std::vector<std::vector<double>> times_s = own_times_s(ranks_, traced_world_);
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      std::vector<TracedCollective>& of_rank = result_.measured.collectives.emplace_back();
+      for (size_t at = 0; at < ranks_[i].collectives.size(); ++at) {
+        const MeasuredCollective& collective = ranks_[i].collectives[at];
+        of_rank.push_back(
+            {.request = built[i].requests[at],
+             .op = collective.op,
+             .bytes = collective.bytes,
+             .root = collective.root,
+             .ranks = is_of_all(collective, traced_world_) ? std::vector<int>{} : collective.ranks,
+             .is_message = collective.is_message,
+             .on_host = !ranks_[i].has_gpu,
+             .time_s = times_s[i][at]});
+      }
+    }
+  }
+
   void build() {
     name_groups();
     std::vector<std::int64_t> begins;
@@ -316,6 +335,7 @@ class Rebuild {
         built[i] = build_one(i, factor);
       }
     }
+    keep_times(built);
     if (unexplained_s > 0)
       result_.notes.push_back(fmt::format(
           "tasks began {} in all later than anything in the trace explains: kept as waits",

@@ -34,6 +34,7 @@ class Builder {
   RankBuild build() {
     if (times_.begin_s > 0) writer_.wait(0, writer_.start(0, Kind::kTimer, Timer{times_.begin_s}));
     make_signals();
+    built_.requests.assign(rank_.collectives.size(), -1);
     std::vector<int> streams;
     for (const auto& [stream, tasks] : tasks_by_stream()) {
       const ProgramWriter::Spawned spawned = writer_.spawn(0);
@@ -91,7 +92,8 @@ class Builder {
 
   int start_task(int thread, const MeasuredTask& task, std::int64_t work) {
     if (task.collective >= 0)
-      return writer_.start(thread, Kind::kCollective, step_of_(task.collective));
+      return built_.requests[static_cast<size_t>(task.collective)] =
+                 writer_.start(thread, Kind::kCollective, step_of_(task.collective));
     if (task.is_communication)
       return writer_.start(thread, Kind::kTimer,
                            Timer{seconds(task.span.length_ns()), Timer::For::kCommunication});

@@ -17,8 +17,9 @@ struct RankTimes {
 
 struct RankBuild {
   ProgramRank program;
-  double compute_s = 0;      // kernels, or the host's own work where there is no GPU
-  double unexplained_s = 0;  // waits for nothing that the trace shows, kept
+  std::vector<int> requests = {};  // by collective
+  double compute_s = 0;            // kernels, or the host's own work where there is no GPU
+  double unexplained_s = 0;        // waits for nothing that the trace shows, kept
 };
 
 // `step_of` gives the step of a collective by its index: size, group and communicator.

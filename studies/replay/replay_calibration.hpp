@@ -1,0 +1,62 @@
+// The collectives' own durations in a trace as a correction of the stack: what each took there over
+// what the stack says for it, on the platform where it was traced.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/plan_choice.hpp"
+#include "models/stack.hpp"
+#include "topologies/platform.hpp"
+#include "traces/measured/measured_run.hpp"
+#include "traces/program/program.hpp"
+
+namespace forescale {
+
+// Where collectives are simulated, each alone.
+struct CollectivePlace {
+  const Platform& platform;
+  const Stack& stack;
+  const std::map<CollectiveOp, PlanChoice>& choices;
+};
+
+// One kind of collective in a trace, over all its calls of the traced ranks.
+struct CorrectedCollective {
+  std::string name;  // "all-reduce, 8 ranks"
+  int calls = 0;
+  double measured_s = 0;   // all of them
+  double predicted_s = 0;  // where it was traced
+  double factor() const { return predicted_s > 0 ? measured_s / predicted_s : 1; }
+};
+
+class CollectiveCalibration {
+ public:
+  // Simulates what `measured` has on the traced platform.
+  CollectiveCalibration(const MeasuredRun& measured, const CollectivePlace& traced);
+
+  const std::vector<CorrectedCollective>& kinds() const { return kinds_; }
+
+  // How a correction carries over to another platform.
+  enum class Keeps {
+    kFactor,     // so many times what the stack says
+    kDifference  // what it took longer, or shorter, than the stack says
+  };
+  // The program with the collectives of those kinds (all, where there are none) corrected: longer
+  // by a timer behind them, shorter by fewer bytes. `measured` is of the program's own import.
+  Program corrected(const Program& program, const MeasuredRun& measured,
+                    const CollectivePlace& here, Keeps keeps,
+                    const std::vector<std::string>& kinds = {}) const;
+
+ private:
+  double wanted_s(const TracedCollective& collective, double predicted_s, Keeps keeps) const;
+
+  int world_;
+  std::vector<CorrectedCollective> kinds_;
+  std::map<std::string, double> traced_s_;  // what the stack says, by shape
+  // For collectives that were not traced as they are: median factor by kind.
+  std::map<std::string, double> median_factor_;
+};
+
+}  // namespace forescale
