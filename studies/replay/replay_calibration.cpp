@@ -68,7 +68,7 @@ CollectiveShape traced_shape(const TracedCollective& collective, int world) {
           .ranks = world};
 }
 
-std::string kind_of(const TracedCollective& collective, int world) {
+std::string collective_kind(const TracedCollective& collective, int world) {
   if (collective.is_message) return "messages";
   const std::size_t ranks =
       collective.ranks.empty() ? static_cast<std::size_t>(world) : collective.ranks.size();
@@ -217,7 +217,7 @@ CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
   for (const auto& of_rank : measured.collectives)
     for (const TracedCollective& one : of_rank) {
       if (one.time_s <= 0) continue;
-      const std::string name = kind_of(one, world_);
+      const std::string name = collective_kind(one, world_);
       const double predicted_s = traced_s_.at(traced_shape(one, world_).key());
       CorrectedCollective& kind = kinds[name];
       kind.name = name;
@@ -237,7 +237,7 @@ double CollectiveCalibration::wanted_s(const TracedCollective& collective, doubl
     return keeps == Keeps::kFactor
                ? predicted_s * (collective.time_s / traced->second)
                : std::max(0.0, predicted_s + collective.time_s - traced->second);
-  const auto median = median_factor_.find(kind_of(collective, world_));
+  const auto median = median_factor_.find(collective_kind(collective, world_));
   return median == median_factor_.end() ? predicted_s : predicted_s * median->second;
 }
 
@@ -258,7 +258,7 @@ Program CollectiveCalibration::corrected(const Program& program, const MeasuredR
         const auto* step = std::get_if<CollectiveStep>(&action.what);
         const auto known = traced.find(action.id);
         if (step == nullptr || known == traced.end()) continue;
-        if (!chosen.empty() && !chosen.contains(kind_of(*known->second, world_))) continue;
+        if (!chosen.empty() && !chosen.contains(collective_kind(*known->second, world_))) continue;
         const CollectiveShape shape = shape_here(*step, program, rank);
         shapes.try_emplace(shape.key(), shape);
         shapes_of[rank].emplace(action.id, shape);

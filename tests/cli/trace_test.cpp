@@ -188,10 +188,9 @@ TEST_F(MeasuredTrace, CalibrationGivesTheMeasurementBack) {
   expect_answer(base + "--against-measured",
                 {"against the measurement", "all-reduce, 2 ranks as", "dependencies not seen"});
   // The what-if is calibrated where nothing changes.
-  const nlohmann::json moved =
-      expect_answer(base + "--json --calibrate --what-if platform=" +
-                    "star:hosts=2,bandwidth=2GB/s,latency=5us")
-          .json();
+  const nlohmann::json moved = expect_answer(base + "--json --calibrate --what-if platform=" +
+                                             "star:hosts=2,bandwidth=2GB/s,latency=5us")
+                                   .json();
   EXPECT_LT(moved["what_if"][0]["replay"]["iteration_s"], answer["iteration_s"]);
   const std::string program = workshop_.path("p.jsonl");
   expect_answer("import " + files_ + " -o " + program);

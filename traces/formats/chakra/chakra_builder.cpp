@@ -9,6 +9,7 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/chakra/chakra_groups.hpp"
+#include "traces/formats/chakra/chakra_node_type.hpp"
 #include "traces/program/action.hpp"
 
 namespace forescale {
@@ -18,21 +19,6 @@ using ChakraKind = ChakraNode::Kind;
 
 constexpr double kUs_per_second = 1e6;
 constexpr double kDuration_s_max = 1e9;
-
-// NodeType of the schema, et_def.proto.
-enum NodeType : std::int64_t {
-  kInvalid = 0,
-  kMetadata = 1,
-  kMemoryLoad = 2,
-  kMemoryStore = 3,
-  kCompute = 4,
-  kCommSend = 5,
-  kCommReceive = 6,
-  kCommCollective = 7,
-  kStorage = 8,
-  kBatch = 9,
-  kCheckpoint = 10
-};
 
 // CollectiveCommType of the schema; those below it are operations.
 constexpr std::int64_t kBarrier = 9;
