@@ -113,6 +113,20 @@ TEST(TraceReplay, AHostWaitsInTheGapBeforeItsOptimizer) {
   EXPECT_NEAR(replayed_s({timeline, execution}, {.ranks = 2}), expected_s, 1e-9);
 }
 
+// The wait is within the operator that launched the all-reduce, from 310 to 802 us.
+TEST(TraceReplay, AHostWaitsWithinAnOperator) {
+  const ScratchFolder folder("within");
+  std::string text = host_timeline();
+  const std::string beside = R"({"name":"aten::b","ph":"X","ts":310,"dur":190,)";
+  const size_t at = text.find(beside);
+  ASSERT_NE(at, std::string::npos) << text;
+  text.replace(at, beside.size(), R"({"name":"AddBackwardBackward","ph":"X","ts":290,"dur":511,)");
+  const std::string timeline = file_with(folder.file("t.json"), text);
+  const std::string execution = file_with(folder.file("e.json"), execution_trace());
+  EXPECT_NEAR(replayed_s({timeline, execution}, {.ranks = 2}), 305e-6 + all_reduce_s() + 200e-6,
+              1e-9);
+}
+
 TEST(TraceReplay, OtherBucketsStartWhenTheirGradientsAreReady) {
   const ScratchFolder folder("bucket");
   const std::string timeline = file_with(folder.file("t.json"), host_timeline());

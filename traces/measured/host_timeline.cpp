@@ -79,9 +79,20 @@ std::vector<ClockSpan> HostTimeline::gaps(const std::string& thread) const {
   std::int64_t busy_until_ns = ops.front().begin_ns;
   for (const ClockSpan& op : ops) {
     if (op.begin_ns > busy_until_ns) gaps.push_back({busy_until_ns, op.begin_ns});
-    busy_until_ns = std::max(busy_until_ns, op.end_ns);
+    busy_until_ns = std::max(busy_until_ns, busy_end_ns(op));
   }
   return gaps;
+}
+
+// An operator that launches a collective within may wait for it there: from then on only the
+// operators within say that the thread works.
+std::int64_t HostTimeline::busy_end_ns(const ClockSpan& op) const {
+  auto launch = std::lower_bound(
+      launches_.begin(), launches_.end(), op.begin_ns,
+      [](const Launch& one, std::int64_t begin_ns) { return one.span.begin_ns < begin_ns; });
+  const bool is_within = launch != launches_.end() && launch->span.end_ns <= op.end_ns &&
+                         launch->span.length_ns() < op.length_ns();
+  return is_within ? launch->span.end_ns : op.end_ns;
 }
 
 // A call that blocks leaves a gap behind it in which its collective ends. The others are waited for

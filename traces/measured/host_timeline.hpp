@@ -39,6 +39,7 @@ class HostTimeline {
   std::string main_thread() const;
   void match(MeasuredRank& rank);
   std::vector<ClockSpan> gaps(const std::string& thread) const;
+  std::int64_t busy_end_ns(const ClockSpan& op) const;
   std::vector<ClockSpan> waits(const std::vector<ClockSpan>& gaps, const MeasuredRank& rank);
 
   std::map<std::string, std::vector<ClockSpan>> ops_;  // by thread; no scopes around others

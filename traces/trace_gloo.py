@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""Trains with PyTorch's DistributedDataParallel over gloo, and traces it for `forescale replay`.
+"""Trains over gloo in PyTorch, and traces it for `forescale replay`: with DistributedDataParallel, or
+tensor-parallel by hand, where all ranks add up the activations of each layer, and in the backward
+pass their gradients, before they go on.
 
 One process a rank. Each writes OUT/rankN.timeline.json, the profiler's timeline of the steps, and
 OUT/rankN.execution.json, the execution trace of one of them, which has the sizes; rank 0 writes
 OUT/steps.json, the times of steps that nothing traced. Layers are emulated as a GPU would run them:
 the host sleeps for as long as they take and leaves its cores to others.
 
-  trace_ddp.py --rank 0 --ranks 2 --master 10.201.0.1 --bucket-mb 25 --out traced
+  trace_gloo.py --rank 0 --ranks 2 --master 10.201.0.1 --bucket-mb 25 --out traced
+  trace_gloo.py --rank 0 --ranks 2 --master 10.201.0.1 --parallel tensor --out traced
 """
 
 import argparse
@@ -37,18 +40,52 @@ class Sleep(torch.autograd.Function):
         return gradient, torch.full_like(weight, 1e-3), None, None
 
 
-class Network(torch.nn.Module):
-    """Layers of `parameters` floats that take `forward_s` and `backward_s` each."""
+class AddForward(torch.autograd.Function):
+    """Partial sums of all ranks become the sum; the gradient is every rank's already."""
 
-    def __init__(self, layers):
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clone()
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class AddBackward(torch.autograd.Function):
+    """The opposite: what every rank has goes into its part, and the gradients are added up."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+
+class Network(torch.nn.Module):
+    """Layers of `parameters` floats that take `forward_s` and `backward_s` each; `is_split` over the
+    ranks or whole on each."""
+
+    def __init__(self, layers, is_split):
         super().__init__()
+        self.is_split = is_split
         self.times = [(forward_s, backward_s) for _, forward_s, backward_s in layers]
         self.weights = torch.nn.ParameterList(
             [torch.nn.Parameter(torch.zeros(parameters)) for parameters, _, _ in layers])
 
     def forward(self, x):
         for weight, (forward_s, backward_s) in zip(self.weights, self.times):
+            if self.is_split:
+                x = AddBackward.apply(x)
             x = Sleep.apply(x, weight, forward_s, backward_s)
+            if self.is_split:
+                x = AddForward.apply(x)
         return x
 
 
@@ -58,7 +95,8 @@ def network_of(arguments):
     total = sum(range(1, count + 1))
     floats = arguments.megabytes * 1e6 / 4
     return Network([(max(1, round(floats * (i + 1) / total)), arguments.forward_ms / 1e3 / count,
-                     arguments.backward_ms / 1e3 / count) for i in range(count)])
+                     arguments.backward_ms / 1e3 / count) for i in range(count)],
+                   arguments.parallel == "tensor")
 
 
 def parse_arguments():
@@ -69,6 +107,8 @@ def parse_arguments():
     parser.add_argument("--master", default="127.0.0.1", help="address of rank 0")
     parser.add_argument("--port", type=int, default=29500)
     parser.add_argument("--interface", default="", help="network interface that gloo takes")
+    parser.add_argument("--parallel", choices=["data", "tensor"], default="data")
+    parser.add_argument("--activation-mb", type=float, default=2, help="of a layer, tensor-parallel")
     parser.add_argument("--bucket-mb", type=float, default=25, help="DDP's bucket_cap_mb")
     parser.add_argument("--layers", type=int, default=20)
     parser.add_argument("--megabytes", type=float, default=40, help="of all parameters")
@@ -88,12 +128,17 @@ def main():
         os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
     dist.init_process_group("gloo", rank=arguments.rank, world_size=arguments.ranks,
                             init_method=f"tcp://{arguments.master}:{arguments.port}")
-    model = DistributedDataParallel(network_of(arguments), bucket_cap_mb=arguments.bucket_mb)
+    model = network_of(arguments)
+    floats = 1
+    if arguments.parallel == "data":
+        model = DistributedDataParallel(model, bucket_cap_mb=arguments.bucket_mb)
+    else:
+        floats = round(arguments.activation_mb * 1e6 / 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step():
         optimizer.zero_grad()
-        model(torch.ones(1)).sum().backward()
+        model(torch.ones(floats, requires_grad=arguments.parallel == "tensor")).sum().backward()
         optimizer.step()
 
     for _ in range(3):  # DDP makes its buckets anew after the first
