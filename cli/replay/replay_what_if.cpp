@@ -34,6 +34,8 @@ const std::map<std::string, Change>& changes() {
        }},
       {"ranks",
        [](auto& question, const auto& value) { question.trace.ranks = number<int>(value); }},
+      {"group", [](auto& question, const auto& value) { question.trace.groups.push_back(value); }},
+      {"split", [](auto& question, const auto& value) { question.trace.splits.push_back(value); }},
       {"size", [](auto& question, const auto& value) { question.trace.sizes.push_back(value); }},
       {"bucket", [](auto& question, const auto& value) { question.trace.bucket = value; }},
       {"without-stragglers", [](auto& question, const auto& value) {

@@ -1,6 +1,8 @@
 #include "cli/replay/trace_options.hpp"
 
+#include <charconv>
 #include <cmath>
+#include <map>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -23,6 +25,23 @@ double positive(const std::string& text, const std::string& option) {
   return value;
 }
 
+// "data=16".
+std::map<std::string, int> group_sizes(const std::vector<std::string>& texts, const char* option) {
+  std::map<std::string, int> sizes;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    int size = 0;
+    const char* const end = text.data() + text.size();
+    const char* const begin = equals == std::string::npos ? end : text.data() + equals + 1;
+    const auto [next, error] = std::from_chars(begin, end, size);
+    constexpr int kGroupRanksMax = 1 << 20;
+    if (equals == 0 || error != std::errc() || next != end || size < 1 || size > kGroupRanksMax)
+      refuse(option, text, "must be NAME=RANKS, such as data=16");
+    sizes[text.substr(0, equals)] = size;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 void add_trace_options(Subcommand command, TraceText& text) {
@@ -42,6 +61,15 @@ void add_trace_options(Subcommand command, TraceText& text) {
       .add_option("--size", text.sizes,
                   "Bytes of communication whose size a trace lacks, by kernel or operation:\n"
                   "dispatch=112MiB; dispatch=keep: its measured time; may be repeated")
+      .allow_extra_args(false);
+  command
+      .add_option("--group", text.groups,
+                  "What if a process group had so many ranks (data parallelism): data=16; by its\n"
+                  "name or description, where one rank's trace stands for all; may be repeated")
+      .allow_extra_args(false);
+  command
+      .add_option("--split", text.splits,
+                  "The same of a tensor-parallel group, which divides matrix kernels: tensor=4")
       .allow_extra_args(false);
   command.add_flag("--without-stragglers", text.without_stragglers,
                    "What if no rank computed for longer than the median rank");
@@ -72,6 +100,8 @@ ImportOptions parse_trace_options(const TraceText& text) {
     std::optional<std::int64_t>& given = options.sizes[size.substr(0, equals)];
     if (value != "keep") given = parse_bytes(value, "--size").value;
   }
+  options.groups = group_sizes(text.groups, "--group");
+  options.splits = group_sizes(text.splits, "--split");
   options.without_stragglers = text.without_stragglers;
   if (!text.cycle.empty()) options.cycle_s = parse_seconds(text.cycle, "--cycle").value;
   return options;

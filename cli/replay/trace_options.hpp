@@ -15,6 +15,8 @@ struct TraceText {
   std::int64_t batch = 0;
   std::string bucket;
   std::vector<std::string> sizes;
+  std::vector<std::string> groups;
+  std::vector<std::string> splits;
   bool without_stragglers = false;
 };
 void add_trace_options(Subcommand command, TraceText& text);

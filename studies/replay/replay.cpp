@@ -55,7 +55,8 @@ std::vector<std::string> notes_of(const ReplayText& text, const Program& program
 // Whether something other than the place is not as it was traced.
 bool is_changed(const ReplayText& text) {
   return text.compute_scale != 1 || !text.gpu.empty() || !text.plans.empty() ||
-         text.import.ranks > 0 || text.import.bucket_bytes > 0 || text.import.without_stragglers;
+         text.import.ranks > 0 || !text.import.groups.empty() || !text.import.splits.empty() ||
+         text.import.bucket_bytes > 0 || text.import.without_stragglers;
 }
 
 using Choices = std::map<CollectiveOp, PlanChoice>;
@@ -190,6 +191,7 @@ Replay replay(const ReplayText& text) {
   for (const Scenario& scenario : draws.scenarios()) {
     Variant& variant = variants.emplace_back(
         Variant{replay_place(text, imported.program, scenario), imported.program});
+    split_kernels(variant.program, imported.kernel_split, scenario);
     if (!text.gpu.empty()) move_to_gpu(variant.program, measured, text, scenario);
     if (text.calibrate || text.against_measured) calibrate(variant, text, measured, scenario);
   }

@@ -55,6 +55,16 @@ void scale_compute(Program& program, double scale) {
                  [scale](const std::string&, double duration_s) { return duration_s * scale; });
 }
 
+void split_kernels(Program& program, double factor, Scenario scenario) {
+  if (factor == 1) return;
+  const bool all = scenario.end() == (factor < 1 ? Scenario::kFast : Scenario::kSlow);
+  const bool none = scenario.end() == (factor < 1 ? Scenario::kSlow : Scenario::kFast);
+  change_kernels(program, [&](const std::string& label, double duration_s) {
+    const bool is_matrix = side_of_kernel(label) != RooflineSide::kMemory;
+    return all || (is_matrix && !none) ? duration_s * factor : duration_s;
+  });
+}
+
 void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
                  Scenario scenario) {
   const KernelScaling scaling(traced_gpu_of(text, measured), text.gpu, scenario);

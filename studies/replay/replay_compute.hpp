@@ -9,6 +9,9 @@ namespace forescale {
 // All kernels, and what ranks of a schedule train, so many times as long.
 void scale_compute(Program& program, double scale);
 
+// Matrix kernels take `factor` times as long; at the ends of the scenario all kernels, or none.
+void split_kernels(Program& program, double factor, Scenario scenario);
+
 // Kernels as they would be on text.gpu (kernel_scaling.hpp). InputError where it is not known on
 // which GPU the trace was measured.
 void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,

@@ -8,6 +8,7 @@
 
 #include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
+#include "tests/traces/grid_traces.hpp"
 
 namespace forescale::testing {
 namespace {
@@ -174,6 +175,35 @@ TEST_F(MeasuredTrace, WhatIfsAreCompared) {
   expect_refused(base + "--what-if gpu", {"--what-if", "needs a value"});
   expect_refused(base + "--what-if ranks=many", {"--what-if", "many", "must be a number"});
   expect_refused(base + "--what-if ' '", {"--what-if", "must say what is changed"});
+}
+
+TEST_F(MeasuredTrace, GroupsOfOtherSizes) {
+  const std::string trace = workshop_.file(
+      "grid.json", GridTraces({.tensor = 2, .data = 2}, GroupsAs::kNames).timeline(1));
+  const nlohmann::json answer =
+      expect_answer("replay " + trace +
+                    " --platform dgx-a100 --json --what-if group=data=8 --what-if split=tensor=4 "
+                    "--what-if group=tensor=1 --what-if 'group=data=4 platform=dgx-h100'")
+          .json();
+  ASSERT_EQ(answer["what_if"].size(), 4U);
+  const auto what_if = [&](size_t i) { return answer["what_if"][i]["replay"]; };
+  EXPECT_EQ(answer["ranks"], 4);
+  EXPECT_EQ(what_if(0)["ranks"], 16);
+  EXPECT_EQ(what_if(1)["ranks"], 8);
+  EXPECT_EQ(what_if(2)["ranks"], 2);
+  EXPECT_EQ(what_if(3)["ranks"], 8);
+  // The GEMMs are most of it: halved, or at an end of the range as they were.
+  const double compute_s = 6 * 0.5e-3 / 3;
+  EXPECT_NEAR(answer["iteration_s"].get<double>() - what_if(1)["iteration_s"].get<double>(),
+              compute_s / 2, 0.1 * compute_s);
+  EXPECT_GT(what_if(1)["iteration_slow_s"].get<double>(),
+            what_if(1)["iteration_s"].get<double>() + 0.2 * compute_s);
+  expect_refused("replay " + trace + " --platform dgx-a100 --group pipeline=2",
+                 {"--group", "pipeline", "is no group of the trace", "data", "tensor"});
+  expect_refused("replay " + trace + " --platform dgx-a100 --group data",
+                 {"--group", "NAME=RANKS"});
+  expect_refused("replay " + files_ + kHere + "--group data=4",
+                 {"--group", "one rank that stands for all"});
 }
 
 TEST_F(MeasuredTrace, CalibrationGivesTheMeasurementBack) {

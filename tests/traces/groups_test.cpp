@@ -162,6 +162,66 @@ TEST(GroupGrid, RefusesWhatIsNoGrid) {
   EXPECT_EQ(refused({{0, 1}, {0, 2, 4, 6}}, 0), "accepted");
 }
 
+TEST(GroupGrid, GrowsAlongAGroup) {
+  GroupGrid grid({{4, 5}, {1, 5, 9}}, 5, 12, "t");
+  EXPECT_TRUE(grid.resize({1, 5, 9}, 5));
+  EXPECT_EQ(grid.world(), 20);
+  EXPECT_THAT(grid.group_of({1, 5, 9}, 10), ElementsAre(2, 6, 10, 14, 18));
+  EXPECT_THAT(grid.group_of({4, 5}, 19), ElementsAre(18, 19));
+  EXPECT_TRUE(grid.resize({4, 5}, 1));
+  EXPECT_EQ(grid.world(), 10);
+  EXPECT_THAT(grid.group_of({4, 5}, 7), ElementsAre(7));
+  // Along the outermost of its dimensions.
+  GroupGrid both({{0, 1}, {0, 1, 2, 3, 4, 5, 6, 7}}, 0, 16, "t");
+  EXPECT_FALSE(both.resize({0, 1, 2, 3, 4, 5, 6, 7}, 3));
+  EXPECT_TRUE(both.resize({0, 1, 2, 3, 4, 5, 6, 7}, 4));
+  EXPECT_EQ(both.text(), "2 x 2 x 2");
+}
+
+// One rank's trace for another degree of data or tensor parallelism: the members are those of a run
+// of that shape.
+TEST(Groups, OfOtherSizesAreThoseOfSuchARun) {
+  const TraceFolder folder;
+  const auto one = [&](const GridShape& shape, const ImportOptions& options) {
+    const std::string file = folder.write("r.json", GridTraces(shape).timeline(3));
+    return Registry<TraceFormat>::find("kineto", "test").import({file}, options);
+  };
+  const GridShape traced{.tensor = 2, .data = 4};
+  const auto members = [](const Program& program, int rank) {
+    std::vector<std::vector<int>> of_calls;
+    for (const auto& call : calls_of_rank(program, rank)) of_calls.push_back(std::get<2>(call));
+    return of_calls;
+  };
+  const ImportedTrace wider = one(traced, {.groups = {{"data", 8}}});
+  const ImportedTrace wide = one({.tensor = 2, .data = 8}, {});
+  const ImportedTrace split = one(traced, {.splits = {{"tensor", 4}}});
+  const ImportedTrace four = one({.tensor = 4, .data = 4}, {});
+  ASSERT_EQ(wider.program.ranks.size(), 16U);
+  ASSERT_EQ(split.program.ranks.size(), 16U);
+  for (int rank = 0; rank < 16; ++rank) {
+    EXPECT_EQ(members(wider.program, rank), members(wide.program, rank)) << rank;
+    EXPECT_EQ(members(split.program, rank), members(four.program, rank)) << rank;
+  }
+  EXPECT_EQ(wider.kernel_split, 1);
+  EXPECT_EQ(split.kernel_split, 0.5);
+  const ImportedTrace plain = one(traced, {});
+  const Calls before = calls_of_rank(plain.program, 0);
+  const Calls after = calls_of_rank(split.program, 0);
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    const bool is_tensor = std::get<2>(before[i]).size() == 2;
+    EXPECT_EQ(std::get<1>(after[i]), std::get<1>(before[i]) / (is_tensor ? 1 : 2)) << i;
+  }
+  EXPECT_THAT(refusal([&] {
+                one(traced, {.groups = {{"dta", 8}}});
+              }),
+              HasSubstr("is no group of the trace: "));
+  EXPECT_THAT(refusal([&] {
+                one({.data = 4}, {.groups = {{"data", 8}}});
+              }),
+              HasSubstr("--ranks changes"));
+}
+
 MeasuredRank rank_with(const MeasuredCollective& collective) {
   MeasuredRank rank{.file = "t.json", .rank = 5};
   rank.collectives = {collective};

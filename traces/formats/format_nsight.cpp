@@ -162,7 +162,7 @@ ImportedTrace import_nsight(const std::vector<std::string>& files, const ImportO
 const bool kNsightRegistered = Registry<TraceFormat>::add(
     {.name = "nsight",
      .description = "Nsight Systems' SQLite export, execution traces behind it",
-     .reads = {"--ranks", "--batch", "--size", "--without-stragglers"},
+     .reads = {"--ranks", "--batch", "--size", "--group", "--split", "--without-stragglers"},
      .detects = [](const std::string& /*file*/,
                    const std::string& head) { return head.rfind(kHead, 0) == 0; },
      .import = import_nsight});

@@ -40,6 +40,8 @@ ImportedTrace import_trace(const std::vector<std::string>& files, const ImportOp
       {"--batch", options.images > 0},
       {"--bucket", options.bucket_bytes > 0},
       {"--size", !options.sizes.empty()},
+      {"--group", !options.groups.empty()},
+      {"--split", !options.splits.empty()},
       {"--without-stragglers", options.without_stragglers}};
   for (const auto& [option, is_given] : given)
     if (is_given &&

@@ -22,6 +22,10 @@ struct ImportOptions {
   // Of communication whose size is not in the trace, by the kernel's name ("dispatch") or the
   // operation's: bytes, or nothing to keep its measured time.
   std::map<std::string, std::optional<std::int64_t>> sizes = {};
+  // Ranks of a group, by its name or title, where one rank's trace stands for all: with the kernels
+  // as traced (data parallelism), or divided by as much as the group grows (tensor parallelism).
+  std::map<std::string, int> groups = {};
+  std::map<std::string, int> splits = {};
   bool without_stragglers = false;  // ranks that compute for longer than most do are like most
 };
 
@@ -51,6 +55,7 @@ struct ImportedTrace {
   Program program;
   ImportTotals found;
   MeasuredRun measured = {};
+  double kernel_split = 1;  // kernels that the splits divide take so many times as long
   // What the files lack and what was taken instead, clock offsets, whose trace stands for whom.
   std::vector<std::string> notes;
 };

@@ -39,11 +39,26 @@ std::set<int> cuts_of(const std::vector<int>& sorted) {
   return cuts;
 }
 
+// Along each of the dimensions.
+std::vector<int> place_in(const std::vector<int>& sizes, int rank) {
+  std::vector<int> place;
+  for (const int size : sizes) {
+    place.push_back(rank % size);
+    rank /= size;
+  }
+  return place;
+}
+
+int rank_in(const std::vector<int>& sizes, const std::vector<int>& place) {
+  int rank = 0;
+  for (std::size_t d = sizes.size(); d-- > 0;) rank = rank * sizes[d] + place[d];
+  return rank;
+}
+
 }  // namespace
 
 GroupGrid::GroupGrid(const std::vector<std::vector<int>>& groups, int rank, int world,
-                     const std::string& file)
-    : traced_(rank) {
+                     const std::string& file) {
   std::set<int> cuts{1, world};
   for (const std::vector<int>& group : groups) {
     if (std::find(group.begin(), group.end(), rank) == group.end())
@@ -60,52 +75,69 @@ GroupGrid::GroupGrid(const std::vector<std::vector<int>>& groups, int rank, int 
   for (auto cut = std::next(cuts.begin()); cut != cuts.end(); ++cut) {
     if (*cut % *std::prev(cut) != 0 || *cut > world)
       refuse_group(file, groups.empty() ? std::vector<int>{} : groups.front(), needed);
-    sizes_.push_back(*cut / *std::prev(cut));
+    traced_.push_back(*cut / *std::prev(cut));
   }
+  sizes_ = traced_;
   for (const std::vector<int>& group : groups) {
-    std::vector<int> again = group_of(group, rank);
-    if (again != group) refuse_group(file, group, needed);
     // All places in the dimensions in which they differ.
     std::size_t ranks = 1;
-    const std::vector<int> first = place_of(group.front());
+    const std::vector<bool> own = differs(group);
     for (std::size_t d = 0; d < sizes_.size(); ++d)
-      if (std::any_of(group.begin(), group.end(),
-                      [&](int member) { return place_of(member)[d] != first[d]; }))
-        ranks *= static_cast<std::size_t>(sizes_[d]);
-    if (ranks != group.size()) refuse_group(file, group, needed);
+      if (own[d]) ranks *= static_cast<std::size_t>(sizes_[d]);
+    if (ranks != group.size() || group_of(group, rank) != group) refuse_group(file, group, needed);
   }
 }
 
-std::vector<int> GroupGrid::place_of(int rank) const {
-  std::vector<int> place;
-  for (const int size : sizes_) {
-    place.push_back(rank % size);
-    rank /= size;
+std::vector<bool> GroupGrid::differs(const std::vector<int>& group) const {
+  const std::vector<int> first = place_in(traced_, group.front());
+  std::vector<bool> found(traced_.size(), false);
+  for (const int member : group) {
+    const std::vector<int> place = place_in(traced_, member);
+    for (std::size_t d = 0; d < traced_.size(); ++d) found[d] = found[d] || place[d] != first[d];
   }
-  return place;
+  return found;
 }
 
-int GroupGrid::rank_at(const std::vector<int>& place) const {
-  int rank = 0;
-  for (std::size_t d = sizes_.size(); d-- > 0;) rank = rank * sizes_[d] + place[d];
-  return rank;
+bool GroupGrid::resize(const std::vector<int>& group, int size) {
+  const std::vector<bool> own = differs(group);
+  int inner = 1;
+  std::size_t outermost = sizes_.size();
+  for (std::size_t d = 0; d < sizes_.size(); ++d) {
+    if (!own[d]) continue;
+    if (outermost < sizes_.size()) inner *= sizes_[outermost];
+    outermost = d;
+  }
+  if (outermost == sizes_.size() || size < inner || size % inner != 0) return false;
+  sizes_[outermost] = size / inner;
+  return true;
+}
+
+int GroupGrid::world() const {
+  int world = 1;
+  for (const int size : sizes_) world *= size;
+  return world;
 }
 
 std::vector<int> GroupGrid::group_of(const std::vector<int>& group, int rank) const {
-  const std::vector<int> first = place_of(group.front());
-  const std::vector<int> own = place_of(rank);
-  std::vector<bool> differs(sizes_.size(), false);
-  for (const int member : group) {
-    const std::vector<int> place = place_of(member);
-    for (std::size_t d = 0; d < sizes_.size(); ++d)
-      if (place[d] != first[d]) differs[d] = true;
-  }
+  const std::vector<bool> own = differs(group);
+  const std::vector<int> here = place_in(sizes_, rank);
   std::vector<int> ranks;
-  for (const int member : group) {
-    std::vector<int> place = place_of(member);
+  const auto add = [&](std::vector<int> place) {
     for (std::size_t d = 0; d < sizes_.size(); ++d)
-      if (!differs[d]) place[d] = own[d];
-    ranks.push_back(rank_at(place));
+      if (!own[d]) place[d] = here[d];
+    ranks.push_back(rank_in(sizes_, place));
+  };
+  if (sizes_ == traced_) {
+    for (const int member : group) add(place_in(traced_, member));
+    return ranks;
+  }
+  // In the order of their numbers: those in which all else is 0 name them.
+  for (int other = 0; other < world(); ++other) {
+    const std::vector<int> place = place_in(sizes_, other);
+    bool is_first = true;
+    for (std::size_t d = 0; d < sizes_.size(); ++d)
+      is_first = is_first && (own[d] || place[d] == 0);
+    if (is_first) add(place);
   }
   return ranks;
 }

@@ -16,16 +16,21 @@ class GroupGrid {
   GroupGrid(const std::vector<std::vector<int>>& groups, int rank, int world,
             const std::string& file);
 
-  // Of another rank: what `group` is of the traced one, in the same order.
+  // Another number of ranks in the outermost dimension of that group, so that it has `size`. False
+  // where the ranks of its inner dimensions do not divide `size`.
+  bool resize(const std::vector<int>& group, int size);
+
+  // Of another rank: what `group` is of the traced one, in the same order where it has as many.
   std::vector<int> group_of(const std::vector<int>& group, int rank) const;
+  int world() const;
   std::string text() const;  // "4 x 2 x 8"
 
  private:
-  std::vector<int> place_of(int rank) const;
-  int rank_at(const std::vector<int>& place) const;
+  // In which dimensions ranks of a group differ.
+  std::vector<bool> differs(const std::vector<int>& group) const;
 
-  std::vector<int> sizes_;  // of the dimensions
-  int traced_ = 0;
+  std::vector<int> traced_;  // sizes of the dimensions, as traced
+  std::vector<int> sizes_;   // as they are now
 };
 
 }  // namespace forescale

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ struct MeasuredRank {
   std::vector<HostCall> calls = {};  // by begin
   std::vector<MeasuredTask> tasks = {};
   std::vector<MeasuredCollective> collectives = {};
+  std::map<std::string, std::string> group_titles = {};  // what groups are for, by name
   std::vector<MeasuredGradient> gradients = {};  // in order of time; empty: not in the trace
   std::vector<ClockSpan> steps = {};             // in order of time; empty: not in the trace
   std::vector<std::string> notes = {};

@@ -1,8 +1,10 @@
 #include "traces/measured/rebuild.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -121,10 +123,64 @@ class Rebuild {
     renumber_collectives(rank);
   }
 
+  // The group that an option means, by its name or title.
+  std::vector<int> group_called(const std::string& name, const char* option) const {
+    const MeasuredRank& rank = ranks_.front();
+    std::set<std::string> known;
+    for (const MeasuredCollective& collective : rank.collectives) {
+      if (is_of_all(collective, traced_world_) || collective.is_message) continue;
+      const auto title = rank.group_titles.find(collective.group);
+      if (collective.group == name || (title != rank.group_titles.end() && title->second == name))
+        return collective.ranks;
+      known.insert(title == rank.group_titles.end() ? collective.group : title->second);
+    }
+    refuse(option, name, fmt::format("is no group of the trace: {}", fmt::join(known, ", ")));
+  }
+
+  // Data parallelism of another degree keeps what a rank computes and sends. Tensor parallelism of
+  // another divides its matrices, and with them the gradients that other groups add up.
+  void resize_groups() {
+    const auto resize = [&](const std::string& name, int size, const char* option) {
+      const std::vector<int> group = group_called(name, option);
+      if (!grid_->resize(group, size))
+        refuse(option, fmt::format("{}={}", name, size),
+               "must be a multiple of the ranks in the group's inner dimensions");
+      result_.notes.push_back(
+          fmt::format("group \"{}\": of {} ranks in place of {}", name, size, group.size()));
+      return group;
+    };
+    for (const auto& [name, size] : options_.groups) resize(name, size, "--group");
+    for (const auto& [name, size] : options_.splits) {
+      const std::vector<int> group = resize(name, size, "--split");
+      const double factor = static_cast<double>(group.size()) / size;
+      result_.kernel_split *= factor;
+      for (MeasuredCollective& collective : ranks_.front().collectives) {
+        const bool adds_up = collective.op == CollectiveOp::kAllReduce ||
+                             collective.op == CollectiveOp::kReduceScatter ||
+                             collective.op == CollectiveOp::kAllGather;
+        if (adds_up && collective.ranks != group)
+          collective.bytes = std::llround(static_cast<double>(collective.bytes) * factor);
+      }
+    }
+    if (!options_.splits.empty())
+      result_.notes.emplace_back(
+          "assumed: matrix kernels, and all-reduces, reduce-scatters and all-gathers of other "
+          "groups, are divided by as much as the split group grows");
+    world_ = grid_->world();
+    if (world_ > kProgramRanksMax)
+      refuse("--group", fmt::format("{} ranks", world_), "must be at most 1048576 in all");
+  }
+
   // Ranks that were not traced do what one that was did.
   void find_stand_in() {
     const auto traced = static_cast<int>(ranks_.size());
-    if (world_ == traced) return;
+    if (world_ == traced) {
+      for (const auto& [option, sizes] :
+           {std::pair("--group", &options_.groups), std::pair("--split", &options_.splits)})
+        if (!sizes->empty())
+          refuse(option, sizes->begin()->first, "needs the trace of one rank that stands for all");
+      return;
+    }
     std::vector<std::vector<int>> groups;
     const MeasuredRank& rank = ranks_.front();
     for (const MeasuredRank& one : ranks_)
@@ -149,10 +205,19 @@ class Rebuild {
     }
     result_.notes.push_back(
         fmt::format("the trace of rank {} stands for all {} ranks", rank.rank, world_));
-    if (groups.empty()) return;
+    if (groups.empty()) {
+      for (const auto& [option, sizes] :
+           {std::pair("--group", &options_.groups), std::pair("--split", &options_.splits)})
+        if (!sizes->empty())
+          refuse(option, sizes->begin()->first,
+                 "is no group of the trace, whose collectives are of all ranks: --ranks changes "
+                 "their number");
+      return;
+    }
     std::sort(groups.begin(), groups.end());
     groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
     grid_.emplace(groups, rank.rank, world_, rank.file);
+    resize_groups();
     result_.notes.push_back(
         fmt::format("by symmetry: in the grid {} of its groups (nearest ranks first) every rank "
                     "has those of its own place",
@@ -235,12 +300,20 @@ class Rebuild {
     return begin;
   }
 
+  // A group that has become smaller may lack it.
+  int root_of(const MeasuredCollective& collective) const {
+    if (!grid_ || is_of_all(collective, traced_world_)) return collective.root;
+    const auto ranks =
+        static_cast<int>(grid_->group_of(collective.ranks, ranks_.front().rank % world_).size());
+    return std::min(collective.root, ranks - 1);
+  }
+
   CollectiveStep step_of(const MeasuredRank& rank, int index) const {
     const MeasuredCollective& collective = rank.collectives[static_cast<size_t>(index)];
     const bool propagates = operation(collective.op).propagates();
     CollectiveStep step{.op = collective.op,
                         .bytes = collective.bytes,
-                        .root = collective.root,
+                        .root = root_of(collective),
                         .phase = propagates ? Phase::kPropagation : Phase::kAggregation,
                         .label = fmt::format("{} {}", name_of(collective.op), index),
                         .on_host = !rank.has_gpu};

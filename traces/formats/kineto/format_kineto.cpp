@@ -46,7 +46,8 @@ ImportedTrace import_kineto(const std::vector<std::string>& files, const ImportO
 const bool kKinetoRegistered = Registry<TraceFormat>::add(
     {.name = "kineto",
      .description = "PyTorch profiler's timeline (Chrome JSON), execution traces behind it",
-     .reads = {"--ranks", "--batch", "--bucket", "--size", "--without-stragglers"},
+     .reads = {"--ranks", "--batch", "--bucket", "--size", "--group", "--split",
+               "--without-stragglers"},
      .detects = is_kineto,
      .import = import_kineto});
 

@@ -136,6 +136,8 @@ class KinetoReader {
           group["ranks"].get(members) != simdjson::SUCCESS)
         continue;
       std::vector<int>& ranks = groups_[std::string(name)];
+      if (std::string_view title; group["pg_desc"].get(title) == simdjson::SUCCESS)
+        rank_.group_titles[std::string(name)] = title;
       for (const dom::element member : members) {
         if (member.get(number) != simdjson::SUCCESS || number < 0 || number >= kProgramRanksMax)
           scan_.fail("pg_config", "must have ranks from 0 to 1048575");
@@ -150,7 +152,11 @@ class KinetoReader {
                                  .stream = event.integer("stream").value_or(0),
                                  .correlation = event.integer("correlation").value_or(-1),
                                  .is_copy = is_copy};
-    gpu_.take_task(task, GpuTimeline::is_nccl(event.name) ? said_of(event) : std::nullopt);
+    const auto said = GpuTimeline::is_nccl(event.name) ? said_of(event) : std::nullopt;
+    if (const std::string_view title = event.text("Process Group Description");
+        said && !title.empty())
+      rank_.group_titles[said->group] = title;
+    gpu_.take_task(task, said);
   }
 
   // What a kernel's arguments say of its collective.
