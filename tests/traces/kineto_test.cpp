@@ -148,6 +148,30 @@ TEST(Kineto, LongNamesAreCutBetweenCharacters) {
   EXPECT_NE(text.str().find(std::string(79, 'k')), std::string::npos);
 }
 
+// Nothing but the sizes says of how many ranks: an output of 8 times the input is one of 8.
+TEST(Kineto, SizesSayHowManyRanksAGroupHas) {
+  const TraceFolder folder;
+  const auto kernel = [](const char* op, int in, int out, int at_us) {
+    return fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel_{0}","tid":1,"ts":{3},"dur":20,)"
+        R"("args":{{"stream":3,"Collective name":"{0}","In msg nelems":{1},)"
+        R"("Out msg nelems":{2},"dtype":"Float"}}}},)",
+        op, in, out, at_us);
+  };
+  const ImportedTrace imported =
+      import_kineto({folder.write("a.json", head(9, 16) + kernel("_allgather_base", 100, 800, 0) +
+                                                kernel("_reduce_scatter_base", 400, 100, 50) +
+                                                kernel("_allgather_base", 100, 1600, 100) + kEnd)});
+  ASSERT_EQ(imported.found.groups.size(), 3U);
+  std::map<size_t, std::vector<int>> by_size;
+  for (const GroupVolume& of_group : imported.found.groups)
+    by_size[of_group.ranks.size()] = of_group.ranks;
+  EXPECT_EQ(by_size.at(8), (std::vector<int>{8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(by_size.at(4), (std::vector<int>{8, 9, 10, 11}));
+  EXPECT_EQ(by_size.at(16).size(), 16U);
+  EXPECT_THAT(imported.notes, Contains(HasSubstr("are of 8 ranks, which the trace does not name")));
+}
+
 // Between the stages of a pipeline: a send and its receive are one message.
 TEST(Kineto, SendsAndReceivesAreMessages) {
   const TraceFolder folder;

@@ -1,10 +1,8 @@
 #include "traces/measured/rebuild.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -15,12 +13,12 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "traces/measured/group_grid.hpp"
 #include "traces/measured/groups.hpp"
 #include "traces/measured/iterations.hpp"
 #include "traces/measured/rank_checks.hpp"
 #include "traces/measured/rebucket.hpp"
 #include "traces/measured/rebuild_rank.hpp"
+#include "traces/measured/stand_in.hpp"
 
 namespace forescale {
 namespace {
@@ -38,7 +36,10 @@ class Rebuild {
       resolve_groups(rank, traced_world_);
       take_sizes(rank);
     }
-    find_stand_in();
+    stand_in_.emplace(ranks_, traced_world_, world_, options_);
+    world_ = stand_in_->world();
+    result_.kernel_split = stand_in_->kernel_split();
+    result_.notes.insert(result_.notes.end(), stand_in_->notes().begin(), stand_in_->notes().end());
     check_ranks(ranks_, traced_world_);
     count();
     offsets_ns_ = clock_offsets();
@@ -123,107 +124,6 @@ class Rebuild {
     renumber_collectives(rank);
   }
 
-  // The group that an option means, by its name or title.
-  std::vector<int> group_called(const std::string& name, const char* option) const {
-    const MeasuredRank& rank = ranks_.front();
-    std::set<std::string> known;
-    for (const MeasuredCollective& collective : rank.collectives) {
-      if (is_of_all(collective, traced_world_) || collective.is_message) continue;
-      const auto title = rank.group_titles.find(collective.group);
-      if (collective.group == name || (title != rank.group_titles.end() && title->second == name))
-        return collective.ranks;
-      known.insert(title == rank.group_titles.end() ? collective.group : title->second);
-    }
-    refuse(option, name, fmt::format("is no group of the trace: {}", fmt::join(known, ", ")));
-  }
-
-  // Data parallelism of another degree keeps what a rank computes and sends. Tensor parallelism of
-  // another divides its matrices, and with them the gradients that other groups add up.
-  void resize_groups() {
-    const auto resize = [&](const std::string& name, int size, const char* option) {
-      const std::vector<int> group = group_called(name, option);
-      if (!grid_->resize(group, size))
-        refuse(option, fmt::format("{}={}", name, size),
-               "must be a multiple of the ranks in the group's inner dimensions");
-      result_.notes.push_back(
-          fmt::format("group \"{}\": of {} ranks in place of {}", name, size, group.size()));
-      return group;
-    };
-    for (const auto& [name, size] : options_.groups) resize(name, size, "--group");
-    for (const auto& [name, size] : options_.splits) {
-      const std::vector<int> group = resize(name, size, "--split");
-      const double factor = static_cast<double>(group.size()) / size;
-      result_.kernel_split *= factor;
-      for (MeasuredCollective& collective : ranks_.front().collectives) {
-        const bool adds_up = collective.op == CollectiveOp::kAllReduce ||
-                             collective.op == CollectiveOp::kReduceScatter ||
-                             collective.op == CollectiveOp::kAllGather;
-        if (adds_up && collective.ranks != group)
-          collective.bytes = std::llround(static_cast<double>(collective.bytes) * factor);
-      }
-    }
-    if (!options_.splits.empty())
-      result_.notes.emplace_back(
-          "assumed: matrix kernels, and all-reduces, reduce-scatters and all-gathers of other "
-          "groups, are divided by as much as the split group grows");
-    world_ = grid_->world();
-    if (world_ > kProgramRanksMax)
-      refuse("--group", fmt::format("{} ranks", world_), "must be at most 1048576 in all");
-  }
-
-  // Ranks that were not traced do what one that was did.
-  void find_stand_in() {
-    const auto traced = static_cast<int>(ranks_.size());
-    if (world_ == traced) {
-      for (const auto& [option, sizes] :
-           {std::pair("--group", &options_.groups), std::pair("--split", &options_.splits)})
-        if (!sizes->empty())
-          refuse(option, sizes->begin()->first, "needs the trace of one rank that stands for all");
-      return;
-    }
-    std::vector<std::vector<int>> groups;
-    const MeasuredRank& rank = ranks_.front();
-    for (const MeasuredRank& one : ranks_)
-      for (const MeasuredCollective& collective : one.collectives) {
-        if (collective.is_message)
-          refuse(
-              one.file, collective.group,
-              "is sent between stages of a pipeline, which differ: every rank's trace is needed");
-        if (is_of_all(collective, traced_world_)) continue;
-        if (traced > 1 || world_ != traced_world_)
-          refuse(one.file, collective.group,
-                 fmt::format("is a group of {} of {} ranks: where there are such groups, one "
-                             "rank's trace may stand for all {}, or every rank's is needed",
-                             collective.ranks.size(), traced_world_, traced_world_));
-        groups.push_back(collective.ranks);
-      }
-    if (traced > 1) {
-      result_.notes.push_back(fmt::format(
-          "{} ranks were traced: rank r of {} does what rank r modulo {} did, with the same work",
-          traced, world_, traced));
-      return;
-    }
-    result_.notes.push_back(
-        fmt::format("the trace of rank {} stands for all {} ranks", rank.rank, world_));
-    if (groups.empty()) {
-      for (const auto& [option, sizes] :
-           {std::pair("--group", &options_.groups), std::pair("--split", &options_.splits)})
-        if (!sizes->empty())
-          refuse(option, sizes->begin()->first,
-                 "is no group of the trace, whose collectives are of all ranks: --ranks changes "
-                 "their number");
-      return;
-    }
-    std::sort(groups.begin(), groups.end());
-    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-    grid_.emplace(groups, rank.rank, world_, rank.file);
-    resize_groups();
-    result_.notes.push_back(
-        fmt::format("by symmetry: in the grid {} of its groups (nearest ranks first) every rank "
-                    "has those of its own place",
-                    grid_->text()));
-  }
-
   void count() {
     std::map<std::tuple<std::string, std::vector<int>, std::string>, Volume> by_group;
     for (const MeasuredRank& rank : ranks_) {
@@ -300,20 +200,12 @@ class Rebuild {
     return begin;
   }
 
-  // A group that has become smaller may lack it.
-  int root_of(const MeasuredCollective& collective) const {
-    if (!grid_ || is_of_all(collective, traced_world_)) return collective.root;
-    const auto ranks =
-        static_cast<int>(grid_->group_of(collective.ranks, ranks_.front().rank % world_).size());
-    return std::min(collective.root, ranks - 1);
-  }
-
   CollectiveStep step_of(const MeasuredRank& rank, int index) const {
     const MeasuredCollective& collective = rank.collectives[static_cast<size_t>(index)];
     const bool propagates = operation(collective.op).propagates();
     CollectiveStep step{.op = collective.op,
-                        .bytes = collective.bytes,
-                        .root = root_of(collective),
+                        .bytes = stand_in_->bytes(collective),
+                        .root = stand_in_->root(collective),
                         .phase = propagates ? Phase::kPropagation : Phase::kAggregation,
                         .label = fmt::format("{} {}", name_of(collective.op), index),
                         .on_host = !rank.has_gpu};
@@ -322,7 +214,8 @@ class Rebuild {
         communicators_.begin(), std::find(communicators_.begin(), communicators_.end(), key)));
     // Gloo gives every collective a tag of its own: its threads start them in any order.
     if (!rank.has_gpu) step.communicator += index * static_cast<int>(communicators_.size());
-    if (!is_of_all(collective, traced_world_) && !grid_) step.group = groups_.at(key);
+    if (!is_of_all(collective, traced_world_) && !stand_in_->places_groups())
+      step.group = groups_.at(key);
     return step;
   }
 
@@ -339,21 +232,14 @@ class Rebuild {
 
   // Of the communicators of the one rank that stands for all.
   void place_groups() {
-    if (!grid_) return;
+    if (!stand_in_->places_groups()) return;
     const MeasuredRank& rank = ranks_.front();
     for (size_t i = 0; i < rank.collectives.size(); ++i) {
       const MeasuredCollective& collective = rank.collectives[i];
       if (is_of_all(collective, traced_world_)) continue;
       std::vector<RankGroup>& by_rank =
           result_.program.groups[step_of(rank, static_cast<int>(i)).communicator];
-      if (!by_rank.empty()) continue;
-      std::map<std::vector<int>, RankGroup> known;
-      for (int one = 0; one < world_; ++one) {
-        const std::vector<int> members = grid_->group_of(collective.ranks, one);
-        RankGroup& group = known[members];
-        if (!group) group = std::make_shared<const std::vector<int>>(members);
-        by_rank.push_back(group);
-      }
+      if (by_rank.empty()) by_rank = stand_in_->groups(collective);
     }
   }
 
@@ -432,7 +318,7 @@ class Rebuild {
   int world_ = 0;
   std::map<std::string, RankGroup> groups_;  // that are not all ranks, by key
   std::vector<std::string> communicators_;   // keys, sorted: the index is the communicator
-  std::optional<GroupGrid> grid_;            // where one rank stands for all, with such groups
+  std::optional<StandIn> stand_in_;
 };
 
 }  // namespace
