@@ -66,6 +66,18 @@ TEST_F(Exported, GoalHasTheMessagesThatAreSimulated) {
   expect_answer("replay " + goal + " --no-range --platform cluster-b --stack mvapich2-2.3");
 }
 
+// What a plan's operations wait for is in it: on an ideal network the schedule takes as long.
+TEST_F(Exported, GoalTakesTheTimeOfTheCollectives) {
+  const std::string trace = workshop_.file("r0.json", GridTraces({.data = 4}).timeline(0));
+  const std::string place = " --platform star:hosts=4,bandwidth=200MB/s,latency=5us --stack ideal ";
+  const std::string goal = workshop_.path("ring.goal");
+  expect_answer("export " + trace + place + "--format goal -o " + goal);
+  const nlohmann::json original = replayed(trace, place);
+  const double whole_s = 3 * original["iteration_s"].get<double>();
+  EXPECT_GT(original["communication_s"], 0.3 * whole_s / 3);
+  EXPECT_NEAR(replayed(goal, place)["iteration_s"].get<double>(), whole_s, 0.02 * whole_s);
+}
+
 // Groups of tensor and data parallelism, from one rank's trace.
 TEST_F(Exported, GroupsOfATrace) {
   const std::string trace =

@@ -11,7 +11,8 @@ constexpr std::int64_t kReaction_ns = 20'000;  // at most, from an end to what w
 // Launches under way when CUDA's queue is full: 1024, of which a trace may show a few less.
 constexpr std::size_t kQueueFullMin = 1000;
 constexpr std::size_t kQueueFullMax = 1024;
-constexpr int kFullTimesMin = 3;  // so often a launch waited
+constexpr std::size_t kFullSlack = 2;  // below the most that was seen
+constexpr int kFullTimesMin = 20;      // so often it was full
 
 class Finder {
  public:
@@ -64,8 +65,8 @@ class Finder {
     return after == tasks.begin() ? -1 : *std::prev(after);
   }
 
-  // Whether the launches that were under way never were more than the queue holds, and some
-  // waited when there were so many.
+  // Whether there were as many launches under way as the queue holds, again and again, and never
+  // more.
   void find_queue() {
     std::vector<std::int64_t> ends_ns;
     for (const auto& [call, tasks] : tasks_of_call_) {
@@ -84,12 +85,10 @@ class Finder {
     if (under_way.empty()) return;
     const std::size_t most = *std::max_element(under_way.begin(), under_way.end());
     if (most < kQueueFullMin || most > kQueueFullMax) return;
-    int waited = 0;
-    for (std::size_t i = 0; i < launches_.size(); ++i)
-      if (under_way[i] >= kQueueFullMin &&
-          rank_.calls[static_cast<size_t>(launches_[i])].span.length_ns() > kReaction_ns)
-        ++waited;
-    if (waited >= kFullTimesMin) queue_ = most;
+    const auto full = std::count_if(under_way.begin(), under_way.end(), [most](std::size_t count) {
+      return count + kFullSlack >= most;
+    });
+    if (full >= kFullTimesMin) queue_ = most;
   }
 
   std::vector<int> launch_waits_for(int index, int launched) const {
