@@ -159,6 +159,7 @@ void run(const ReplayOptions& options) {
   for (const std::string& what_if : options.what_if) {
     questions.push_back(changed(options.question, what_if));
     questions.back().text.files_out = {};
+    questions.back().text.against_measured = false;  // nothing was measured there
   }
   const Replay base = answer(options.question);
   std::vector<Alternative> alternatives;

@@ -83,16 +83,22 @@ void calibrate(Variant& variant, const ReplayText& text, const MeasuredRun& meas
     traced.placement = text.traced_placement;
     traced.plans = text.traced_plans;
   }
-  Program stub;  // of all ranks of the traced run
-  stub.workers = measured.world;
-  stub.ranks.resize(static_cast<size_t>(measured.world));
-  variant.traced = replay_place(traced, stub, scenario);
-  const Choices choices = replay_choices(traced, stub);
+  Program traced_ranks;  // a place is asked for by a program: all ranks of the traced run
+  traced_ranks.workers = measured.world;
+  traced_ranks.ranks.resize(static_cast<size_t>(measured.world));
+  variant.traced = replay_place(traced, traced_ranks, scenario);
+  const Choices choices = replay_choices(traced, traced_ranks);
   variant.calibration.emplace(
       measured, CollectivePlace{variant.traced->platform, variant.traced->stack, choices});
 }
 
 void check_calibration(const ReplayText& text, const MeasuredRun& measured) {
+  if (text.calibrate && text.against_measured)
+    throw InputError(
+        {.source = "--against-measured",
+         .path = "",
+         .value = "",
+         .constraint = "says why a replay without --calibrate differs: leave one out"});
   if (measured.step_s > 0) return;
   for (const auto& [option, is_given] : {std::pair("--calibrate", text.calibrate),
                                          std::pair("--against-measured", text.against_measured)})

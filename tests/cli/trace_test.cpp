@@ -225,6 +225,7 @@ TEST_F(MeasuredTrace, CalibrationGivesTheMeasurementBack) {
   const std::string program = workshop_.path("p.jsonl");
   expect_answer("import " + files_ + " -o " + program);
   expect_refused("replay " + program + kHere + "--calibrate", {"--calibrate", "needs a trace"});
+  expect_refused(base + "--calibrate --against-measured", {"--against-measured", "leave one out"});
 }
 
 }  // namespace
