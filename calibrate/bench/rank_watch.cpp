@@ -41,6 +41,8 @@ int run_watched(const std::function<int()>& body) {
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
+  // Of a broken pipe ends a rank whose launcher no longer listens: another rank is the cause.
+  if (signal == SIGPIPE) return 128 + signal;
   fmt::print(stderr, "{}rank {} was ended by signal {} ({})\n", kFailureLine, rank_from_launcher(),
              signal, strsignal(signal));
   return 128 + signal;

@@ -166,7 +166,7 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   constexpr int kPoints = 640;
-  constexpr int kMoreRowsMax = 90;  // between two signals: five of them end before the points do
+  constexpr int kMoreRowsMax = 60;  // between two signals: five of them end before the points do
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));
@@ -178,7 +178,8 @@ TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   std::map<std::int64_t, std::string> kept;
   for (const int signal : {SIGKILL, SIGINT, SIGKILL, SIGTERM, SIGKILL}) {
     const auto wanted = static_cast<std::int64_t>(kept.size()) + upto(kMoreRowsMax);
-    Launched sweep(fmt::format("{} sweep {} -o {} >/dev/null 2>&1", FORESCALE_PROGRAM,
+    // Behind this test, which has to see the rows in time, when the machine is busy.
+    Launched sweep(fmt::format("nice -n 5 {} sweep {} -o {} >/dev/null 2>&1", FORESCALE_PROGRAM,
                                folder_.path("study.json"), database));
     while (row_count(database) < wanted && sweep.is_running())
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
