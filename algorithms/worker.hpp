@@ -18,6 +18,7 @@
 
 #include "algorithms/collective.hpp"
 #include "algorithms/phase.hpp"
+#include "models/compute/gpu_kernel.hpp"
 
 namespace forescale {
 
@@ -28,11 +29,15 @@ class Pending {
 };
 using Request = std::shared_ptr<Pending>;
 
+// What the operator asked for that launched a kernel: one shape, or those of both gradients.
+using KernelWork = std::vector<GpuKernel>;
+
 struct Kernel {
   int stream = 0;  // kernels of one stream run in order; streams share the GPU
   double duration_s = 0;
   Phase phase = Phase::kForward;
   std::string label;
+  std::shared_ptr<const KernelWork> work = nullptr;  // nothing: not known
 };
 
 // Ranks of the world in the order of a communicator; nothing: all workers.
@@ -51,6 +56,9 @@ struct CollectiveStep {
   bool on_host = false;    // buffers in host memory
   std::int64_t value = 0;  // a number that rides along; value() of the request is the least
   bool control = false;    // negotiation: not counted as payload
+  // A send with its receive that GPUs carry out in their streams' order, as the broadcast of two
+  // ranks that it is.
+  bool is_message = false;
 };
 
 // One message between two ranks. Matched first in, first out by (source, destination, tag).

@@ -39,4 +39,10 @@ MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
           .fp4 = rate("fp4_flops_per_s")};
 }
 
+MatrixPeaks peaks_of(const GpuModel& gpu) {
+  if (gpu.file.empty())
+    return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}, .fp8 = {}, .fp4 = {}};
+  return load_matrix_peaks(gpu.file, "--gpu", nullptr);
+}
+
 }  // namespace forescale

@@ -19,5 +19,7 @@ struct MatrixPeaks {
 
 MatrixPeaks load_matrix_peaks(const std::string& gpu, const std::string& option,
                               Provenance* provenance);
+// FP32's alone of a GPU that has no file.
+MatrixPeaks peaks_of(const GpuModel& gpu);
 
 }  // namespace forescale

@@ -8,6 +8,7 @@
 
 #include "models/compute/layer_kernel.hpp"
 #include "models/compute/line_fit.hpp"
+#include "models/compute/nearest_kernel.hpp"
 #include "models/matrix_peaks.hpp"
 
 namespace forescale {
@@ -25,50 +26,10 @@ PassTime sum(const PassTime& a, const PassTime& b) {
           .source = std::max(a.source, b.source)};
 }
 
-// A convolution as the product of its filters and the inputs that each output sees; the passes'
-// operands change places. Nothing for both gradients together, and for groups.
-std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
-  if (std::holds_alternative<GemmShape>(kernel.shape)) return as_one_product(kernel);
-  const auto* shape = std::get_if<ConvolutionShape>(&kernel.shape);
-  if (shape == nullptr || shape->groups != 1) return std::nullopt;
-  const std::int64_t outputs = shape->batch * shape->output_height() * shape->output_width();
-  const std::int64_t seen = shape->channels * shape->filter_height * shape->filter_width;
-  GpuKernel product{.shape = {}, .pass = KernelPass::kForward, .precision = kernel.precision};
-  switch (kernel.pass) {
-    case KernelPass::kForward:
-      product.shape = GemmShape{.m = shape->filters, .n = outputs, .k = seen};
-      return product;
-    case KernelPass::kBackwardData:
-      product.shape = GemmShape{.m = seen, .n = outputs, .k = shape->filters};
-      return product;
-    case KernelPass::kBackwardWeights:
-      product.shape = GemmShape{.m = shape->filters, .n = seen, .k = outputs};
-      return product;
-    case KernelPass::kBackward:
-      break;
-  }
-  return std::nullopt;
-}
-
-MatrixPeaks peaks_of(const GpuModel& gpu) {
-  if (gpu.file.empty())
-    return {.fp32 = gpu.peak_flops, .tf32 = {}, .half = {}, .fp8 = {}, .fp4 = {}};
-  return load_matrix_peaks(gpu.file, "--gpu", nullptr);
-}
-
 // Transformer Engine quantises the products within a transformer's layers, not the output's.
 bool is_product_within(const Layer& layer) {
   return std::holds_alternative<LinearShape>(layer.work) && layer.name != "head";
 }
-
-// What was measured for a kernel, or stands in for it.
-struct FoundFit {
-  KernelFit fit;
-  GpuKernel kernel;
-  double factor = 1;
-  bool is_scaled = false;
-  double added_s = 0;
-};
 
 class Passes {
  public:
@@ -80,10 +41,7 @@ class Passes {
         batches_(kernels.batch > 0 ? std::vector{kernels.batch}
                                    : std::vector(std::begin(kBatches), std::end(kBatches))),
         cost_(read_framework_cost(network, kernels.memory_format, provenance)),
-        peaks_(peaks_of(gpu)),
-        memory_bandwidth_(gpu.memory_bandwidth),
-        products_elsewhere_(fitted.name == gpu.fitted ? gpu.products_elsewhere : 1),
-        provenance_(provenance) {
+        nearest_(fitted, gpu, provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
       for (const std::int64_t batch : batches_)
@@ -144,15 +102,13 @@ class Passes {
       if (kernels.empty()) return {.line = {}, .source = LayerTimeSource::kDataSheet};
       double time_s = 0;
       for (const GpuKernel& kernel : kernels) {
-        const std::optional<FoundFit> found = find_fit(kernel);
-        if (!found) return {.line = {}, .source = LayerTimeSource::kDataSheet};
-        const KernelEstimate estimate = found->fit.estimate(found->kernel);
-        if (found->is_scaled)
+        const std::optional<NearestKernel> nearest = nearest_.find(kernel);
+        if (!nearest) return {.line = {}, .source = LayerTimeSource::kDataSheet};
+        if (nearest->is_scaled)
           source = LayerTimeSource::kScaled;
-        else if (!estimate.is_near)
+        else if (!nearest->is_near)
           source = std::max(source, LayerTimeSource::kRoofline);
-        time_s += elsewhere(found->kernel) * found->factor * estimate.time_s + found->added_s +
-                  cost_.kernel.value;
+        time_s += nearest->time_s + cost_.kernel.value;
       }
       points.push_back({.batch = static_cast<double>(batches_[i]), .time_s = time_s});
     }
@@ -160,91 +116,12 @@ class Passes {
             .source = source};
   }
 
-  // Over the GPU's own model, which was measured on one machine.
-  double elsewhere(const GpuKernel& kernel) const {
-    const bool is_product = std::holds_alternative<GemmShape>(kernel.shape);
-    const bool is_half =
-        kernel.precision == Precision::kBf16 || kernel.precision == Precision::kFp16;
-    return is_product && is_half ? products_elsewhere_ : 1;
-  }
-
-  std::optional<FoundFit> find_fit(const GpuKernel& kernel) const {
-    const std::optional<GpuKernel> product = as_product(kernel);
-    const bool is_convolution = std::holds_alternative<ConvolutionShape>(kernel.shape);
-    if (!product || is_convolution)
-      if (auto same = in_any_precision(kernel)) return same;
-    if (!product) return attention_backward(kernel);
-    std::optional<FoundFit> found = in_any_precision(*product);
-    if (!found) return std::nullopt;
-    if (is_convolution) found->factor = over_product(kernel.pass);
-    found->added_s = grouped_bytes(kernel) / memory_bandwidth_.value;
-    found->is_scaled = true;
-    return found;
-  }
-
-  // From the forward pass, FLOP for FLOP.
-  std::optional<FoundFit> attention_backward(const GpuKernel& kernel) const {
-    if (!std::holds_alternative<AttentionShape>(kernel.shape)) return std::nullopt;
-    GpuKernel forward = kernel;
-    forward.pass = KernelPass::kForward;
-    std::optional<FoundFit> found = in_any_precision(forward);
-    if (!found) return std::nullopt;
-    if (!attention_backward_) attention_backward_ = read_attention_backward(provenance_);
-    found->kernel = kernel;
-    found->factor = *attention_backward_;
-    found->is_scaled = true;
-    return found;
-  }
-
-  std::optional<FoundFit> in_any_precision(const GpuKernel& kernel) const {
-    KernelKind kind = kind_of(kernel);
-    if (const KernelFit* own = of_kind(kind))
-      return FoundFit{.fit = *own, .kernel = kernel, .factor = 1, .is_scaled = false};
-    const FlopsPerSecond wanted = peaks_.of(kernel.precision);
-    if (wanted.value == 0 || kind.operation == "layer") return std::nullopt;
-    for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
-      kind.precision = other;
-      const KernelFit* measured = of_kind(kind);
-      if (measured == nullptr || peaks_.of(other).value == 0) continue;
-      FoundFit found{.fit = *measured, .kernel = kernel, .factor = 1, .is_scaled = true};
-      found.fit.scale_rates(wanted.value / peaks_.of(other).value / other_precision(), 1);
-      return found;
-    }
-    return std::nullopt;
-  }
-
-  // The gradients of a product are products like any other where they were not measured apart.
-  const KernelFit* of_kind(KernelKind kind) const {
-    const KernelFit* own = fitted_.find_kernels(kind);
-    if (own != nullptr || kind.operation != "gemm" || kind.pass == KernelPass::kBackward)
-      return own;
-    kind.pass = KernelPass::kForward;
-    return fitted_.find_kernels(kind);
-  }
-
-  double other_precision() const {
-    if (!other_precision_) other_precision_ = read_other_precision(provenance_);
-    return *other_precision_;
-  }
-
-  double over_product(KernelPass pass) const {
-    if (over_product_.empty()) over_product_ = read_convolution_over_product(provenance_);
-    return over_product_.at(pass);
-  }
-
   const FittedGpu& fitted_;
   const Network& network_;
   Precision precision_;
   std::vector<std::int64_t> batches_;
   FrameworkCost cost_;
-  MatrixPeaks peaks_;
-  BytesPerSecond memory_bandwidth_;
-  double products_elsewhere_;
-  Provenance* provenance_;
-  // Read when a kernel asks for them.
-  mutable std::optional<double> other_precision_;
-  mutable std::optional<double> attention_backward_;
-  mutable std::map<KernelPass, double> over_product_;
+  NearestKernels nearest_;
   // By pass, batch and layer.
   std::map<KernelPass, std::vector<std::vector<std::vector<GpuKernel>>>> kernels_;
 };

@@ -1,11 +1,8 @@
 // A network's compute table on a fitted GPU (fitted_gpu.hpp), layer by layer.
 //
-// A pass takes, in this order: its measured line t0 + batch * t1; the time of its kernels by shape,
-// a line through batches 8 to 128; where nothing of its kind was measured, what is nearest: the
-// same kernels in another precision, FLOP/s scaled by the data sheet's peaks; for a convolution the
-// product that it is (filters x outputs x inputs of a filter), times what convolutions take over
-// products (assumptions.json); else the roofline of the data sheet with the memory bandwidth that
-// was measured. Gradients of a convolution are one kernel each (or one measured "backward"); those
+// A pass takes, in this order: its measured line t0 + batch * t1; the time of its kernels, or of
+// those nearest to them (nearest_kernel.hpp), a line through batches 8 to 128; else the roofline of
+// the data sheet with the memory bandwidth that was measured. Gradients of a convolution are one kernel each (or one measured "backward"); those
 // of a fully connected layer are products. A framework adds to each kernel, and its other layers
 // take longer than their bytes (assumptions.json, by memory format); nothing to layers that were
 // timed by name.

@@ -66,9 +66,11 @@ CauseLog::Moment Session::collective_happened(const CollectiveRequest& request) 
   const Operation& operation = *request.operation;
   if (options_.causes == nullptr) return CauseLog::kStart;
   const std::vector<double>& calls_s = operation.calls_s;
-  return happened(request.rank, operation.last_call, Cause::kCollective,
-                  fmt::format("{} {}", name_of(operation.step.op), operation.step.label),
-                  calls_s.back() - calls_s[(calls_s.size() - 1) / 2]);
+  return happened(
+      request.rank, operation.last_call, Cause::kCollective,
+      fmt::format("{} {}", operation.step.is_message ? "message" : name_of(operation.step.op),
+                  operation.step.label),
+      calls_s.back() - calls_s[(calls_s.size() - 1) / 2]);
 }
 
 }  // namespace forescale

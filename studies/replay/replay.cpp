@@ -109,6 +109,16 @@ void check_calibration(const ReplayText& text, const MeasuredRun& measured) {
                         .constraint = "needs a trace that holds what an iteration took"});
 }
 
+std::string gpu_note(const std::string& gpu, const ScaledTime& scaled) {
+  const double all_s = scaled.by_models_s + scaled.by_roofline_s + scaled.by_memory_s;
+  const auto share = [&](double time_s) { return all_s > 0 ? 100 * time_s / all_s : 0; };
+  return fmt::format(
+      "kernels scaled to {}: {:.0f} % of their time by both GPUs' measured kernels of such shapes, "
+      "{:.0f} % by the peaks of matrix arithmetic (assumed), {:.0f} % by memory bandwidth "
+      "(assumed); host work and copies as measured",
+      gpu, share(scaled.by_models_s), share(scaled.by_roofline_s), share(scaled.by_memory_s));
+}
+
 std::string correction_note(const Variant& variant) {
   if (variant.calibration->kinds().empty())
     return "nothing to calibrate: the trace has no collective";
@@ -194,19 +204,16 @@ Replay replay(const ReplayText& text) {
   const Choices choices = replay_choices(text, imported.program);
   const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
   std::vector<Variant> variants;
+  ScaledTime scaled;
   for (const Scenario& scenario : draws.scenarios()) {
     Variant& variant = variants.emplace_back(
         Variant{replay_place(text, imported.program, scenario), imported.program});
     split_kernels(variant.program, imported.kernel_split, scenario);
-    if (!text.gpu.empty()) move_to_gpu(variant.program, measured, text, scenario);
+    if (!text.gpu.empty())
+      scaled = move_to_gpu(variant.program, measured, text, scenario);  // of the same times
     if (text.calibrate || text.against_measured) calibrate(variant, text, measured, scenario);
   }
-  if (!text.gpu.empty())
-    imported.notes.push_back(
-        fmt::format("kernels scaled to {}: assumed bound by memory, matrix kernels by arithmetic; "
-                    "host work and "
-                    "copies as measured",
-                    text.gpu));
+  if (!text.gpu.empty()) imported.notes.push_back(gpu_note(text.gpu, scaled));
   const size_t ends = variants.size();
   std::vector<Program> programs;
   for (const Variant& variant : variants)

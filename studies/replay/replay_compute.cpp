@@ -9,7 +9,7 @@
 namespace forescale {
 namespace {
 
-using KernelTime = std::function<double(const std::string& label, double duration_s)>;
+using KernelTime = std::function<double(const LabelledKernel& kernel)>;
 
 void change_kernels(Program& program, const KernelTime& time_s) {
   std::map<const void*, ActionList> changed;  // ranks that do the same share their lists
@@ -52,25 +52,26 @@ void scale_compute(Program& program, double scale) {
     job = std::move(scaled);
   }
   change_kernels(program,
-                 [scale](const std::string&, double duration_s) { return duration_s * scale; });
+                 [scale](const LabelledKernel& kernel) { return kernel.duration_s * scale; });
 }
 
 void split_kernels(Program& program, double factor, Scenario scenario) {
   if (factor == 1) return;
   const bool all = scenario.end() == (factor < 1 ? Scenario::kFast : Scenario::kSlow);
   const bool none = scenario.end() == (factor < 1 ? Scenario::kSlow : Scenario::kFast);
-  change_kernels(program, [&](const std::string& label, double duration_s) {
-    const bool is_matrix = side_of_kernel(label) != RooflineSide::kMemory;
-    return all || (is_matrix && !none) ? duration_s * factor : duration_s;
+  change_kernels(program, [&](const LabelledKernel& kernel) {
+    const bool is_matrix = side_of_kernel(kernel.label) != RooflineSide::kMemory;
+    return all || (is_matrix && !none) ? kernel.duration_s * factor : kernel.duration_s;
   });
 }
 
-void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
-                 Scenario scenario) {
-  const KernelScaling scaling(traced_gpu_of(text, measured), text.gpu, scenario);
-  change_kernels(program, [&](const std::string& label, double duration_s) {
-    return scaling.scaled_s(label, duration_s);
+ScaledTime move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
+                       Scenario scenario) {
+  KernelScaling scaling(traced_gpu_of(text, measured), text.gpu, scenario);
+  change_kernels(program, [&](const LabelledKernel& kernel) {
+    return scaling.scaled_s(kernel.label, kernel.duration_s, kernel.work);
   });
+  return scaling.scaled();
 }
 
 }  // namespace forescale

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "studies/replay/replay.hpp"
+#include "traces/measured/kernel_scaling.hpp"
 #include "traces/measured/measured_run.hpp"
 
 namespace forescale {
@@ -14,7 +15,7 @@ void split_kernels(Program& program, double factor, Scenario scenario);
 
 // Kernels as they would be on text.gpu (kernel_scaling.hpp). InputError where it is not known on
 // which GPU the trace was measured.
-void move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
-                 Scenario scenario);
+ScaledTime move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
+                       Scenario scenario);
 
 }  // namespace forescale

@@ -69,9 +69,8 @@ TEST(ActionList, CopiesShareUntilOneIsChanged) {
       {.kind = Kind::kHostWork, .id = 1, .what = HostWork{.duration_s = 1, .label = "h"}});
   ActionList scaled = list;
   EXPECT_EQ(scaled.identity(), list.identity());
-  scaled.scale_kernels([](const std::string& label, double duration_s) {
-    return label == "k" ? duration_s / 2 : 0;
-  });
+  scaled.scale_kernels(
+      [](const LabelledKernel& kernel) { return kernel.label == "k" ? kernel.duration_s / 2 : 0; });
   EXPECT_NE(scaled.identity(), list.identity());
   EXPECT_EQ(std::get<Kernel>(scaled[0].what).duration_s, 0.5);
   EXPECT_EQ(std::get<Kernel>(list[0].what).duration_s, 1);

@@ -54,14 +54,14 @@ TEST(KernelScaling, OneSideOfTheRooflineAKernel) {
   const std::string slow = gpu_file(folder, "slow", "1e11", "1e12");
   const std::string fast = gpu_file(folder, "fast", "2e11", "8e12",
                                     R"("half_flops_per_s": {"value": 64e12, "source": "t"},)");
-  const KernelScaling nominal(slow, fast, Scenario::kNominal);
+  KernelScaling nominal(slow, fast, Scenario::kNominal);
   // 2 us of every kernel stay.
   EXPECT_NEAR(nominal.scaled_s("vectorized_elementwise", 102e-6), 2e-6 + 100e-6 / 2, 1e-15);
   EXPECT_NEAR(nominal.scaled_s("volta_sgemm_128x64_nn", 102e-6), 2e-6 + 100e-6 / 8, 1e-15);
   EXPECT_NEAR(nominal.scaled_s("tf32gemm", 102e-6), 2e-6 + 100e-6 / 8, 1e-15);
   EXPECT_EQ(nominal.scaled_s("volta_sgemm_128x64_nn", 1e-6), 1e-6);
-  const KernelScaling likely_fast(slow, fast, Scenario::kFast);
-  const KernelScaling likely_slow(slow, fast, Scenario::kSlow);
+  KernelScaling likely_fast(slow, fast, Scenario::kFast);
+  KernelScaling likely_slow(slow, fast, Scenario::kSlow);
   for (const char* kernel : {"vectorized_elementwise", "volta_sgemm_128x64_nn"}) {
     EXPECT_NEAR(likely_fast.scaled_s(kernel, 102e-6), 2e-6 + 100e-6 / 8, 1e-15);
     EXPECT_NEAR(likely_slow.scaled_s(kernel, 102e-6), 2e-6 + 100e-6 / 2, 1e-15);

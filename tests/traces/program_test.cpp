@@ -41,7 +41,7 @@ std::string program_of_two(const std::string& lines) {
 TEST(Program, ReadsWhatItWrites) {
   const std::string text = program_of_two(
       R"({"do": "kernel", "id": 0, "stream": 1, "duration_s": 0.1, "phase": "forward", "label": "conv1"}
-{"do": "collective", "id": 1, "op": "reduce", "bytes": 400, "root": 1, "communicator": 2, "phase": "aggregation", "label": "w", "group": [1, 0], "on_host": true, "value": 7, "control": true}
+{"do": "collective", "id": 1, "op": "reduce", "bytes": 400, "root": 1, "communicator": 2, "phase": "aggregation", "label": "w", "group": [1, 0], "on_host": true, "value": 7, "control": true, "message": true}
 {"do": "send", "id": 2, "peer": 1, "bytes": 8, "tag": 3, "phase": "aggregation", "label": "m"}
 {"do": "receive", "id": 3, "peer": 1, "bytes": 8, "tag": 3, "phase": "aggregation", "label": "m"}
 {"do": "put", "id": 4, "peer": 1, "bytes": 8, "phase": "aggregation", "label": "m"}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "traces/formats/kineto/kineto_event.hpp"
@@ -88,23 +89,40 @@ void GpuTimeline::take_annotation(const ClockSpan& span, std::optional<Collectiv
   annotations_.push_back({span, op, bytes});
 }
 
+void GpuTimeline::take_message(PostedMessage posted) { posted_.push_back(std::move(posted)); }
+
+void GpuTimeline::take_operator(const ClockSpan& span, const KernelWork& work) {
+  const auto known =
+      std::find_if(works_.begin(), works_.end(), [&](const auto& one) { return *one == work; });
+  operators_.push_back({span, static_cast<int>(known - works_.begin())});
+  if (known == works_.end()) works_.push_back(std::make_shared<const KernelWork>(work));
+}
+
 void GpuTimeline::name_members(const std::map<std::string, std::vector<int>>& groups) {
+  for (PostedMessage& posted : posted_)
+    if (const auto known = groups.find(posted.group);
+        posted.members.empty() && known != groups.end())
+      posted.members = known->second;
   for (MeasuredCollective& collective : collectives_)
     if (const auto known = groups.find(collective.group);
         collective.ranks.empty() && known != groups.end())
       collective.ranks = known->second;
 }
 
-const GpuTimeline::Annotation* GpuTimeline::annotation_around(const ClockSpan& call) const {
-  auto after = std::upper_bound(annotations_.begin(), annotations_.end(), call.begin_ns,
-                                [](std::int64_t begin_ns, const Annotation& annotation) {
-                                  return begin_ns < annotation.span.begin_ns;
-                                });
-  // The innermost: those that began later are over, or around it too.
+template <class Span>
+const Span* GpuTimeline::innermost(const std::vector<Span>& around, const ClockSpan& call) {
+  auto after = std::upper_bound(
+      around.begin(), around.end(), call.begin_ns,
+      [](std::int64_t begin_ns, const Span& one) { return begin_ns < one.span.begin_ns; });
+  // Those that began later are over, or around it too.
   constexpr int kSiblingsMax = 16;
-  for (int i = 0; i < kSiblingsMax && after != annotations_.begin(); ++i)
+  for (int i = 0; i < kSiblingsMax && after != around.begin(); ++i)
     if ((--after)->span.end_ns >= call.end_ns) return &*after;
   return nullptr;
+}
+
+const GpuTimeline::Annotation* GpuTimeline::annotation_around(const ClockSpan& call) const {
+  return innermost(annotations_, call);
 }
 
 void GpuTimeline::make_calls(MeasuredRank& rank) {
@@ -130,6 +148,8 @@ void GpuTimeline::make_calls(MeasuredRank& rank) {
 void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
   MeasuredTask& task = rank.tasks[index];
   task.call = call;
+  if (const Operator* asked = innermost(operators_, rank.calls[static_cast<size_t>(call)].span))
+    task.work = asked->work;
   const bool is_message = messages_.contains(index);
   if (task.collective < 0 && !is_message) return;
   const Annotation* around = annotation_around(rank.calls[static_cast<size_t>(call)].span);
@@ -146,18 +166,65 @@ void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
       collective.bytes = std::numeric_limits<std::int64_t>::max();  // is refused with its number
 }
 
+// Those kernels of messages that say nothing themselves; what others say was posted alone.
+void GpuTimeline::link_batches(MeasuredRank& rank) {
+  const auto span_of = [&](const MeasuredTask& task) {
+    return rank.calls[static_cast<size_t>(task.call)].span;
+  };
+  std::set<const PostedMessage*> alone;
+  std::vector<size_t> kernels;
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    const MeasuredTask& task = rank.tasks[i];
+    if (task.call < 0) continue;
+    if (messages_.contains(i)) kernels.push_back(i);
+    if (task.collective >= 0 && rank.collectives[static_cast<size_t>(task.collective)].is_message)
+      alone.insert(innermost(posted_, span_of(task)));
+  }
+  std::vector<PostedMessage> posted;
+  for (const PostedMessage& one : posted_)
+    if (!alone.contains(&one)) posted.push_back(one);
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [&](size_t a, size_t b) { return rank.tasks[a].call < rank.tasks[b].call; });
+  std::vector<ClockSpan> launches;
+  for (const size_t kernel : kernels) launches.push_back(span_of(rank.tasks[kernel]));
+  const std::vector<std::vector<size_t>> batches = batches_of(launches, posted);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::vector<const PostedMessage*> batch;
+    for (const size_t message : batches[i]) batch.push_back(&posted[message]);
+    const bool has_sizes = std::all_of(batch.begin(), batch.end(), [](const PostedMessage* one) {
+      return one->message.bytes >= 0;
+    });
+    if (batch.empty() || !has_sizes) continue;
+    MeasuredTask& task = rank.tasks[kernels[i]];
+    task.collective = static_cast<int>(rank.collectives.size());
+    task.is_communication = false;
+    messages_.erase(kernels[i]);
+    if (auto exchange = as_all_to_all(batch, rank.rank, rank.world_size)) {
+      rank.collectives.push_back(std::move(*exchange));
+      continue;
+    }
+    task.messages = static_cast<int>(batch.size());
+    for (const PostedMessage* one : batch) rank.collectives.push_back(one->message);
+  }
+}
+
 void GpuTimeline::fill(MeasuredRank& rank) {
   rank.has_gpu = true;
   rank.labels = std::move(label_texts_);
   rank.tasks = std::move(tasks_);
   rank.collectives = std::move(collectives_);
-  std::sort(annotations_.begin(), annotations_.end(), [](const Annotation& a, const Annotation& b) {
+  rank.works = std::move(works_);
+  const auto by_begin = [](const auto& a, const auto& b) {
     return a.span.begin_ns < b.span.begin_ns;
-  });
+  };
+  std::sort(annotations_.begin(), annotations_.end(), by_begin);
+  std::sort(operators_.begin(), operators_.end(), by_begin);
+  std::stable_sort(posted_.begin(), posted_.end(), by_begin);
   make_calls(rank);
   for (size_t i = 0; i < rank.tasks.size(); ++i)
     if (const auto call = call_of_.find(correlations_[i]); call != call_of_.end())
       link(i, call->second, rank);
+  link_batches(rank);
   order_tasks(rank);
   if (!messages_.empty())
     rank.notes.push_back(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "traces/measured/measured.hpp"
+#include "traces/measured/message_batches.hpp"
 
 namespace forescale {
 
@@ -33,6 +34,11 @@ class GpuTimeline {
   // its operands, -1 where they are not known.
   void take_annotation(const ClockSpan& span, std::optional<CollectiveOp> op, std::int64_t bytes);
 
+  // A send or receive that the host has posted; NCCL may launch it with others.
+  void take_message(PostedMessage posted);
+  // An operator of the host that asks for products, convolutions or attention: its time, and what.
+  void take_operator(const ClockSpan& span, const KernelWork& work);
+
   // Ranks of groups, by name, for collectives whose own arguments do not list them.
   void name_members(const std::map<std::string, std::vector<int>>& groups);
 
@@ -52,12 +58,20 @@ class GpuTimeline {
     std::optional<CollectiveOp> op;
     std::int64_t bytes;
   };
+  struct Operator {
+    ClockSpan span;
+    int work;
+  };
 
   int label_of(std::string_view name);
   void take_communication(std::string_view kernel, const std::optional<MeasuredCollective>& said,
                           MeasuredTask& made);
   void make_calls(MeasuredRank& rank);
   void link(size_t index, int call, MeasuredRank& rank);
+  void link_batches(MeasuredRank& rank);
+  // The innermost of `around` around a call; null: none.
+  template <class Span>
+  static const Span* innermost(const std::vector<Span>& around, const ClockSpan& call);
   const Annotation* annotation_around(const ClockSpan& call) const;
 
   std::vector<std::string> label_texts_;
@@ -72,6 +86,9 @@ class GpuTimeline {
   std::unordered_map<std::int64_t, int> call_of_;         // by correlation
   std::vector<Call> calls_;
   std::vector<Annotation> annotations_;
+  std::vector<Operator> operators_;
+  std::vector<PostedMessage> posted_;
+  std::vector<std::shared_ptr<const KernelWork>> works_;
 };
 
 }  // namespace forescale

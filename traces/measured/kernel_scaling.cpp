@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "models/compute/compute_choice.hpp"
 
 namespace forescale {
 namespace {
@@ -63,30 +65,75 @@ RooflineSide side_of_kernel(std::string_view name) {
   return RooflineSide::kMatrix;
 }
 
-KernelScaling::Gpu KernelScaling::load(const std::string& name, const std::string& option) {
-  const GpuModel gpu = load_gpu(name, option, nullptr);
-  return {.name = gpu.name,
-          .memory_bytes_per_s = gpu.memory_bandwidth.value,
-          .peaks = load_matrix_peaks(name, option, nullptr)};
+KernelScaling::Gpu::Gpu(const std::string& name, const std::string& option)
+    : model(load_gpu(name, option, nullptr)), peaks(load_matrix_peaks(name, option, nullptr)) {
+  if (model.fitted.empty()) return;
+  fitted = model_on(model, model.fitted, option, nullptr);
+  kernels = std::make_unique<NearestKernels>(*fitted, model, nullptr);
+}
+
+std::optional<NearestKernel> KernelScaling::Gpu::time(const KernelWork& work, bool is_tf32) const {
+  if (kernels == nullptr) return std::nullopt;
+  NearestKernel sum{.time_s = 0, .is_near = true};
+  for (GpuKernel kernel : work) {
+    if (is_tf32 && kernel.precision == Precision::kFp32 && peaks.tf32.value > 0)
+      kernel.precision = Precision::kTf32;
+    const std::optional<NearestKernel> nearest = kernels->find(kernel);
+    if (!nearest) return std::nullopt;
+    sum.time_s += nearest->time_s;
+    sum.is_near = sum.is_near && nearest->is_near;
+    sum.is_scaled = sum.is_scaled || nearest->is_scaled;
+    sum.p90_error = std::max(sum.p90_error, nearest->p90_error);
+  }
+  return sum;
 }
 
 KernelScaling::KernelScaling(const std::string& traced, const std::string& wanted,
                              Scenario scenario)
-    : traced_(load(traced, "--traced-gpu")), wanted_(load(wanted, "--gpu")), scenario_(scenario) {}
+    : traced_(traced, "--traced-gpu"), wanted_(wanted, "--gpu"), scenario_(scenario) {}
+
+const std::optional<KernelScaling::Models>& KernelScaling::models_of(const KernelWork& work,
+                                                                     bool is_tf32) {
+  Known& known = known_[{&work, is_tf32}];
+  if (known.work == work) return known.models;
+  known = {.work = work, .models = std::nullopt};
+  const std::optional<NearestKernel> traced = traced_.time(work, is_tf32);
+  const std::optional<NearestKernel> wanted = wanted_.time(work, is_tf32);
+  if (traced && wanted) known.models = Models{*traced, *wanted};
+  return known.models;
+}
+
+double KernelScaling::by_models_s(const Models& models, const KernelWork& work, RooflineSide side,
+                                  double duration_s) const {
+  const auto& [traced, wanted] = models;
+  const bool is_one_product =
+      work.size() == 1 && std::holds_alternative<GemmShape>(work.front().shape);
+  const double likely_s = is_one_product && traced.is_scaled && !wanted.is_scaled
+                              ? wanted.time_s
+                              : duration_s * wanted.time_s / traced.time_s;
+  if (scenario_.end() == Scenario::kNominal) return likely_s;
+  const bool is_fast = scenario_.end() == Scenario::kFast;
+  const double both = 1 + std::hypot(traced.p90_error, wanted.p90_error);
+  const double end_s = is_fast ? likely_s / both : likely_s * both;
+  if (!traced.is_scaled && !wanted.is_scaled) return end_s;
+  const double roofline_s = by_roofline_s(side, duration_s);
+  return is_fast ? std::min(end_s, roofline_s) : std::max(end_s, roofline_s);
+}
 
 // New time over old time.
 double KernelScaling::ratio_of(RooflineSide kind) const {
-  const double by_memory = traced_.memory_bytes_per_s / wanted_.memory_bytes_per_s;
+  const double by_memory =
+      traced_.model.memory_bandwidth.value / wanted_.model.memory_bandwidth.value;
   if (kind == RooflineSide::kMemory && scenario_.end() == Scenario::kNominal) return by_memory;
   const RooflineSide arithmetic = kind == RooflineSide::kMemory ? RooflineSide::kMatrix : kind;
   for (const Gpu* gpu : {&traced_, &wanted_})
     if (!(peak_of(gpu->peaks, arithmetic) > 0))
       throw InputError({.source = "--gpu",
                         .path = "",
-                        .value = wanted_.name,
+                        .value = wanted_.model.name,
                         .constraint = "cannot be modelled: the trace has half-precision kernels, "
                                       "and the model of " +
-                                      gpu->name + " has no \"half_flops_per_s\""});
+                                      gpu->model.name + " has no \"half_flops_per_s\""});
   const double by_arithmetic =
       peak_of(traced_.peaks, arithmetic) / peak_of(wanted_.peaks, arithmetic);
   if (scenario_.end() == Scenario::kFast) return std::min(by_memory, by_arithmetic);
@@ -94,9 +141,21 @@ double KernelScaling::ratio_of(RooflineSide kind) const {
   return by_arithmetic;
 }
 
-double KernelScaling::scaled_s(const std::string& kernel, double duration_s) const {
+double KernelScaling::by_roofline_s(RooflineSide side, double duration_s) const {
   const double floor_s = std::min(duration_s, kFloor_s);
-  return floor_s + (duration_s - floor_s) * ratio_of(side_of_kernel(kernel));
+  return floor_s + (duration_s - floor_s) * ratio_of(side);
+}
+
+double KernelScaling::scaled_s(const std::string& kernel, double duration_s,
+                               const KernelWork* work) {
+  const RooflineSide side = side_of_kernel(kernel);
+  if (side != RooflineSide::kMemory && work != nullptr)
+    if (const auto& models = models_of(*work, side == RooflineSide::kMatrixTf32)) {
+      scaled_.by_models_s += duration_s;
+      return by_models_s(*models, *work, side, duration_s);
+    }
+  (side == RooflineSide::kMemory ? scaled_.by_memory_s : scaled_.by_roofline_s) += duration_s;
+  return by_roofline_s(side, duration_s);
 }
 
 std::string gpu_model_of(const std::string& driver_name) {

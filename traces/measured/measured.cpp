@@ -86,11 +86,13 @@ void order_tasks(MeasuredRank& rank) {
 
 void renumber_collectives(MeasuredRank& rank) {
   std::vector<MeasuredCollective> collectives;
-  for (MeasuredTask& task : rank.tasks)
-    if (task.collective >= 0) {
-      collectives.push_back(std::move(rank.collectives[static_cast<size_t>(task.collective)]));
-      task.collective = static_cast<int>(collectives.size()) - 1;
-    }
+  for (MeasuredTask& task : rank.tasks) {
+    if (task.collective < 0) continue;
+    const auto first = static_cast<int>(collectives.size());
+    for (const int collective : collectives_of(task))
+      collectives.push_back(std::move(rank.collectives[static_cast<size_t>(collective)]));
+    task.collective = first;
+  }
   rank.collectives = std::move(collectives);
 }
 

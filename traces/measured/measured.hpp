@@ -2,12 +2,14 @@
 // streams, and collectives. Importers fill it, rebuild.hpp makes a program of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <string>
 #include <vector>
 
-#include "algorithms/collective.hpp"
+#include "algorithms/worker.hpp"
 
 namespace forescale {
 
@@ -39,7 +41,9 @@ struct MeasuredTask {
   int stream = 0;       // index, dense
   int call = -1;        // that queued it; -1: not in the trace
   int label = 0;        // index
+  int work = -1;        // index; what its operator asked for, -1: not in the trace
   int collective = -1;  // index; -1: a kernel or a copy
+  int messages = 1;     // collectives from there on: sends and receives launched together
   bool is_copy = false;
   bool is_communication = false;  // that is no collective here: it keeps its time
 };
@@ -71,6 +75,7 @@ struct MeasuredRank {
   bool has_gpu = false;
   std::string gpu = {};  // what the driver calls it; empty: not in the trace
   std::vector<std::string> labels = {};
+  std::vector<std::shared_ptr<const KernelWork>> works = {};
   std::vector<HostCall> calls = {};  // by begin
   std::vector<MeasuredTask> tasks = {};
   std::vector<MeasuredCollective> collectives = {};
@@ -85,6 +90,12 @@ struct MeasuredRank {
 // on its stream; a note says how many. Collectives launched before the trace begins keep their
 // time.
 void order_tasks(MeasuredRank& rank);
+
+// The collectives of a task, indices; empty: none.
+inline auto collectives_of(const MeasuredTask& task) {
+  return std::views::iota(std::max(task.collective, 0),
+                          task.collective < 0 ? 0 : task.collective + task.messages);
+}
 
 // Numbers the collectives that tasks still name in the order of the tasks, and forgets the others.
 void renumber_collectives(MeasuredRank& rank);

@@ -83,8 +83,10 @@ Overlap overlap_of(const std::vector<Piece>& pieces, const ClockSpan& within) {
 
 std::string label_of(const MeasuredRank& rank, const Piece& piece) {
   if (piece.task == nullptr) return "host";
-  if (piece.task->collective >= 0)
-    return name_of(rank.collectives[static_cast<std::size_t>(piece.task->collective)].op);
+  if (piece.task->collective >= 0) {
+    const auto at = static_cast<std::size_t>(piece.task->collective);
+    return rank.collectives[at].is_message ? "message" : name_of(rank.collectives[at].op);
+  }
   const auto label = static_cast<std::size_t>(piece.task->label);
   return label < rank.labels.size() ? rank.labels[label] : "";
 }
@@ -127,12 +129,12 @@ std::vector<std::vector<double>> own_times_s(const std::vector<MeasuredRank>& ra
   const auto for_each = [&](const auto& take) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       std::map<std::string, std::size_t> seen;
-      for (const MeasuredTask& task : ranks[i].tasks) {
-        if (task.collective < 0) continue;
-        const auto at = static_cast<std::size_t>(task.collective);
-        const std::string key = group_key(ranks[i].collectives[at], world);
-        take(i, at, least[key], seen[key]++, seconds(task.span.length_ns()));
-      }
+      for (const MeasuredTask& task : ranks[i].tasks)
+        for (const int collective : collectives_of(task)) {
+          const auto at = static_cast<std::size_t>(collective);
+          const std::string key = group_key(ranks[i].collectives[at], world);
+          take(i, at, least[key], seen[key]++, seconds(task.span.length_ns()));
+        }
     }
   };
   for_each([](std::size_t, std::size_t, std::vector<double>& of_group, std::size_t number,

@@ -203,12 +203,15 @@ class Rebuild {
   CollectiveStep step_of(const MeasuredRank& rank, int index) const {
     const MeasuredCollective& collective = rank.collectives[static_cast<size_t>(index)];
     const bool propagates = operation(collective.op).propagates();
-    CollectiveStep step{.op = collective.op,
-                        .bytes = stand_in_->bytes(collective),
-                        .root = stand_in_->root(collective),
-                        .phase = propagates ? Phase::kPropagation : Phase::kAggregation,
-                        .label = fmt::format("{} {}", name_of(collective.op), index),
-                        .on_host = !rank.has_gpu};
+    CollectiveStep step{
+        .op = collective.op,
+        .bytes = stand_in_->bytes(collective),
+        .root = stand_in_->root(collective),
+        .phase = propagates ? Phase::kPropagation : Phase::kAggregation,
+        .label =
+            fmt::format("{} {}", collective.is_message ? "message" : name_of(collective.op), index),
+        .on_host = !rank.has_gpu,
+        .is_message = collective.is_message};
     const std::string key = group_key(collective, traced_world_);
     step.communicator = static_cast<int>(std::distance(
         communicators_.begin(), std::find(communicators_.begin(), communicators_.end(), key)));

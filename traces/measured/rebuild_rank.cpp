@@ -86,26 +86,30 @@ class Builder {
       if (needs.latency == Timer::For::kUnexplained)
         built_.unexplained_s += seconds(needs.latency_ns);
     }
-    writer_.wait(thread, start_task(thread, task, work_ns_[at]));
+    for (const int request : start_task(thread, task, work_ns_[at])) writer_.wait(thread, request);
     if (done_[at] >= 0) writer_.set(thread, done_[at]);
   }
 
-  int start_task(int thread, const MeasuredTask& task, std::int64_t work) {
-    if (task.collective >= 0)
-      return built_.requests[static_cast<size_t>(task.collective)] =
-                 writer_.start(thread, Kind::kCollective, step_of_(task.collective));
+  std::vector<int> start_task(int thread, const MeasuredTask& task, std::int64_t work) {
+    std::vector<int> requests;
+    for (const int collective : collectives_of(task))
+      requests.push_back(built_.requests[static_cast<size_t>(collective)] =
+                             writer_.start(thread, Kind::kCollective, step_of_(collective)));
+    if (!requests.empty()) return requests;
     if (task.is_communication)
-      return writer_.start(thread, Kind::kTimer,
-                           Timer{seconds(task.span.length_ns()), Timer::For::kCommunication});
+      return {writer_.start(thread, Kind::kTimer,
+                            Timer{seconds(task.span.length_ns()), Timer::For::kCommunication})};
     if (task.is_copy)  // by an engine of its own
-      return writer_.start(thread, Kind::kTimer,
-                           Timer{seconds(task.span.length_ns()), Timer::For::kCopy});
+      return {writer_.start(thread, Kind::kTimer,
+                            Timer{seconds(task.span.length_ns()), Timer::For::kCopy})};
     built_.compute_s += seconds(work);
-    return writer_.start(thread, Kind::kKernel,
-                         Kernel{.stream = task.stream,
-                                .duration_s = seconds(work) * times_.compute_factor,
-                                .phase = Phase::kForward,
-                                .label = rank_.labels[static_cast<size_t>(task.label)]});
+    return {writer_.start(
+        thread, Kind::kKernel,
+        Kernel{.stream = task.stream,
+               .duration_s = seconds(work) * times_.compute_factor,
+               .phase = Phase::kForward,
+               .label = rank_.labels[static_cast<size_t>(task.label)],
+               .work = task.work < 0 ? nullptr : rank_.works[static_cast<size_t>(task.work)]})};
   }
 
   void end_iterations(int thread) {

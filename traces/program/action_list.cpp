@@ -18,6 +18,7 @@ struct PackedKernel {
   double duration_s;
   int stream;
   Place label;
+  Place work;
   Phase phase;
 };
 struct PackedHostWork {
@@ -47,6 +48,19 @@ struct ActionList::Packed {
   std::vector<std::vector<int>> choices;  // of kWaitAny
   std::vector<std::string> labels;        // of kernels and host work: few texts, often
   std::unordered_map<std::string, Place> label_places;
+  std::vector<std::shared_ptr<const KernelWork>> works{nullptr};  // few, often
+  std::unordered_map<const void*, Place> work_places;
+
+  // What is equal is kept once, whoever made it.
+  Place place_of(const std::shared_ptr<const KernelWork>& work) {
+    if (work == nullptr) return 0;
+    if (const auto known = work_places.find(work.get()); known != work_places.end())
+      return known->second;
+    for (std::size_t i = 1; i < works.size(); ++i)
+      if (*works[i] == *work) return static_cast<Place>(i);
+    works.push_back(work);
+    return work_places[work.get()] = static_cast<Place>(works.size() - 1);
+  }
 
   Place place_of(const std::string& label) {
     const auto [known, is_new] = label_places.try_emplace(label, static_cast<Place>(labels.size()));
@@ -56,8 +70,8 @@ struct ActionList::Packed {
 
   Place pack(const std::monostate& /*nothing*/) { return 0; }
   Place pack(const Kernel& kernel) {
-    return append(kernels,
-                  {kernel.duration_s, kernel.stream, place_of(kernel.label), kernel.phase});
+    return append(kernels, {kernel.duration_s, kernel.stream, place_of(kernel.label),
+                            place_of(kernel.work), kernel.phase});
   }
   Place pack(const HostWork& work) {
     return append(host_work,
@@ -78,7 +92,8 @@ struct ActionList::Packed {
         action.what = Kernel{.stream = kernel.stream,
                              .duration_s = kernel.duration_s,
                              .phase = kernel.phase,
-                             .label = labels[kernel.label]};
+                             .label = labels[kernel.label],
+                             .work = works[kernel.work]};
         break;
       }
       case Kind::kHostWork: {
@@ -143,10 +158,12 @@ void ActionList::push_back(const Action& action) {
   packed.entries.push_back({action.kind, action.id, detail});
 }
 
-void ActionList::scale_kernels(const std::function<double(const std::string&, double)>& scaled_s) {
+void ActionList::scale_kernels(const std::function<double(const LabelledKernel&)>& scaled_s) {
   Packed& packed = own();
   for (PackedKernel& kernel : packed.kernels)
-    kernel.duration_s = scaled_s(packed.labels[kernel.label], kernel.duration_s);
+    kernel.duration_s = scaled_s({.label = packed.labels[kernel.label],
+                                  .duration_s = kernel.duration_s,
+                                  .work = packed.works[kernel.work].get()});
 }
 
 std::size_t ActionList::size() const { return packed_ == nullptr ? 0 : packed_->entries.size(); }

@@ -12,6 +12,12 @@
 
 namespace forescale {
 
+struct LabelledKernel {
+  const std::string& label;
+  double duration_s;
+  const KernelWork* work;  // null: not known
+};
+
 class ActionList {
  public:
   class Iterator {
@@ -37,8 +43,8 @@ class ActionList {
   };
 
   void push_back(const Action& action);
-  // Gives every kernel another duration, by its label and its duration.
-  void scale_kernels(const std::function<double(const std::string&, double)>& scaled_s);
+  // Gives every kernel another duration.
+  void scale_kernels(const std::function<double(const LabelledKernel&)>& scaled_s);
 
   std::size_t size() const;
   bool empty() const { return size() == 0; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/compute/gpu_kernel_json.hpp"
 #include "traces/program/action_kind.hpp"
 
 namespace forescale {
@@ -44,6 +45,15 @@ std::int64_t bytes_of(const JsonInput& line) {
 }
 double duration(const JsonInput& line, const char* key) { return line.at(key).number(0, 1e9); }
 
+std::shared_ptr<const KernelWork> read_work(const JsonInput& line) {
+  const auto given = line.find("work");
+  if (!given) return nullptr;
+  auto work = std::make_shared<KernelWork>();
+  for (const JsonInput& asked : given->elements()) work->push_back(read_gpu_kernel(asked));
+  if (work->empty()) given->fail("must not be empty");
+  return work;
+}
+
 void read_what(Action& action, const JsonInput& line, int ranks) {
   const auto allow = [&](std::initializer_list<const char*> keys) {
     std::vector<const char*> all{"do", "id", "thread"};
@@ -55,15 +65,16 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
   };
   switch (action.kind) {
     case Kind::kKernel:
-      allow({"stream", "duration_s", "phase", "label"});
+      allow({"stream", "duration_s", "phase", "label", "work"});
       action.what = Kernel{.stream = static_cast<int>(read_integer(line, "stream", 0, 1 << 16)),
                            .duration_s = duration(line, "duration_s"),
                            .phase = read_phase(line.at("phase")),
-                           .label = line.at("label").string()};
+                           .label = line.at("label").string(),
+                           .work = read_work(line)};
       break;
     case Kind::kCollective: {
       allow({"op", "bytes", "root", "communicator", "phase", "label", "group", "on_host", "value",
-             "control"});
+             "control", "message"});
       CollectiveStep step{
           .op = parse_collective_op(line.at("op").string(), line.file()),
           .bytes = bytes_of(line),
@@ -74,7 +85,8 @@ void read_what(Action& action, const JsonInput& line, int ranks) {
           .on_host = read_flag(line, "on_host"),
           .value = read_integer(line, "value", std::numeric_limits<std::int64_t>::min(),
                                 std::numeric_limits<std::int64_t>::max()),
-          .control = read_flag(line, "control")};
+          .control = read_flag(line, "control"),
+          .is_message = read_flag(line, "message")};
       if (const auto group = line.find("group")) {
         std::vector<int> members;
         for (const JsonInput& member : group->elements())

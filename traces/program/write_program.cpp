@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "algorithms/job_json.hpp"
+#include "models/compute/gpu_kernel_json.hpp"
 #include "traces/program/action_kind.hpp"
 #include "traces/program/program.hpp"
 
@@ -27,6 +28,8 @@ void write(json& line, const Kernel& kernel) {
   line["duration_s"] = kernel.duration_s;
   line["phase"] = name_of(kernel.phase);
   line["label"] = kernel.label;
+  if (kernel.work == nullptr) return;
+  for (const GpuKernel& asked : *kernel.work) line["work"].push_back(to_json(asked));
 }
 void write(json& line, const CollectiveStep& step) {
   line["op"] = name_of(step.op);
@@ -39,6 +42,7 @@ void write(json& line, const CollectiveStep& step) {
   put(line, "on_host", step.on_host, false);
   put(line, "value", step.value, std::int64_t{0});
   put(line, "control", step.control, false);
+  put(line, "message", step.is_message, false);
 }
 void write(json& line, const MessageStep& step) {
   line["peer"] = step.peer;

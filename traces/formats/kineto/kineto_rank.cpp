@@ -11,6 +11,7 @@
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "traces/formats/kineto/kineto_event.hpp"
+#include "traces/formats/kineto/kineto_work.hpp"
 #include "traces/measured/communication_kernels.hpp"
 #include "traces/measured/gpu_timeline.hpp"
 #include "traces/measured/host_timeline.hpp"
@@ -105,6 +106,9 @@ class KinetoReader {
         gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event));
       else if (event.category == "cpu_op" && names_communication(event.name))
         gpu_.take_annotation(event.span, collective_of(event.name), bytes_of_inputs(event, 1));
+      if (event.name == "record_param_comms") take_posted(event);
+      if (const KernelWork work = work_of(event); !work.empty())
+        gpu_.take_operator(event.span, work);
       host_.take(event.name, event.span, event.thread,
                  event.name.starts_with("gloo:") ? bytes_of_inputs(event) : -1);
     }
@@ -157,6 +161,16 @@ class KinetoReader {
         said && !title.empty())
       rank_.group_titles[said->group] = title;
     gpu_.take_task(task, said);
+  }
+
+  // The host's side of a send or receive, of which a kernel may carry several.
+  void take_posted(const KinetoEvent& event) {
+    const auto said = said_of(event);
+    if (said && said->is_message)
+      gpu_.take_message({.span = event.span,
+                         .message = *said,
+                         .group = group_name(event),
+                         .members = group_ranks(event)});
   }
 
   // What a kernel's arguments say of its collective.

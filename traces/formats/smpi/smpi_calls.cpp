@@ -60,7 +60,7 @@ std::string_view take_word(std::string_view& text) {
 
 enum class LineKind { kEmpty, kCall, kName };
 
-LineKind kind_of(std::string_view line) {
+LineKind line_kind_of(std::string_view line) {
   const std::string_view first = take_word(line);
   if (first.empty() || first.front() == '#') return LineKind::kEmpty;
   return take_word(line).empty() ? LineKind::kName : LineKind::kCall;
@@ -75,7 +75,7 @@ bool begins_as_call(std::string_view line) {
 std::string_view first_line(std::string_view head) {
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find('\n'));
-    if (kind_of(line) != LineKind::kEmpty) return line;
+    if (line_kind_of(line) != LineKind::kEmpty) return line;
     head.remove_prefix(std::min(line.size() + 1, head.size()));
   }
   return {};
@@ -117,7 +117,7 @@ class SmpiReader {
   void read_file(const std::string& file) {
     TraceLines lines(file);
     while (lines.next()) {
-      const LineKind kind = kind_of(lines.text());
+      const LineKind kind = line_kind_of(lines.text());
       if (kind == LineKind::kEmpty) continue;
       if (kind == LineKind::kName) {
         read_list(lines);
@@ -132,8 +132,8 @@ class SmpiReader {
 
   void read_list(TraceLines& list) {
     do {
-      if (kind_of(list.text()) == LineKind::kEmpty) continue;
-      if (kind_of(list.text()) != LineKind::kName)
+      if (line_kind_of(list.text()) == LineKind::kEmpty) continue;
+      if (line_kind_of(list.text()) != LineKind::kName)
         list.fail(list.text(), "must be the name of one file");
       const std::string member = beside(list.file(), list.text());
       trace_.files.push_back(member);
@@ -145,7 +145,7 @@ class SmpiReader {
   // From the present line on.
   void read_calls(TraceLines& lines) {
     do {
-      if (kind_of(lines.text()) != LineKind::kEmpty) read_call(lines);
+      if (line_kind_of(lines.text()) != LineKind::kEmpty) read_call(lines);
     } while (lines.next());
   }
 
@@ -227,7 +227,7 @@ SmpiTrace read_smpi_trace(const std::vector<std::string>& files) {
 
 bool is_smpi_trace(const std::string& file, std::string_view head) {
   const std::string_view line = first_line(head);
-  if (kind_of(line) != LineKind::kName) return begins_as_call(line);
+  if (line_kind_of(line) != LineKind::kName) return begins_as_call(line);
   const std::string member = beside(file, line);
   std::error_code none;
   return std::filesystem::is_regular_file(member, none) &&

@@ -1,0 +1,134 @@
+#include "models/compute/nearest_kernel.hpp"
+
+#include "models/compute/roofline.hpp"
+
+namespace forescale {
+namespace {
+
+// A convolution as the product of its filters and the inputs that each output sees; the passes'
+// operands change places. Nothing for both gradients together, and for groups.
+std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
+  if (std::holds_alternative<GemmShape>(kernel.shape)) return as_one_product(kernel);
+  const auto* shape = std::get_if<ConvolutionShape>(&kernel.shape);
+  if (shape == nullptr || shape->groups != 1) return std::nullopt;
+  const std::int64_t outputs = shape->batch * shape->output_height() * shape->output_width();
+  const std::int64_t seen = shape->channels * shape->filter_height * shape->filter_width;
+  GpuKernel product{.shape = {}, .pass = KernelPass::kForward, .precision = kernel.precision};
+  switch (kernel.pass) {
+    case KernelPass::kForward:
+      product.shape = GemmShape{.m = shape->filters, .n = outputs, .k = seen};
+      return product;
+    case KernelPass::kBackwardData:
+      product.shape = GemmShape{.m = seen, .n = outputs, .k = shape->filters};
+      return product;
+    case KernelPass::kBackwardWeights:
+      product.shape = GemmShape{.m = shape->filters, .n = seen, .k = outputs};
+      return product;
+    case KernelPass::kBackward:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// What was measured for a kernel, or stands in for it.
+struct NearestKernels::Found {
+  KernelFit fit;
+  GpuKernel kernel;
+  double factor = 1;
+  bool is_scaled = false;
+  double added_s = 0;
+};
+
+NearestKernels::NearestKernels(const FittedGpu& fitted, const GpuModel& gpu, Provenance* provenance)
+    : fitted_(fitted),
+      peaks_(peaks_of(gpu)),
+      memory_bandwidth_(gpu.memory_bandwidth),
+      products_elsewhere_(fitted.name == gpu.fitted ? gpu.products_elsewhere : 1),
+      provenance_(provenance) {}
+
+std::optional<NearestKernel> NearestKernels::find(const GpuKernel& kernel) const {
+  const std::optional<Found> found = fit_for(kernel);
+  if (!found) return std::nullopt;
+  const KernelEstimate estimate = found->fit.estimate(found->kernel);
+  return NearestKernel{
+      .time_s = elsewhere(found->kernel) * found->factor * estimate.time_s + found->added_s,
+      .is_near = estimate.is_near,
+      .is_scaled = found->is_scaled,
+      .p90_error = found->fit.p90_error};
+}
+
+// Over the GPU's own model, which was measured on one machine.
+double NearestKernels::elsewhere(const GpuKernel& kernel) const {
+  const bool is_product = std::holds_alternative<GemmShape>(kernel.shape);
+  const bool is_half = kernel.precision == Precision::kBf16 || kernel.precision == Precision::kFp16;
+  return is_product && is_half ? products_elsewhere_ : 1;
+}
+
+std::optional<NearestKernels::Found> NearestKernels::fit_for(const GpuKernel& kernel) const {
+  const std::optional<GpuKernel> product = as_product(kernel);
+  const bool is_convolution = std::holds_alternative<ConvolutionShape>(kernel.shape);
+  if (!product || is_convolution)
+    if (auto same = in_any_precision(kernel)) return same;
+  if (!product) return attention_backward(kernel);
+  std::optional<Found> found = in_any_precision(*product);
+  if (!found) return std::nullopt;
+  if (is_convolution) found->factor = over_product(kernel.pass);
+  found->added_s = grouped_bytes(kernel) / memory_bandwidth_.value;
+  found->is_scaled = true;
+  return found;
+}
+
+// From the forward pass, FLOP for FLOP.
+std::optional<NearestKernels::Found> NearestKernels::attention_backward(
+    const GpuKernel& kernel) const {
+  if (!std::holds_alternative<AttentionShape>(kernel.shape)) return std::nullopt;
+  GpuKernel forward = kernel;
+  forward.pass = KernelPass::kForward;
+  std::optional<Found> found = in_any_precision(forward);
+  if (!found) return std::nullopt;
+  if (!attention_backward_) attention_backward_ = read_attention_backward(provenance_);
+  found->kernel = kernel;
+  found->factor = *attention_backward_;
+  found->is_scaled = true;
+  return found;
+}
+
+std::optional<NearestKernels::Found> NearestKernels::in_any_precision(
+    const GpuKernel& kernel) const {
+  KernelKind kind = kind_of(kernel);
+  if (const KernelFit* own = of_kind(kind))
+    return Found{.fit = *own, .kernel = kernel, .factor = 1, .is_scaled = false};
+  const FlopsPerSecond wanted = peaks_.of(kernel.precision);
+  if (wanted.value == 0 || kind.operation == "layer") return std::nullopt;
+  for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
+    kind.precision = other;
+    const KernelFit* measured = of_kind(kind);
+    if (measured == nullptr || peaks_.of(other).value == 0) continue;
+    Found found{.fit = *measured, .kernel = kernel, .factor = 1, .is_scaled = true};
+    found.fit.scale_rates(wanted.value / peaks_.of(other).value / other_precision(), 1);
+    return found;
+  }
+  return std::nullopt;
+}
+
+// The gradients of a product are products like any other where they were not measured apart.
+const KernelFit* NearestKernels::of_kind(KernelKind kind) const {
+  const KernelFit* own = fitted_.find_kernels(kind);
+  if (own != nullptr || kind.operation != "gemm" || kind.pass == KernelPass::kBackward) return own;
+  kind.pass = KernelPass::kForward;
+  return fitted_.find_kernels(kind);
+}
+
+double NearestKernels::other_precision() const {
+  if (!other_precision_) other_precision_ = read_other_precision(provenance_);
+  return *other_precision_;
+}
+
+double NearestKernels::over_product(KernelPass pass) const {
+  if (over_product_.empty()) over_product_ = read_convolution_over_product(provenance_);
+  return over_product_.at(pass);
+}
+
+}  // namespace forescale
