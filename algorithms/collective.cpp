@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "base/units.hpp"
 #include "models/plan_options.hpp"
 
 namespace forescale {
@@ -60,6 +62,20 @@ const Collective& find_collective(CollectiveOp op, const std::string& algorithm,
                     .constraint = unknown_name(algorithm, algorithms)});
 }
 
+// More would be simulated for hours.
+void check_chunks(const Collective& collective, const CollectiveCall& call) {
+  constexpr std::int64_t kChunksMax = 1 << 22;
+  const Option* option = find_option(collective, kChunkBytes.name);
+  const std::int64_t chunk_bytes = option == nullptr ? 0 : call.options.number(*option);
+  if (chunk_bytes <= 0 || call.bytes / chunk_bytes <= kChunksMax) return;
+  throw InputError({.source = option_flag(kChunkBytes.name),
+                    .path = "",
+                    .value = to_text(Bytes{chunk_bytes}),
+                    .constraint = fmt::format("cuts {} into {} chunks: at most {} are simulated",
+                                              to_text(Bytes{call.bytes}), call.bytes / chunk_bytes,
+                                              kChunksMax)});
+}
+
 std::vector<const Collective*> all_collectives() {
   std::vector<const Collective*> list;
   for (const auto& [name, collective] : Registry<Collective>::all()) list.push_back(&collective);
@@ -79,6 +95,7 @@ void check_call(const Collective& collective, const CollectiveCall& call) {
           fmt::format("must be >= 0 and below the {} ranks", call.rank_count));
   require(call.element_bytes >= 1, "--element-bytes", call.element_bytes, "must be >= 1");
   check_options(collective, call.options);
+  check_chunks(collective, call);
   if (collective.refuse == nullptr) return;
   if (const std::string reason = collective.refuse(call); !reason.empty())
     throw InputError(

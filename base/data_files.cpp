@@ -1,5 +1,7 @@
 #include "base/data_files.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +16,12 @@ namespace fs = std::filesystem;
 fs::path data_root() {
   const char* chosen = std::getenv("FORESCALE_DATA");
   return chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : fs::path(FORESCALE_SOURCE_DIR);
+}
+
+std::string why_no_file(const std::string& path) {
+  if (fs::is_directory(path)) return "is a folder: name a file in it";
+  if (fs::exists(path)) return "is no plain file, which is read several times";
+  return "no such file";
 }
 
 }  // namespace
@@ -33,14 +41,21 @@ std::string find_data_file(const std::string& folder, const std::string& name,
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
   if (is_path) {
     if (fs::is_regular_file(name)) return name;
-    throw InputError({.source = option, .path = "", .value = name, .constraint = "no such file"});
+    throw InputError(
+        {.source = option, .path = "", .value = name, .constraint = why_no_file(name)});
   }
   const fs::path file = data_root() / folder / (name + ".json");
   if (fs::is_regular_file(file)) return file.string();
   throw InputError({.source = option,
                     .path = "",
                     .value = name,
-                    .constraint = unknown_name(name, catalogue(folder))});
+                    .constraint = unknown_name(name, catalogue(folder)) + file_hint(name)});
+}
+
+std::string file_hint(const std::string& name) {
+  std::error_code error;
+  if (!fs::is_regular_file(name, error)) return "";
+  return fmt::format("; the file of that name here is ./{}", name);
 }
 
 std::string short_name(const std::string& name) {

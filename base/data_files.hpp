@@ -17,6 +17,9 @@ std::vector<std::string> catalogue(const std::string& folder);
 std::string find_data_file(const std::string& folder, const std::string& name,
                            const std::string& option);
 
+// Of a name that is none of a catalogue's: that a file here has it, and how it is said; else empty.
+std::string file_hint(const std::string& name);
+
 // "models/my.json" -> "my"; a catalogue name stays what it is.
 std::string short_name(const std::string& name);
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -45,6 +46,32 @@ std::string position(const std::string& text, size_t byte) {
   const size_t column = newline == std::string::npos ? end : end - newline - 1;
   return fmt::format("line {}, column {}", line, column);
 }
+
+// Refuses a key that an object has twice, of which the parser would keep the last.
+class KeysOnce {
+ public:
+  explicit KeysOnce(std::string file) : file_(std::move(file)) {}
+
+  bool operator()(int /*depth*/, json::parse_event_t event, const json& value) {
+    if (event == json::parse_event_t::object_start) {
+      open_.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      open_.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      if (!open_.back().insert(key).second)
+        throw InputError({.source = file_,
+                          .path = "",
+                          .value = key,
+                          .constraint = "is a key that an object has twice"});
+    }
+    return true;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::set<std::string>> open_;  // keys of the objects around, outermost first
+};
 
 }  // namespace
 
@@ -125,7 +152,7 @@ JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) 
 JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                                Provenance* provenance) {
   try {
-    auto root = std::make_shared<const json>(parse_json(text));
+    auto root = std::make_shared<const json>(parse_json(text, KeysOnce(file)));
     const json* value = root.get();
     return JsonInput(std::move(root), value, file, "", provenance);
   } catch (const json::parse_error& error) {

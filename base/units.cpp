@@ -99,6 +99,27 @@ std::vector<std::int64_t> parse_list(std::string_view text, const std::string& s
   return values;
 }
 
+// "1,5MiB" is no 1.5 MiB, and hardly one byte and 5 MiB; "1..64KiB" no better.
+void refuse_missing_unit(std::string_view text, const std::string& source) {
+  bool has_unit = false;
+  std::string_view without;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min({text.find(',', begin), text.find("..", begin), text.size()});
+    const std::string_view item = text.substr(begin, end - begin);
+    begin = end + (text.substr(end).starts_with("..") ? 2 : 1);
+    if (item.empty()) continue;
+    const char last = item.back();
+    if (last < '0' || last > '9')
+      has_unit = true;
+    else if (item != "0")
+      without = item;
+  }
+  if (has_unit && !without.empty())
+    fail(text, source,
+         fmt::format("\"{}\" needs a unit beside sizes that have one: {}B, or {}KiB, ...", without,
+                     without, without));
+}
+
 }  // namespace
 
 Seconds parse_seconds(std::string_view text, const std::string& source) {
@@ -132,6 +153,7 @@ std::vector<std::int64_t> parse_integers(std::string_view text, const std::strin
 }
 
 std::vector<Bytes> parse_byte_list(std::string_view text, const std::string& source) {
+  refuse_missing_unit(text, source);
   std::vector<Bytes> sizes;
   for (std::int64_t value : parse_list(
            text, source, [&](std::string_view item) { return parse_bytes(item, source).value; }))

@@ -1,7 +1,11 @@
 #include "cli/command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace forescale {
 namespace {
@@ -26,6 +30,26 @@ std::vector<std::string> known_to(const CLI::App& app) {
   for (const CLI::App* subcommand : app.get_subcommands(nullptr))
     names.push_back(subcommand->get_name());
   return names;
+}
+
+// A number that can be reckoned with: "nan" and "inf" are words.
+CLI::Validator number_check(const std::function<bool(double)>& is_allowed,
+                            const std::string& constraint) {
+  return CLI::Validator(
+      [=](const std::string& text) -> std::string {
+        double value = 0;
+        if (!CLI::detail::lexical_cast(text, value)) return fmt::format("{} is no number", text);
+        return std::isfinite(value) && is_allowed(value) ? ""
+                                                         : fmt::format("{} {}", text, constraint);
+      },
+      "");
+}
+
+// What a script leaves where its variable is empty.
+const CLI::Validator& not_empty() {
+  static const CLI::Validator check(
+      [](const std::string& text) { return text.empty() ? "is empty" : ""; }, "");
+  return check;
 }
 
 }  // namespace
@@ -57,16 +81,20 @@ CommandOption CommandOption::one_of(const std::vector<std::string>& words) {
   return CommandOption(*option_->check(CLI::IsMember(words)));
 }
 CommandOption CommandOption::in_range(int min, int max) {
-  return CommandOption(*option_->check(CLI::Range(min, max)));
+  return in_range(static_cast<double>(min), static_cast<double>(max));
 }
 CommandOption CommandOption::in_range(double min, double max) {
-  return CommandOption(*option_->check(CLI::Range(min, max)));
+  return CommandOption(
+      *option_->check(number_check([=](double value) { return value >= min && value <= max; },
+                                   fmt::format("must be from {} to {}", min, max))));
 }
 CommandOption CommandOption::positive() {
-  return CommandOption(*option_->check(CLI::PositiveNumber));
+  return CommandOption(
+      *option_->check(number_check([](double value) { return value > 0; }, "must be > 0")));
 }
 CommandOption CommandOption::non_negative() {
-  return CommandOption(*option_->check(CLI::NonNegativeNumber));
+  return CommandOption(
+      *option_->check(number_check([](double value) { return value >= 0; }, "must be >= 0")));
 }
 
 std::vector<std::string> CommandOption::long_names() const { return option_->get_lnames(); }
@@ -103,7 +131,11 @@ void Subcommand::when_parsed(const std::function<void()>& action) {
 template <typename T>
 CommandOption Subcommand::add_option(const std::string& names, T& variable,
                                      const std::string& help) {
-  return CommandOption(*app_->add_option(names, variable, help));
+  CLI::Option* option = app_->add_option(names, variable, help);
+  option->check(not_empty());
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::vector<double>>)
+    option->check(number_check([](double) { return true; }, "must be finite"));
+  return CommandOption(*option);
 }
 using OptionText = const std::string&;
 template CommandOption Subcommand::add_option(OptionText names, std::string& variable,

@@ -1,8 +1,10 @@
-// The program: all subcommands under one command line. Exit codes: 0 answer, 2 bad input or usage,
-// 3 the simulation could not finish, 4 a check failed.
+// The program: all subcommands under one command line. Exit codes: 0 answer, 1 standard output
+// cannot be written, 2 bad input or usage, 3 the simulation could not finish, 4 a check failed.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
@@ -12,6 +14,7 @@
 namespace forescale {
 namespace {
 
+constexpr int kNotWritten = 1;  // or anything else that should not be
 constexpr int kBadInput = 2;
 constexpr int kStuck = 3;
 constexpr int kCheckFailed = 4;
@@ -33,6 +36,12 @@ void print(const UsageError& error) {
   fmt::print(stderr, " --help\n");
 }
 
+// What is still in the buffer may not fit; an answer that nobody got is none.
+void finish_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw std::system_error(errno, std::generic_category(), "standard output cannot be written");
+}
+
 int run_program(int count, char** arguments) {
   CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
@@ -44,7 +53,8 @@ int run_program(int count, char** arguments) {
       "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce --ranks 160 \\\n"
       "                    --bytes 4MiB..256MiB\n"
       "  forescale platform show kesch\n"
-      "Exit codes: 0 answer, 2 bad input, 3 the simulation could not finish, 4 a check failed.");
+      "Exit codes: 0 answer, 1 output cannot be written, 2 bad input, 3 the simulation could not\n"
+      "finish, 4 a check failed.");
   parser.set_version(fmt::format("forescale {}", kVersion));
   app.require_subcommand();
   for (const auto& [name, command] : Registry<Command>::all()) command.add(app);
@@ -56,9 +66,11 @@ int run_program(int count, char** arguments) {
 }  // namespace
 
 int forescale_main(int count, char** arguments) {
-  int exit_code = 1;
+  int exit_code = kNotWritten;
   try {
-    return run_program(count, arguments);
+    const int answered = run_program(count, arguments);
+    finish_output();
+    return answered;
   } catch (const InputError& error) {
     exit_code = kBadInput;
     fmt::print(stderr, "forescale: {}\n", error.what());

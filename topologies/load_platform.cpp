@@ -173,8 +173,10 @@ Platform load_platform(const std::string& asked, Scenario scenario) {
     if (std::find(names.begin(), names.end(), text) == names.end()) {
       for (const std::string& generator : Registry<Generator>::names())
         names.push_back(generator + ":...");
-      throw InputError(
-          {.source = kOption, .path = "", .value = text, .constraint = unknown_name(text, names)});
+      throw InputError({.source = kOption,
+                        .path = "",
+                        .value = text,
+                        .constraint = unknown_name(text, names) + file_hint(text)});
     }
   }
   const std::string file = find_data_file(kPresets, text, kOption);

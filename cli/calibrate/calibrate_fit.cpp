@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/median.hpp"
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "calibrate/fit/fit_cluster.hpp"
 #include "calibrate/fit/fit_gpu.hpp"
@@ -15,7 +16,6 @@
 #include "cli/calibrate/calibrate_fit_gpu.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "models/hardware.hpp"
 #include "studies/execute/held_out.hpp"

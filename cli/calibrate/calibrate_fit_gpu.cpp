@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "calibrate/fit/fit_gpu.hpp"
 #include "cli/catalogue/catalogue.hpp"
-#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {

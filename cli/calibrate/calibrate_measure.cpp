@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/measure/mpi_launch.hpp"
@@ -16,7 +17,6 @@
 #include "cli/calibrate/calibrate_where.hpp"
 #include "cli/calibrate/measure_session.hpp"
 #include "cli/catalogue/catalogue.hpp"
-#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "sim/isolate.hpp"
 

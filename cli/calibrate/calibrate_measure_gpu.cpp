@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/measure_gpu.hpp"
-#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {

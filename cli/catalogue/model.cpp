@@ -5,10 +5,10 @@
 #include <cstdio>
 
 #include "base/data_files.hpp"
+#include "base/output_file.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/catalogue/model_compute.hpp"
 #include "cli/catalogue/model_hold_out.hpp"
-#include "cli/output_file.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
 #include "models/workload/network.hpp"
 #include "sim/ask/inputs.hpp"

@@ -1,6 +1,6 @@
 // `forescale platform`: presets, generators and platform files.
 #include "topologies/platform.hpp"
-#include "cli/output_file.hpp"
+#include "base/output_file.hpp"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/output_file.hpp"
 #include "cli/collective/collective_inputs.hpp"
 #include "cli/command.hpp"
 #include "cli/question_options.hpp"
@@ -140,6 +141,7 @@ std::vector<Question> collective_questions(const CollectiveOptions& options,
 }
 
 void run(const CollectiveOptions& options) {
+  check_writable(options.files.trace, "--trace");
   Asker asker;
   const QuestionMachine& machine = asker.machine(options.question.question());
   const std::vector<Question> questions = collective_questions(options, machine.platform);

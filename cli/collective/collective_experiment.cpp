@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "cli/collective/collective_chart.hpp"
-#include "cli/output_file.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "calibrate/testbed/testbed.hpp"
 #include "cli/calibrate/calibrate_where.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/catalogue/schedule_table.hpp"
 #include "cli/command.hpp"
 #include "cli/execute/execute.hpp"
-#include "cli/output_file.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "studies/execute/executed_schedules.hpp"

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/scratch_folder.hpp"
 #include "base/units.hpp"
 #include "calibrate/fit/fit_cluster.hpp"
@@ -19,7 +20,6 @@
 #include "cli/calibrate/calibrate_where.hpp"
 #include "cli/collective/collective_experiment.hpp"
 #include "cli/execute/execute.hpp"
-#include "cli/output_file.hpp"
 #include "sim/isolate.hpp"
 
 namespace forescale {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/predict/prediction_output.hpp"
 #include "cli/text.hpp"
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/output_file.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/predict/layout_output.hpp"
 #include "cli/predict/prediction_output.hpp"
 #include "cli/question_options.hpp"
@@ -107,6 +107,8 @@ void run_layout(const PredictOptions& options, const Question& question) {
 
 void run(const PredictOptions& options) {
   check_training_plan(options);
+  check_writable(options.files.trace, "--trace");
+  check_writable(options.files.record, "--record");
   const Question question = options.question.question();
   if (!question.layout.empty()) {
     run_layout(options, question);

@@ -1,6 +1,6 @@
 // `forescale validate`: published claims beside what is predicted for them.
 #include "studies/validate/validate.hpp"
-#include "cli/output_file.hpp"
+#include "base/output_file.hpp"
 
 #include <fmt/format.h>
 
@@ -188,6 +188,7 @@ void print_text(const Validation& validation) {
 }
 
 void run(const ValidateOptions& options) {
+  check_writable(options.file, "-o");
   ValidationChoice choice = options.choice;
   choice.draws = options.range.asked();
   const Validation validation = validate(load_all_claims(), choice);

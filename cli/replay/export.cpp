@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/registry.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/replay/trace_options.hpp"
 #include "studies/export/export_goal.hpp"
 #include "studies/replay/replay_run.hpp"

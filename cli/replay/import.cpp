@@ -6,12 +6,12 @@
 #include <optional>
 #include <set>
 
+#include "base/output_file.hpp"
 #include "base/registry.hpp"
 #include "base/steady_state.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/trace_measurement.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/replay/trace_options.hpp"
 #include "cli/text.hpp"
 

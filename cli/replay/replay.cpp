@@ -8,10 +8,10 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.hpp"
 #include "base/steady_state.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/replay/replay_what_if.hpp"
 #include "cli/text.hpp"
 

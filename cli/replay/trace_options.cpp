@@ -88,7 +88,14 @@ ImportOptions parse_trace_options(const TraceText& text) {
   if (text.ranks < 0 || text.ranks > kRanksMax) refuse("--ranks", text.ranks);
   if (text.batch < 0 || text.batch > kRanksMax) refuse("--batch", text.batch);
   if (!text.flops_per_s.empty()) options.flops_per_s = positive(text.flops_per_s, "--flops-per-s");
-  if (!text.bucket.empty()) options.bucket_bytes = parse_bytes(text.bucket, "--bucket").value;
+  if (!text.bucket.empty()) {
+    options.bucket_bytes = parse_bytes(text.bucket, "--bucket").value;
+    if (options.bucket_bytes == 0)
+      throw InputError({.source = "--bucket",
+                        .path = "",
+                        .value = text.bucket,
+                        .constraint = "must be at least one byte"});
+  }
   for (const std::string& size : text.sizes) {
     const size_t equals = size.find('=');
     if (equals == std::string::npos || equals == 0)

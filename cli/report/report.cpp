@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/report/inputs.hpp"
 #include "cli/report/page.hpp"
 #include "cli/version.hpp"

@@ -1,6 +1,7 @@
 // `forescale sweep`: the answers to a study, one simulation a process, in a database that survives.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -69,6 +70,20 @@ void emit(const SweepOptions& options, const Study& study, const std::string& ou
                                  .jobs = std::max(1, options.jobs)}));
 }
 
+// A study of which every point is bad input is bad input.
+void refuse_hopeless(const std::string& study, SweepDatabase& database) {
+  const SweepTally tally = database.tally();
+  if (tally.done > 0 || tally.missing > 0 || tally.failed == 0) return;
+  const std::vector<SweepRow> rows = database.rows();
+  const auto is_bad_input = [](const SweepRow& row) { return row.exit_code == 2; };
+  if (!std::all_of(rows.begin(), rows.end(), is_bad_input)) return;
+  throw InputError({.source = study,
+                    .path = "",
+                    .value = "",
+                    .constraint = fmt::format("has no point that can be answered; the first: {}",
+                                              rows.front().reason)});
+}
+
 void run_first_rank(const SweepOptions& options, const Study& study, const StudyShard& shard,
                     const std::string& output, int jobs, int workers) {
   SweepDatabase database(output, facts_of(study, kVersion));
@@ -86,6 +101,7 @@ void run_first_rank(const SweepOptions& options, const Study& study, const Study
              .workers = workers,
              .on_progress = [&](std::size_t done) { progress.done(done); }});
   print_sweep(database, options.printed);
+  refuse_hopeless(options.study, database);
 }
 
 void run(const SweepOptions& options) {

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
-#include "cli/output_file.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "cli/tune/tune.hpp"

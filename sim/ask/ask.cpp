@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "algorithms/system.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/output_file.hpp"
 #include "base/progress.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/spread.hpp"
@@ -51,16 +51,6 @@ void describe_program(Program& program, const Question& question, const Predicti
     program.servers_have_nodes = inputs.schedule->servers(training_job(inputs, 1), gpus).own_hosts;
 }
 
-template <class Write>
-void write_file(const std::string& name, const char* option, Write write) {
-  std::ofstream file(name);
-  write(file);
-  file.flush();
-  if (!file)
-    throw InputError(
-        {.source = option, .path = "", .value = name, .constraint = "cannot be written"});
-}
-
 PredictionPoint simulated_point(const Question& question, const PredictionInputs& inputs, int gpus,
                                 const AskFiles& files) {
   Timeline timeline;
@@ -69,14 +59,18 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
                                         files.record.empty() ? nullptr : &program);
   if (!files.record.empty()) {
     describe_program(program, question, inputs, gpus);
-    write_file(files.record, "--record", [&](std::ostream& file) { write_program(program, file); });
+    write_file(
+        files.record, [&](std::ostream& file) { write_program(program, file); }, "--record");
   }
   if (!files.trace.empty()) {
     const TrainingRun run = training_run(inputs, gpus);
-    write_file(files.trace, "--trace", [&](std::ostream& file) {
-      write_chrome_trace(timeline, rank_places(run.platform, static_cast<int>(run.jobs.size())),
-                         file);
-    });
+    write_file(
+        files.trace,
+        [&](std::ostream& file) {
+          write_chrome_trace(timeline, rank_places(run.platform, static_cast<int>(run.jobs.size())),
+                             file);
+        },
+        "--trace");
   }
   return point;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -11,6 +10,7 @@
 #include "algorithms/plan_choice.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/output_file.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
@@ -88,12 +88,12 @@ void simulate(const Question& question, const ResolvedCall& resolved,
        answer);
   answer.simulated_ranks = answer.ranks;
   if (trace.empty()) return;
-  std::ofstream file(trace);
-  write_chrome_trace(timeline, rank_places(platform, last + 1), file);
-  file.flush();
-  if (!file)
-    throw InputError(
-        {.source = "--trace", .path = "", .value = trace, .constraint = "cannot be written"});
+  write_file(
+      trace,
+      [&](std::ostream& out) {
+        write_chrome_trace(timeline, rank_places(platform, last + 1), out);
+      },
+      "--trace");
 }
 
 }  // namespace

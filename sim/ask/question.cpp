@@ -29,13 +29,17 @@ Texts print_text(const Question& question) {
   return (question.*kMember).empty() ? Texts{} : Texts{question.*kMember};
 }
 
-// A whole number, at least `kMin`.
-template <auto kMember, std::int64_t kMin>
+constexpr std::int64_t kIterationsMax = 100'000;  // each is simulated
+
+// A whole number from `kMin` to `kMax`.
+template <auto kMember, std::int64_t kMin,
+          std::int64_t kMax = std::numeric_limits<std::int64_t>::max()>
 void parse_count(Question& question, const std::string& text, const std::string& source) {
   const std::int64_t number = parse_integer(text, source);
   if (number < kMin) refuse(source, text, fmt::format("must be >= {}", kMin));
   using Number = std::remove_reference_t<decltype(question.*kMember)>;
-  if (number > std::numeric_limits<Number>::max()) refuse(source, text, "is too large");
+  const std::int64_t most = std::min<std::int64_t>(kMax, std::numeric_limits<Number>::max());
+  if (number > most) refuse(source, text, fmt::format("must be <= {}", most));
   question.*kMember = static_cast<Number>(number);
 }
 template <auto kMember>
@@ -75,6 +79,7 @@ Texts print_scale(const Question& question) {
 
 void parse_schedule_option(Question& question, const std::string& text, const std::string& source) {
   const OptionsText given = OptionsText::parse("option:" + text, source);
+  if (given.values().empty()) refuse(source, "\"\"", "must be NAME=VALUE");
   for (const auto& [name, value] : given.values()) question.options[name] = value;
 }
 Texts print_options(const Question& question) {
@@ -322,7 +327,7 @@ std::vector<QuestionField> make_fields() {
        .print = print_text<&Question::layout>},
       {.name = "iterations",
        .doc = "Iterations to simulate (default: what the schedule needs)",
-       .parse = parse_count<&Question::iterations, 0>,
+       .parse = parse_count<&Question::iterations, 1, kIterationsMax>,
        .print = print_count<&Question::iterations>},
       {.name = "epoch_images",
        .doc = "Images of an epoch (default 1281167: ILSVRC 2012 training set)",

@@ -193,7 +193,12 @@ World::World(SharingSolver solver) : impl_(std::make_unique<Impl>()) {
   });
 }
 
-World::~World() = default;
+// An error leaves flows under way, and SimGrid prints a backtrace for each that is let go of: they
+// are not, as a process has one engine.
+World::~World() {
+  for (const std::unique_ptr<Impl::Running>& running : impl_->running_pool)
+    running->activity.detach();
+}
 
 SimLink World::add_link(const std::string& name, double bandwidth_bytes_per_s) {
   sg::Link* link = impl_->zone->create_link(name, {bandwidth_bytes_per_s})->seal();

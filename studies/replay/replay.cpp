@@ -192,11 +192,12 @@ TimeRange range_of(const std::vector<ReplayRun>& runs, size_t ends, const Varian
 }  // namespace
 
 Replay replay(const ReplayText& text) {
-  if (!(text.compute_scale > 0))
+  constexpr double kScaleMax = 1e6;
+  if (!(text.compute_scale >= 1 / kScaleMax && text.compute_scale <= kScaleMax))
     throw InputError({.source = "--compute-scale",
                       .path = "",
                       .value = fmt::format("{}", text.compute_scale),
-                      .constraint = "must be above 0"});
+                      .constraint = "must be from 1e-6 to 1e6"});
   ImportedTrace imported = import_trace(text.files, text.import);
   const MeasuredRun& measured = imported.measured;
   check_calibration(text, measured);

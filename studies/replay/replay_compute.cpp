@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "traces/measured/kernel_scaling.hpp"
+#include "studies/replay/kernel_scaling.hpp"
 
 namespace forescale {
 namespace {

@@ -1,8 +1,8 @@
 // Other compute times than those of a program.
 #pragma once
 
+#include "studies/replay/kernel_scaling.hpp"
 #include "studies/replay/replay.hpp"
-#include "traces/measured/kernel_scaling.hpp"
 #include "traces/measured/measured_run.hpp"
 
 namespace forescale {

@@ -4,10 +4,9 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 
-#include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "sim/predict.hpp"
 
 namespace forescale {
@@ -15,12 +14,7 @@ namespace {
 
 void write(const std::string& file, const std::string& option,
            const std::function<void(std::ostream&)>& content) {
-  if (file.empty()) return;
-  std::ofstream out(file);
-  content(out);
-  if (!out.flush())
-    throw InputError(
-        {.source = option, .path = "", .value = file, .constraint = "cannot be written"});
+  if (!file.empty()) write_file(file, content, option);
 }
 
 // As further ranks behind those of the places.

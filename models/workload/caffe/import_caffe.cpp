@@ -175,10 +175,13 @@ Network import_caffe_text(const std::string& text, const std::string& file,
 Network import_caffe(const std::string& file, const std::optional<Shape>& input_shape) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || !text)
-    throw InputError(
-        {.source = file, .path = "", .value = "", .constraint = "cannot be opened for reading"});
+  const bool is_empty = stream && stream.peek() == std::ifstream::traits_type::eof();
+  if (stream && !is_empty) text << stream.rdbuf();
+  if (is_empty || !stream || !text)
+    throw InputError({.source = file,
+                      .path = "",
+                      .value = "",
+                      .constraint = is_empty ? "is empty" : "cannot be opened for reading"});
   return import_caffe_text(text.str(), file, input_shape);
 }
 

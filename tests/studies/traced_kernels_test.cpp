@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "traces/measured/kernel_scaling.hpp"
+#include "studies/replay/kernel_scaling.hpp"
 
 namespace forescale {
 namespace {

@@ -1,4 +1,4 @@
-// Files that an option names, as every command writes them: whole or not at all.
+// Files that an option names: whole or not at all.
 #pragma once
 
 #include <functional>

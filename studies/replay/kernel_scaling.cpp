@@ -1,4 +1,4 @@
-#include "traces/measured/kernel_scaling.hpp"
+#include "studies/replay/kernel_scaling.hpp"
 
 #include <algorithm>
 #include <cctype>
