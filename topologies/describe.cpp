@@ -36,14 +36,22 @@ class NodeTree {
       const Link& each = platform_.links[static_cast<size_t>(link)];
       if (link == by_link || (each.from != device && each.to != device)) continue;
       const int other = each.from == device ? each.to : each.from;
-      const bool is_socket_link =
-          kind(device) == DeviceKind::kCpu && kind(other) == DeviceKind::kCpu;
-      if (!is_printed_[static_cast<size_t>(other)] && !is_socket_link)
+      const bool is_beside_tree =
+          (kind(device) == DeviceKind::kCpu && kind(other) == DeviceKind::kCpu) ||
+          kind(other) == DeviceKind::kNvSwitch;
+      if (!is_printed_[static_cast<size_t>(other)] && !is_beside_tree)
         print(other, link, depth + 1);
-      else if (device < other)
+      else if (is_named_by(device, other))
         text_ += fmt::format("{}= {}  [{}]\n", std::string(static_cast<size_t>(2 * depth + 2), ' '),
                              label(other), class_of(link).name);
     }
+  }
+
+  // An NVSwitch names all its GPUs.
+  bool is_named_by(int device, int other) const {
+    if (kind(device) == kind(other)) return device < other;
+    return kind(device) == DeviceKind::kNvSwitch ||
+           (kind(other) != DeviceKind::kNvSwitch && device < other);
   }
 
   DeviceKind kind(int device) const { return platform_.devices[static_cast<size_t>(device)].kind; }

@@ -21,6 +21,8 @@ const char* node_shape(DeviceKind kind) {
       return "ellipse";
     case DeviceKind::kPcieSwitch:
       return "diamond";
+    case DeviceKind::kNvSwitch:
+      return "octagon";
     case DeviceKind::kNic:
       return "trapezium";
     case DeviceKind::kFabricSwitch:

@@ -11,7 +11,7 @@ namespace {
 
 bool may_be_on_the_way(DeviceKind kind) {
   return kind == DeviceKind::kCpu || kind == DeviceKind::kPcieSwitch ||
-         kind == DeviceKind::kFabricSwitch;
+         kind == DeviceKind::kNvSwitch || kind == DeviceKind::kFabricSwitch;
 }
 
 std::vector<int> devices_of_kind(const NodeTemplate& node, DeviceKind kind) {
@@ -36,7 +36,9 @@ void fill_table(const NodeTemplate& node, const std::vector<LinkClass>& classes,
     const std::vector<int> arrivals = arrivals_from(problem, from);
     for (int to = 0; to < routes.device_count; ++to) {
       NodeRoutes::Local local;
-      if (from != to) {
+      const bool is_nvswitch = device(node, from).kind == DeviceKind::kNvSwitch ||
+                               device(node, to).kind == DeviceKind::kNvSwitch;
+      if (from != to && !is_nvswitch) {  // nothing begins or ends in one
         if (arrivals[static_cast<size_t>(to)] < 0)
           in.fail(fmt::format("must connect all its devices: there is no way from {} to {}",
                               device(node, from).name, device(node, to).name));

@@ -27,6 +27,8 @@ const char* name_of(DeviceKind kind) {
       return "cpu";
     case DeviceKind::kPcieSwitch:
       return "pcie-switch";
+    case DeviceKind::kNvSwitch:
+      return "nvswitch";
     case DeviceKind::kNic:
       return "nic";
     case DeviceKind::kFabricSwitch:

@@ -18,7 +18,8 @@
 
 namespace forescale {
 
-enum class DeviceKind { kGpu, kCpu, kPcieSwitch, kNic, kFabricSwitch, kHost };
+// kNvSwitch joins GPUs alone: what manages it over PCIe carries no data and is left out.
+enum class DeviceKind { kGpu, kCpu, kPcieSwitch, kNvSwitch, kNic, kFabricSwitch, kHost };
 const char* name_of(DeviceKind kind);
 
 struct Device {

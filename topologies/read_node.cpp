@@ -60,9 +60,9 @@ NodeTemplate read_pcie_tree(Platform& platform, LinkReader& classes, const JsonI
 }
 
 DeviceKind read_kind(const JsonInput& in) {
-  const std::string kind = in.one_of({"gpu", "cpu", "pcie-switch", "nic", "host"});
+  const std::string kind = in.one_of({"gpu", "cpu", "pcie-switch", "nvswitch", "nic", "host"});
   for (DeviceKind candidate : {DeviceKind::kGpu, DeviceKind::kCpu, DeviceKind::kPcieSwitch,
-                               DeviceKind::kNic, DeviceKind::kHost})
+                               DeviceKind::kNvSwitch, DeviceKind::kNic, DeviceKind::kHost})
     if (kind == name_of(candidate)) return candidate;
   in.fail("must be a kind of device");
 }
@@ -73,6 +73,19 @@ int number_of(const JsonInput& in, const std::map<std::string, int>& numbers) {
   std::vector<std::string> names;
   for (const auto& [each, number] : numbers) names.push_back(each);
   in.fail("is " + unknown_name(name, names));
+}
+
+// Its other links manage it: routes over them would be none.
+void check_nvswitch(const NodeTemplate& node, const Link& link, const JsonInput& in) {
+  const auto kind = [&](int device) { return node.devices[static_cast<size_t>(device)].kind; };
+  for (const auto& [end, other] : {std::pair(link.from, link.to), std::pair(link.to, link.from)})
+    if (kind(end) == DeviceKind::kNvSwitch && kind(other) != DeviceKind::kGpu &&
+        kind(other) != DeviceKind::kNvSwitch)
+      in.fail(
+          fmt::format("must not join the nvswitch {} to {}, a {}: it joins GPUs, and needs no "
+                      "PCIe link",
+                      node.devices[static_cast<size_t>(end)].name,
+                      node.devices[static_cast<size_t>(other)].name, name_of(kind(other))));
 }
 
 NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonInput& in) {
@@ -99,6 +112,7 @@ NodeTemplate read_explicit(Platform& platform, LinkReader& classes, const JsonIn
                     .to = number_of(each.at("to"), numbers),
                     .link_class = classes.read(each.at("class"))};
     if (link.from == link.to) each.at("to").fail("must not be the device the link comes from");
+    check_nvswitch(node, link, each);
     node.links.push_back(link);
   }
   constexpr std::int64_t kMax = kNodeDevicesMax;

@@ -2,10 +2,10 @@
 //
 // A pass takes, in this order: its measured line t0 + batch * t1; the time of its kernels, or of
 // those nearest to them (nearest_kernel.hpp), a line through batches 8 to 128; else the roofline of
-// the data sheet with the memory bandwidth that was measured. Gradients of a convolution are one kernel each (or one measured "backward"); those
-// of a fully connected layer are products. A framework adds to each kernel, and its other layers
-// take longer than their bytes (assumptions.json, by memory format); nothing to layers that were
-// timed by name.
+// the data sheet with the memory bandwidth that was measured. Gradients of a convolution are one
+// kernel each (or one measured "backward"); those of a fully connected layer are products. A
+// framework adds to each kernel, and its other layers take longer than their bytes
+// (assumptions.json, by memory format); nothing to layers that were timed by name.
 #pragma once
 
 #include <cstdint>

@@ -9,14 +9,15 @@
 namespace forescale::testing {
 namespace {
 
-const std::string kStar = "--platform star:hosts=8,bandwidth=1GB/s,latency=1us ";
-const std::string kAllReduce = "collective " + kStar + "--op all-reduce --ranks 8 --bytes 1MiB ";
-const std::string kPredict =
+const std::string kFirstStar = "--platform star:hosts=8,bandwidth=1GB/s,latency=1us ";
+const std::string kFirstCollective =
+    "collective " + kFirstStar + "--op all-reduce --ranks 8 --bytes 1MiB ";
+const std::string kFirstPrediction =
     "predict --platform kesch --gpus 2 --model googlenet --batch 256 --system s-caffe-obr ";
 
 TEST(FirstUser, AnAnswerThatNobodyGotIsNoAnswer) {
   for (const std::string& command :
-       {kAllReduce, kPredict, std::string("--version"), std::string("platform list"),
+       {kFirstCollective, kFirstPrediction, std::string("--version"), std::string("platform list"),
         std::string("stack show nccl-2.3 --json")}) {
     const Outcome full = run_program(command + " >/dev/full");
     EXPECT_EQ(full.exit_code, 1) << command;
@@ -32,21 +33,21 @@ TEST(FirstUser, AFullDiskLeavesNoTruncatedFile) {
   // As a full disk, to a process that may write 8 blocks of 512 bytes or 1 KiB.
   const std::string limited = "ulimit -f 8; trap '' XFSZ;";
   for (const std::string option : {"--trace", "--record"}) {
-    const Outcome outcome = run_program(kPredict + option + " " + file, limited);
+    const Outcome outcome = run_program(kFirstPrediction + option + " " + file, limited);
     EXPECT_EQ(outcome.exit_code, 2) << option << outcome.err;
     EXPECT_NE(outcome.err.find(option + " = " + file + ": cannot be written: File too large"),
               std::string::npos)
         << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(file)) << option;
-    EXPECT_EQ(run_program(kPredict + option + " " + file).exit_code, 0);
+    EXPECT_EQ(run_program(kFirstPrediction + option + " " + file).exit_code, 0);
     EXPECT_TRUE(std::filesystem::remove(file));
   }
 }
 
 TEST(FirstUser, WhereToWriteIsLookedAtBeforeLongWork) {
   for (const std::string& command :
-       {kPredict + "--iterations 100000 --trace", kPredict + "--iterations 100000 --record",
-        std::string("validate -o")})
+       {kFirstPrediction + "--iterations 100000 --trace",
+        kFirstPrediction + "--iterations 100000 --record", std::string("validate -o")})
     expect_refused(command + " /no/such/folder/file", {"cannot be written: No such file"});
 }
 
@@ -56,19 +57,20 @@ TEST(FirstUser, NumbersThatAreNoneAreRefused) {
       "--scaling weak --gpus 1,2 ";
   expect_refused(compare + "--efficiency nan", {"--efficiency", "nan must be finite"});
   expect_refused(compare + "--efficiency inf", {"--efficiency", "inf"});
-  expect_refused(kPredict + "--iterations 0", {"--iterations = 0: must be >= 1"});
-  expect_refused(kPredict + "--iterations 1000000000", {"--iterations", "must be <= 100000"});
+  expect_refused(kFirstPrediction + "--iterations 0", {"--iterations = 0: must be >= 1"});
+  expect_refused(kFirstPrediction + "--iterations 1000000000",
+                 {"--iterations", "must be <= 100000"});
   expect_refused("sweep study.json --jobs 0", {"--jobs: 0 must be > 0"});
-  expect_refused(kPredict + "--draws 1000000000", {"--draws", "must be from"});
+  expect_refused(kFirstPrediction + "--draws 1000000000", {"--draws", "must be from"});
 }
 
 TEST(FirstUser, EmptyValuesAreRefused) {
   for (const char* option : {"--gpus", "--option", "--data", "--noise", "--stack"})
-    expect_refused(kPredict + option + " ''", {option, "is empty"});
+    expect_refused(kFirstPrediction + option + " ''", {option, "is empty"});
 }
 
 TEST(FirstUser, SizesThatLackAUnitAreRefused) {
-  const std::string sizes = "collective " + kStar + "--op all-reduce --ranks 8 --bytes ";
+  const std::string sizes = "collective " + kFirstStar + "--op all-reduce --ranks 8 --bytes ";
   expect_refused(sizes + "1,5MiB", {"--bytes = 1,5MiB", "\"1\" needs a unit"});
   expect_refused(sizes + "1..5MiB", {"\"1\" needs a unit"});
   expect_answer(sizes + "0,1024,4096");
@@ -76,7 +78,7 @@ TEST(FirstUser, SizesThatLackAUnitAreRefused) {
 }
 
 TEST(FirstUser, ChunksThatTakeHoursAreRefused) {
-  expect_refused("collective " + kStar +
+  expect_refused("collective " + kFirstStar +
                      "--op reduce --algorithm chain --ranks 8 --bytes 1GiB --chunk-bytes 1",
                  {"--chunk-bytes = 1 B", "1 GiB into 1073741824 chunks"});
 }
@@ -84,7 +86,7 @@ TEST(FirstUser, ChunksThatTakeHoursAreRefused) {
 TEST(FirstUser, ReplaysRefuseTheirs) {
   const Workshop workshop;
   const std::string run = workshop.path("run.jsonl");
-  expect_answer(kPredict + "--record " + run);
+  expect_answer(kFirstPrediction + "--record " + run);
   for (const char* scale : {"inf", "nan"})
     expect_refused("replay " + run + " --compute-scale " + scale, {"--compute-scale", scale});
   expect_refused("replay " + run + " --compute-scale 1e300", {"must be from 1e-6 to 1e6"});

@@ -67,7 +67,7 @@ TEST(PredictLayout, SaysWhatAWholeTrainingTakes) {
     EXPECT_NE(table.out.find(text), std::string::npos) << text << "\n" << table.out;
   expect_refused(question + "--price 2", {"--price = 2: needs --tokens"});
   expect_refused(question + "--tokens -1", {"--tokens = -1: must be a number > 0"});
-  expect_refused(question + "--tokens nan", {"--tokens = nan: must be a number > 0"});
+  expect_refused(question + "--tokens nan", {"--tokens: nan must be finite"});
   expect_refused("predict --platform kesch --model alexnet --batch 256 --tokens 1e9",
                  {"--tokens = 1e+09: needs --layout"});
 }

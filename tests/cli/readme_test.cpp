@@ -1,5 +1,6 @@
-// Every command of the README, word for word: a line "./run ARGUMENTS" of a shell block is run as
-// the program with those arguments and must answer, in a tree where only ./run has built.
+// Every command of the README, and of docs/own_machine.md, word for word: a line "./run ARGUMENTS"
+// of a shell block is run as the program with those arguments and must answer, in a tree where only
+// ./run has built.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -108,6 +109,33 @@ TEST(Readme, EveryCommandAnswers) {
     else if (!measures(command))
       expect_something(tree, command);
   }
+}
+
+// docs/own_machine.md: a block behind "`NAME`:" is that file, and the commands are run beside it.
+TEST(OwnMachine, EveryCommandOfThePageAnswers) {
+  const Workshop workshop;
+  std::istringstream page(text_of(source_file("docs/own_machine.md")));
+  std::string named;
+  std::string file;
+  std::string text;
+  std::string block;
+  int commands = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("```")) {
+      if (block == "```json") workshop.file(file, text);
+      block = block.empty() ? line : "";
+      text.clear();
+      file = named;
+    } else if (block == "```json") {
+      text += line + "\n";
+    } else if (block == "```sh" && line.starts_with("./run ")) {
+      ++commands;
+      testing::expect_answer(line.substr(6), {}, "cd " + workshop.path("") + " &&");
+    } else if (line.starts_with("`") && line.ends_with("`:")) {
+      named = line.substr(1, line.size() - 3);
+    }
+  }
+  EXPECT_GE(commands, 10);
 }
 
 TEST(ReadmeAlone, EveryCommandThatMeasuresAnswers) {

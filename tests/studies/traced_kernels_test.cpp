@@ -4,10 +4,10 @@
 // tests/data/ trace_diff/{control,test} (MIT). Judged: no row is in a fit of either GPU's model.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "base/median.hpp"
 #include "studies/replay/kernel_scaling.hpp"
 
 namespace forescale {
@@ -36,13 +36,8 @@ constexpr TracedProduct kProducts[] = {
 constexpr const char* kOnA100 =
     "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x128_32x3_tn>";
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 // Relative errors of A100's times carried over to V100.
-std::vector<double> errors(bool with_shapes) {
+std::vector<double> errors_on_v100(bool with_shapes) {
   KernelScaling scaling("a100", "v100-sxm2", Scenario::kNominal);
   std::vector<double> all;
   for (const TracedProduct& product : kProducts) {
@@ -60,8 +55,8 @@ std::vector<double> errors(bool with_shapes) {
 // FP32) they would take five times too long. Adjusted: that a stand-in for A100's TF32 kernels is
 // no divisor was seen here.
 TEST(TracedKernels, FromA100ToV100) {
-  EXPECT_LT(median(errors(true)), 0.15);
-  EXPECT_GT(median(errors(false)), 3);
+  EXPECT_LT(median(errors_on_v100(true)), 0.15);
+  EXPECT_GT(median(errors_on_v100(false)), 3);
 }
 
 // The ends hold the nominal, and the measured time of most.

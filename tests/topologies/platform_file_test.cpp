@@ -157,6 +157,37 @@ TEST(PlatformFile, ExplicitNodeNeverRoutesThroughAGpu) {
   EXPECT_EQ(platform.route(g0, platform.endpoints[3]).capacities.size(), 2u + 3 + 2);
 }
 
+json nvswitch_file() {
+  json file = explicit_file();
+  file["node"]["devices"].push_back({{"name", "nvs"}, {"kind", "nvswitch"}});
+  json& links = file["node"]["links"];
+  links.erase(4);  // between GPUs
+  links.erase(3);
+  for (const char* gpu : {"g0", "g1", "g2"})
+    links.push_back({{"from", "nvs"}, {"to", gpu}, {"class", "nvlink4-x18"}});
+  return file;
+}
+
+// Without a link to a CPU, and no way for anything but GPUs.
+TEST(PlatformFile, AnNvswitchJoinsGpusAlone) {
+  const Platform platform = load(nvswitch_file());
+  expect_all_pairs_sound(platform);
+  const int g0 = platform.endpoints[0];
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.endpoints[2])),
+            (std::vector<std::string>{"node0/g0 -> node0/nvs", "node0/nvs -> node0/g2"}));
+  EXPECT_EQ(platform.locality(g0, platform.endpoints[2]), Locality::kPeer);
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.nic_of(g0))),
+            (std::vector<std::string>{"node0/g0 -> node0/c", "node0/c -> node0/n"}));
+  EXPECT_THAT(describe(platform), HasSubstr("nvs\n    = g0  [nvlink4-x18]"));
+}
+
+TEST(BadPlatformFile, AnNvswitchOnPcie) {
+  json file = nvswitch_file();
+  file["node"]["links"].push_back({{"from", "c"}, {"to", "nvs"}, {"class", "pcie3-x8"}});
+  EXPECT_THAT(file_refusal(file),
+              HasSubstr("dgx.json:/node/links/7: must not join the nvswitch nvs to c, a cpu"));
+}
+
 TEST(PlatformFile, BareHostsWithACpu) {
   const Platform platform = load(parse_json(R"({
     "format": "forescale-platform-1", "name": "hosts",
