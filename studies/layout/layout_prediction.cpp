@@ -226,8 +226,9 @@ class LayoutRun {
     for (StageCost& cost : costs) cost.parameters = cost.gradients = {};
     const double passes_s =
         pipeline_times(*work().schedule, work().shape, costs, transfer_s).passes_end_s();
-    answer_.pipeline_s = passes_s - answer_.compute_s - answer_.recompute_s - answer_.host_s -
-                         answer_.tensor_s - answer_.context_s - answer_.expert_s - answer_.data_s;
+    const double known_s = answer_.compute_s + answer_.recompute_s + answer_.host_s +
+                           answer_.tensor_s + answer_.context_s + answer_.expert_s + answer_.data_s;
+    answer_.pipeline_s = std::max(0.0, passes_s - known_s);  // less by rounding alone
     answer_.data_s += answer_.times.end_s() - passes_s + answer_.norm_s;
     answer_.tokens_per_s_gpu =
         answer_.tokens_an_iteration() / answer_.iteration_s / static_cast<double>(answer_.gpus);
