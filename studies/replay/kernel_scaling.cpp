@@ -7,6 +7,7 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/median.hpp"
 #include "models/compute/compute_choice.hpp"
 
 namespace forescale {
@@ -103,28 +104,45 @@ const std::optional<KernelScaling::Models>& KernelScaling::models_of(const Kerne
   return known.models;
 }
 
+void KernelScaling::take_traced(const KernelWork& work, double duration_s) {
+  traced_s_[&work].push_back(duration_s);
+}
+
+double KernelScaling::typical_s(const KernelWork& work, double duration_s) {
+  const auto taken = traced_s_.find(&work);
+  if (taken == traced_s_.end()) return duration_s;
+  const auto [typical, is_new] = typical_s_.try_emplace(&work, 0);
+  if (is_new) typical->second = median(taken->second);
+  return typical->second > 0 ? typical->second : duration_s;
+}
+
 double KernelScaling::by_models_s(const Models& models, const KernelWork& work, RooflineSide side,
-                                  double duration_s) const {
+                                  double duration_s) {
   const auto& [traced, wanted] = models;
+  const double ratio = wanted.time_s / traced.time_s;
+  const bool is_measured = !traced.is_scaled && !wanted.is_scaled;
+  const double fast_s = by_roofline_s(side, duration_s, Scenario::kFast);
+  const double slow_s = by_roofline_s(side, duration_s, Scenario::kSlow);
   const bool is_one_product =
       work.size() == 1 && std::holds_alternative<GemmShape>(work.front().shape);
-  const double likely_s = is_one_product && traced.is_scaled && !wanted.is_scaled
-                              ? wanted.time_s
-                              : duration_s * wanted.time_s / traced.time_s;
+  double likely_s = ratio * duration_s;
+  if (is_one_product && !is_measured && !wanted.is_scaled)
+    likely_s = wanted.time_s * duration_s / typical_s(work, duration_s);
+  else if (!is_measured)
+    likely_s = std::clamp(likely_s, fast_s, slow_s);
   if (scenario_.end() == Scenario::kNominal) return likely_s;
   const bool is_fast = scenario_.end() == Scenario::kFast;
   const double both = 1 + std::hypot(traced.p90_error, wanted.p90_error);
   const double end_s = is_fast ? likely_s / both : likely_s * both;
-  if (!traced.is_scaled && !wanted.is_scaled) return end_s;
-  const double roofline_s = by_roofline_s(side, duration_s);
-  return is_fast ? std::min(end_s, roofline_s) : std::max(end_s, roofline_s);
+  if (is_measured) return end_s;
+  return is_fast ? std::min(end_s, fast_s) : std::max(end_s, slow_s);
 }
 
 // New time over old time.
-double KernelScaling::ratio_of(RooflineSide kind) const {
+double KernelScaling::ratio_of(RooflineSide kind, Scenario::End end) const {
   const double by_memory =
       traced_.model.memory_bandwidth.value / wanted_.model.memory_bandwidth.value;
-  if (kind == RooflineSide::kMemory && scenario_.end() == Scenario::kNominal) return by_memory;
+  if (kind == RooflineSide::kMemory && end == Scenario::kNominal) return by_memory;
   const RooflineSide arithmetic = kind == RooflineSide::kMemory ? RooflineSide::kMatrix : kind;
   for (const Gpu* gpu : {&traced_, &wanted_})
     if (!(peak_of(gpu->peaks, arithmetic) > 0))
@@ -136,14 +154,14 @@ double KernelScaling::ratio_of(RooflineSide kind) const {
                                       gpu->model.name + " has no \"half_flops_per_s\""});
   const double by_arithmetic =
       peak_of(traced_.peaks, arithmetic) / peak_of(wanted_.peaks, arithmetic);
-  if (scenario_.end() == Scenario::kFast) return std::min(by_memory, by_arithmetic);
-  if (scenario_.end() == Scenario::kSlow) return std::max(by_memory, by_arithmetic);
+  if (end == Scenario::kFast) return std::min(by_memory, by_arithmetic);
+  if (end == Scenario::kSlow) return std::max(by_memory, by_arithmetic);
   return by_arithmetic;
 }
 
-double KernelScaling::by_roofline_s(RooflineSide side, double duration_s) const {
+double KernelScaling::by_roofline_s(RooflineSide side, double duration_s, Scenario::End end) const {
   const double floor_s = std::min(duration_s, kFloor_s);
-  return floor_s + (duration_s - floor_s) * ratio_of(side);
+  return floor_s + (duration_s - floor_s) * ratio_of(side, end);
 }
 
 double KernelScaling::scaled_s(const std::string& kernel, double duration_s,
@@ -151,11 +169,12 @@ double KernelScaling::scaled_s(const std::string& kernel, double duration_s,
   const RooflineSide side = side_of_kernel(kernel);
   if (side != RooflineSide::kMemory && work != nullptr)
     if (const auto& models = models_of(*work, side == RooflineSide::kMatrixTf32)) {
-      scaled_.by_models_s += duration_s;
+      const bool is_measured = !models->traced.is_scaled && !models->wanted.is_scaled;
+      (is_measured ? scaled_.by_models_s : scaled_.by_stand_ins_s) += duration_s;
       return by_models_s(*models, *work, side, duration_s);
     }
   (side == RooflineSide::kMemory ? scaled_.by_memory_s : scaled_.by_roofline_s) += duration_s;
-  return by_roofline_s(side, duration_s);
+  return by_roofline_s(side, duration_s, scenario_.end());
 }
 
 std::string gpu_model_of(const std::string& driver_name) {

@@ -110,13 +110,18 @@ void check_calibration(const ReplayText& text, const MeasuredRun& measured) {
 }
 
 std::string gpu_note(const std::string& gpu, const ScaledTime& scaled) {
-  const double all_s = scaled.by_models_s + scaled.by_roofline_s + scaled.by_memory_s;
+  const double all_s =
+      scaled.by_models_s + scaled.by_stand_ins_s + scaled.by_roofline_s + scaled.by_memory_s;
   const auto share = [&](double time_s) { return all_s > 0 ? 100 * time_s / all_s : 0; };
   return fmt::format(
-      "kernels scaled to {}: {:.0f} % of their time by both GPUs' measured kernels of such shapes, "
-      "{:.0f} % by the peaks of matrix arithmetic (assumed), {:.0f} % by memory bandwidth "
-      "(assumed); host work and copies as measured",
-      gpu, share(scaled.by_models_s), share(scaled.by_roofline_s), share(scaled.by_memory_s));
+      "kernels scaled to {}: {:.0f} % of their time by both GPUs' models of such shapes, {:.0f} % "
+      "by "
+      "models in which kernels of another precision or kind stand in, {:.0f} % by the peaks of "
+      "matrix arithmetic (assumed), {:.0f} % by memory bandwidth (assumed); host work and copies "
+      "as "
+      "measured",
+      gpu, share(scaled.by_models_s), share(scaled.by_stand_ins_s), share(scaled.by_roofline_s),
+      share(scaled.by_memory_s));
 }
 
 std::string correction_note(const Variant& variant) {
@@ -201,7 +206,6 @@ Replay replay(const ReplayText& text) {
   ImportedTrace imported = import_trace(text.files, text.import);
   const MeasuredRun& measured = imported.measured;
   check_calibration(text, measured);
-  scale_compute(imported.program, text.compute_scale);
   const Choices choices = replay_choices(text, imported.program);
   const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
   std::vector<Variant> variants;
@@ -209,9 +213,10 @@ Replay replay(const ReplayText& text) {
   for (const Scenario& scenario : draws.scenarios()) {
     Variant& variant = variants.emplace_back(
         Variant{replay_place(text, imported.program, scenario), imported.program});
-    split_kernels(variant.program, imported.kernel_split, scenario);
     if (!text.gpu.empty())
       scaled = move_to_gpu(variant.program, measured, text, scenario);  // of the same times
+    split_kernels(variant.program, imported.kernel_split, scenario);
+    scale_compute(variant.program, text.compute_scale);
     if (text.calibrate || text.against_measured) calibrate(variant, text, measured, scenario);
   }
   if (!text.gpu.empty()) imported.notes.push_back(gpu_note(text.gpu, scaled));

@@ -67,7 +67,16 @@ void split_kernels(Program& program, double factor, Scenario scenario) {
 
 ScaledTime move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
                        Scenario scenario) {
-  KernelScaling scaling(traced_gpu_of(text, measured), text.gpu, scenario);
+  const std::string traced = traced_gpu_of(text, measured);
+  if (traced == text.gpu) return {};
+  KernelScaling scaling(traced, text.gpu, scenario);
+  for (const ProgramRank& rank : program.ranks)
+    for (const ProgramThread& thread : rank.threads)
+      for (const Action& action : thread.actions)
+        if (const auto* kernel = std::get_if<Kernel>(&action.what);
+            kernel != nullptr && kernel->work != nullptr &&
+            side_of_kernel(kernel->label) != RooflineSide::kMemory)
+          scaling.take_traced(*kernel->work, kernel->duration_s);
   change_kernels(program, [&](const LabelledKernel& kernel) {
     return scaling.scaled_s(kernel.label, kernel.duration_s, kernel.work);
   });

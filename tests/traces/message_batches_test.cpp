@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/error.hpp"
 #include "base/registry.hpp"
 #include "tests/traces/trace_files.hpp"
 #include "traces/formats/trace_format.hpp"
@@ -32,13 +33,6 @@ TEST(MessageBatches, GoToTheNextLaunch) {
   EXPECT_THAT(batches_of({}, posted_at({10})), IsEmpty());
 }
 
-TEST(MessageBatches, SeveralKernelsOfABatchShareIt) {
-  EXPECT_THAT(batches_of({{50, 51}, {52, 53}, {90, 91}}, posted_at({10, 20, 30, 40, 80})),
-              ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4)));
-  EXPECT_THAT(batches_of({{50, 51}, {52, 53}}, posted_at({10})),
-              ElementsAre(ElementsAre(0), IsEmpty()));
-}
-
 // One message as PyTorch's host side has it.
 struct Post {
   bool sends;
@@ -51,7 +45,8 @@ class BatchTrace {
  public:
   BatchTrace(int rank, int world) : rank_(rank), world_(world) {}
 
-  void add(const std::vector<Post>& batch) {
+  // `kernels`: so many of them, as NCCL cuts large batches.
+  void add(const std::vector<Post>& batch, int kernels = 1) {
     for (const Post& post : batch) {
       events_ += fmt::format(
           R"({{"ph":"X","cat":"cpu_op","name":"record_param_comms","tid":1,"ts":{},"dur":2,)"
@@ -63,13 +58,9 @@ class BatchTrace {
       now_us_ += 5;
     }
     events_ += fmt::format(
-        R"({{"ph":"X","cat":"user_annotation","name":"nccl:coalesced","tid":1,"ts":{},"dur":9}},)"
-        R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernelExC","tid":1,"ts":{},"dur":3,)"
-        R"("args":{{"correlation":{}}}}},)"
-        R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv",)"
-        R"("tid":9,"ts":{},"dur":40,"args":{{"stream":9,"correlation":{}}}}},)",
-        now_us_, now_us_ + 1, kernels_, now_us_ + 10, kernels_);
-    ++kernels_;
+        R"({{"ph":"X","cat":"user_annotation","name":"nccl:coalesced","tid":1,"ts":{},"dur":50}},)",
+        now_us_);
+    for (; kernels > 0; --kernels) add_kernel();
     now_us_ += 60;
   }
 
@@ -80,6 +71,17 @@ class BatchTrace {
   }
 
  private:
+  void add_kernel() {
+    events_ += fmt::format(
+        R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernelExC","tid":1,"ts":{},"dur":3,)"
+        R"("args":{{"correlation":{}}}}},)"
+        R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv",)"
+        R"("tid":9,"ts":{},"dur":40,"args":{{"stream":9,"correlation":{}}}}},)",
+        now_us_ + 1, kernels_, now_us_ + 10, kernels_);
+    ++kernels_;
+    now_us_ += 45;
+  }
+
   int rank_;
   int world_;
   int kernels_ = 0;
@@ -117,6 +119,32 @@ TEST(MessageBatches, OfAPipelineBecomeMessages) {
   EXPECT_EQ(started, 4U);
 }
 
+// A stage between two others swaps with everybody of three ranks: no all-to-all all the same.
+TEST(MessageBatches, BetweenNeighboursAreNoAllToAll) {
+  std::vector<BatchTrace> ranks{{0, 3}, {1, 3}, {2, 3}};
+  ranks[0].add({{true, 1, 10}, {false, 1, 10}});
+  ranks[1].add({{true, 0, 10}, {false, 0, 10}, {true, 2, 10}, {false, 2, 10}});
+  ranks[2].add({{true, 1, 10}, {false, 1, 10}});
+  EXPECT_EQ(import_ranks(ranks).found.messages.count, 4U);
+  EXPECT_THROW(import_ranks({ranks[1]}), InputError);  // its neighbours are needed
+}
+
+// One rank launches together what the other launches one by one; NCCL cuts a batch in two.
+TEST(MessageBatches, MayBeCutOrLaunchedOneByOne) {
+  std::vector<BatchTrace> ranks{{0, 2}, {1, 2}};
+  for (int i = 0; i < 3; ++i) {
+    ranks[0].add({{true, 1, 10}, {false, 1, 20}}, i == 1 ? 2 : 1);
+    ranks[1].add({{false, 0, 10}});
+    ranks[1].add({{true, 0, 20}});
+  }
+  const ImportedTrace imported = import_ranks(ranks);
+  EXPECT_EQ(imported.found.messages.count, 6U);
+  EXPECT_EQ(imported.found.messages.bytes, 3 * 4 * (10 + 20));
+  EXPECT_LT(imported.measured.step_s, 1e-3);  // their clocks are one
+  for (const std::string& note : imported.notes)
+    EXPECT_THAT(note, ::testing::Not(HasSubstr("keep")));
+}
+
 TEST(MessageBatches, ThatReachEverybodyAlikeAreAnAllToAll) {
   std::vector<BatchTrace> alike{{0, 4}, {1, 4}, {2, 4}, {3, 4}};
   std::vector<BatchTrace> uneven = alike;
@@ -133,10 +161,10 @@ TEST(MessageBatches, ThatReachEverybodyAlikeAreAnAllToAll) {
     alike[static_cast<std::size_t>(rank)].add(same);
     uneven[static_cast<std::size_t>(rank)].add(other);
   }
+  // With all ranks in view messages say it exactly, however one of them looks.
   const ImportedTrace all = import_ranks(alike);
-  EXPECT_EQ(all.found.collectives.at("all-to-all").count, 4U);
-  EXPECT_EQ(all.found.collectives.at("all-to-all").bytes, 4 * 4 * 250 * 4);
-  EXPECT_EQ(all.found.messages.count, 0U);
+  EXPECT_EQ(all.found.messages.count, 12U);
+  EXPECT_EQ(all.found.messages.bytes, 12 * 250 * 4);
   const ImportedTrace messages = import_ranks(uneven);
   EXPECT_THAT(messages.found.collectives, IsEmpty());
   EXPECT_EQ(messages.found.messages.count, 12U);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <tuple>
 
 #include "traces/formats/kineto/kineto_event.hpp"
@@ -166,40 +165,71 @@ void GpuTimeline::link(size_t index, int call, MeasuredRank& rank) {
       collective.bytes = std::numeric_limits<std::int64_t>::max();  // is refused with its number
 }
 
-// Those kernels of messages that say nothing themselves; what others say was posted alone.
+// Without what kernels say of themselves: each was posted alone, around its launch or just before.
+std::vector<PostedMessage> GpuTimeline::posted_together(const MeasuredRank& rank) const {
+  std::vector<char> is_alone(posted_.size(), 0);
+  for (const MeasuredTask& task : rank.tasks) {
+    if (task.call < 0 || task.collective < 0) continue;
+    const MeasuredCollective& said = rank.collectives[static_cast<size_t>(task.collective)];
+    if (!said.is_message) continue;
+    const std::int64_t launch_ns = rank.calls[static_cast<size_t>(task.call)].span.begin_ns;
+    auto after = std::upper_bound(
+        posted_.begin(), posted_.end(), launch_ns,
+        [](std::int64_t time_ns, const PostedMessage& one) { return time_ns < one.span.begin_ns; });
+    constexpr int kBackMax = 64;
+    for (int back = 0; back < kBackMax && after != posted_.begin(); ++back) {
+      const PostedMessage& one = *--after;
+      const bool is_it = one.message.ranks == said.ranks && one.message.root == said.root &&
+                         one.message.bytes == said.bytes;
+      char& taken = is_alone[static_cast<size_t>(after - posted_.begin())];
+      if (!is_it || taken != 0) continue;
+      taken = 1;
+      break;
+    }
+  }
+  std::vector<PostedMessage> together;
+  for (size_t i = 0; i < posted_.size(); ++i)
+    if (is_alone[i] == 0) together.push_back(posted_[i]);
+  return together;
+}
+
+// Those kernels of messages that say nothing themselves.
 void GpuTimeline::link_batches(MeasuredRank& rank) {
+  if (posted_.empty()) return;
   const auto span_of = [&](const MeasuredTask& task) {
     return rank.calls[static_cast<size_t>(task.call)].span;
   };
-  std::set<const PostedMessage*> alone;
   std::vector<size_t> kernels;
-  for (size_t i = 0; i < rank.tasks.size(); ++i) {
-    const MeasuredTask& task = rank.tasks[i];
-    if (task.call < 0) continue;
-    if (messages_.contains(i)) kernels.push_back(i);
-    if (task.collective >= 0 && rank.collectives[static_cast<size_t>(task.collective)].is_message)
-      alone.insert(innermost(posted_, span_of(task)));
-  }
-  std::vector<PostedMessage> posted;
-  for (const PostedMessage& one : posted_)
-    if (!alone.contains(&one)) posted.push_back(one);
+  for (size_t i = 0; i < rank.tasks.size(); ++i)
+    if (rank.tasks[i].call >= 0 && messages_.contains(i)) kernels.push_back(i);
+  const std::vector<PostedMessage> posted = posted_together(rank);
   std::stable_sort(kernels.begin(), kernels.end(),
                    [&](size_t a, size_t b) { return rank.tasks[a].call < rank.tasks[b].call; });
   std::vector<ClockSpan> launches;
   for (const size_t kernel : kernels) launches.push_back(span_of(rank.tasks[kernel]));
   const std::vector<std::vector<size_t>> batches = batches_of(launches, posted);
+  const Annotation* of_last = nullptr;  // around the launch of the last batch
   for (size_t i = 0; i < kernels.size(); ++i) {
+    MeasuredTask& task = rank.tasks[kernels[i]];
+    const Annotation* around = annotation_around(launches[i]);
+    if (batches[i].empty() && around != nullptr && around == of_last) {
+      // NCCL has cut the batch; its first kernel has all messages.
+      task.span.begin_ns = task.span.end_ns;
+      messages_.erase(kernels[i]);
+      continue;
+    }
     std::vector<const PostedMessage*> batch;
     for (const size_t message : batches[i]) batch.push_back(&posted[message]);
     const bool has_sizes = std::all_of(batch.begin(), batch.end(), [](const PostedMessage* one) {
       return one->message.bytes >= 0;
     });
     if (batch.empty() || !has_sizes) continue;
-    MeasuredTask& task = rank.tasks[kernels[i]];
+    of_last = around;
     task.collective = static_cast<int>(rank.collectives.size());
     task.is_communication = false;
     messages_.erase(kernels[i]);
-    if (auto exchange = as_all_to_all(batch, rank.rank, rank.world_size)) {
+    auto exchange = is_alone_ ? as_all_to_all(batch, rank.rank, rank.world_size) : std::nullopt;
+    if (exchange) {
       rank.collectives.push_back(std::move(*exchange));
       continue;
     }

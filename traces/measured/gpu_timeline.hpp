@@ -18,6 +18,10 @@ namespace forescale {
 
 class GpuTimeline {
  public:
+  // `is_alone`: no other rank's trace is given. Then a batch of messages that reaches everybody
+  // alike is an all-to-all; with all ranks in view messages say it exactly.
+  explicit GpuTimeline(bool is_alone = false) : is_alone_(is_alone) {}
+
   struct Task {
     std::string_view name;
     ClockSpan span;
@@ -68,12 +72,14 @@ class GpuTimeline {
                           MeasuredTask& made);
   void make_calls(MeasuredRank& rank);
   void link(size_t index, int call, MeasuredRank& rank);
+  std::vector<PostedMessage> posted_together(const MeasuredRank& rank) const;
   void link_batches(MeasuredRank& rank);
   // The innermost of `around` around a call; null: none.
   template <class Span>
   static const Span* innermost(const std::vector<Span>& around, const ClockSpan& call);
   const Annotation* annotation_around(const ClockSpan& call) const;
 
+  bool is_alone_;
   std::vector<std::string> label_texts_;
   std::unordered_map<std::string, int> labels_;
   std::map<std::int64_t, int> streams_;

@@ -10,21 +10,10 @@ namespace forescale {
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<ClockSpan>& launches,
                                                  const std::vector<PostedMessage>& posted) {
   std::vector<std::vector<std::size_t>> batches(launches.size());
-  std::size_t first = 0;  // message that no launch has taken
-  for (std::size_t launch = 0; launch < launches.size();) {
-    std::size_t end = first;
-    while (end < posted.size() && posted[end].span.begin_ns <= launches[launch].begin_ns) ++end;
-    std::size_t next = launch + 1;
-    while (next < launches.size() &&
-           (end == posted.size() || launches[next].begin_ns < posted[end].span.begin_ns))
-      ++next;
-    const std::size_t messages = end - first;
-    const std::size_t parts = std::min(next - launch, messages);
-    for (std::size_t i = 0; i < messages; ++i)
-      batches[launch + i * parts / messages].push_back(first + i);
-    first = end;
-    launch = next;
-  }
+  std::size_t next = 0;  // message that no launch has taken
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    for (; next < posted.size() && posted[next].span.begin_ns <= launches[i].begin_ns; ++next)
+      batches[i].push_back(next);
   return batches;
 }
 
@@ -37,7 +26,7 @@ std::optional<MeasuredCollective> as_all_to_all(const std::vector<const PostedMe
     members.resize(static_cast<std::size_t>(std::max(world, 0)));
     std::iota(members.begin(), members.end(), 0);
   }
-  if (members.size() < 3 || batch.size() != 2 * (members.size() - 1)) return std::nullopt;
+  if (members.size() < 4 || batch.size() != 2 * (members.size() - 1)) return std::nullopt;
   std::set<std::pair<bool, int>> exchanged;  // whether it was sent, and the other end
   for (const PostedMessage* posted : batch) {
     const std::vector<int>& ends = posted->message.ranks;

@@ -20,14 +20,14 @@ struct PostedMessage {
 };
 
 // Of each launch, in order, the messages that its kernel carries: those posted since the launch
-// before. Several launches without a post between are of one batch, which NCCL has cut into as many
-// parts: its messages in equal shares, in order. Both by begin.
+// before. Both by begin.
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<ClockSpan>& launches,
                                                  const std::vector<PostedMessage>& posted);
 
 // The all-to-all that a batch is, where `rank` sends every other member of the group one part, all
-// of them equal, and receives as much from each. Nothing where it is none. `world`: members of a
-// group that the trace does not list.
+// of them equal, and receives as much from each. Nothing where it is none, and in groups of three,
+// where a stage between two others does so too. `world`: members of a group that the trace does not
+// list.
 std::optional<MeasuredCollective> as_all_to_all(const std::vector<const PostedMessage*>& batch,
                                                 int rank, int world);
 

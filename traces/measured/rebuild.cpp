@@ -159,10 +159,13 @@ class Rebuild {
   std::vector<std::int64_t> clock_offsets() {
     const auto ends = [&](const MeasuredRank& rank) {
       std::vector<std::int64_t> of_all;
-      for (const MeasuredTask& task : rank.tasks)
-        if (task.collective >= 0 &&
-            is_of_all(rank.collectives[static_cast<size_t>(task.collective)], traced_world_))
+      for (const MeasuredTask& task : rank.tasks) {
+        if (task.collective < 0) continue;
+        const MeasuredCollective& first = rank.collectives[static_cast<size_t>(task.collective)];
+        // Messages are not: a rank may launch together what the other launches one by one.
+        if (!first.is_message && is_of_all(first, traced_world_))
           of_all.push_back(task.span.end_ns);
+      }
       return of_all;
     };
     std::vector<std::int64_t> offsets(ranks_.size(), 0);

@@ -2,6 +2,8 @@
 // execution-trace file behind it where the sizes are only there.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/registry.hpp"
 #include "traces/formats/kineto/execution_trace.hpp"
@@ -27,9 +29,14 @@ bool is_kineto(const std::string& file, const std::string& head) {
 
 ImportedTrace import_kineto(const std::vector<std::string>& files, const ImportOptions& options) {
   std::vector<MeasuredRank> ranks;
-  for (const std::string& file : files) {
-    if (!is_execution_trace(head_of_trace(file))) {
-      ranks.push_back(read_kineto(file));
+  std::vector<char> is_behind;  // a timeline
+  for (const std::string& file : files)
+    is_behind.push_back(is_execution_trace(head_of_trace(file)) ? 1 : 0);
+  const bool is_alone = std::count(is_behind.begin(), is_behind.end(), 0) == 1;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string& file = files[i];
+    if (is_behind[i] == 0) {
+      ranks.push_back(read_kineto(file, is_alone));
       continue;
     }
     if (ranks.empty())

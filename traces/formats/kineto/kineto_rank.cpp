@@ -58,7 +58,8 @@ std::int64_t bytes_of_inputs(const KinetoEvent& event,
 
 class KinetoReader {
  public:
-  explicit KinetoReader(const std::string& file) : input_(file), scan_(input_, "traceEvents") {
+  KinetoReader(const std::string& file, bool is_alone)
+      : input_(file), scan_(input_, "traceEvents"), gpu_(is_alone) {
     rank_.file = file;
   }
 
@@ -257,6 +258,8 @@ class KinetoReader {
 
 }  // namespace
 
-MeasuredRank read_kineto(const std::string& file) { return KinetoReader(file).read(); }
+MeasuredRank read_kineto(const std::string& file, bool is_alone) {
+  return KinetoReader(file, is_alone).read();
+}
 
 }  // namespace forescale

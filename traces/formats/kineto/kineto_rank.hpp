@@ -7,7 +7,8 @@
 
 namespace forescale {
 
-// InputError, with the byte, for what is no such file.
-MeasuredRank read_kineto(const std::string& file);
+// `is_alone`: no other rank's timeline is given. InputError, with the byte, for what is no such
+// file.
+MeasuredRank read_kineto(const std::string& file, bool is_alone);
 
 }  // namespace forescale
