@@ -109,8 +109,10 @@ TEST(Kineto, OneRankStandsForAllOnlyWhereAllDoTheSame) {
   EXPECT_THAT(pairs.notes, Contains(HasSubstr("by symmetry: in the grid 2 x 2")));
   EXPECT_THAT(refusal([&] { import_kineto({part("[0, 1]")}, {.ranks = 8}); }),
               HasSubstr("is a group of 2 of 4 ranks"));
-  EXPECT_THAT(refusal([&] { import_kineto({part("[0, 3]")}); }),
-              HasSubstr("every rank's trace is needed"));
+  for (const char* members : {"[0, 3]", "[0, 0]"})
+    EXPECT_THAT(refusal([&] { import_kineto({part(members)}); }),
+                HasSubstr("every rank's trace is needed"))
+        << members;
 }
 
 TEST(Kineto, EveryMemberOfAGroupCallsItsCollectives) {

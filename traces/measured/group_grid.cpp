@@ -72,6 +72,8 @@ GroupGrid::GroupGrid(const std::vector<std::vector<int>>& groups, int rank, int 
       "is no part of a grid of {} ranks that has all groups of the trace: every rank's "
       "trace is needed",
       world);
+  if (*cuts.begin() < 1)  // of a rank that is in its group twice
+    refuse_group(file, groups.front(), needed);
   for (auto cut = std::next(cuts.begin()); cut != cuts.end(); ++cut) {
     if (*cut % *std::prev(cut) != 0 || *cut > world)
       refuse_group(file, groups.empty() ? std::vector<int>{} : groups.front(), needed);
