@@ -140,9 +140,10 @@ TEST(MessageBatches, MayBeCutOrLaunchedOneByOne) {
   const ImportedTrace imported = import_ranks(ranks);
   EXPECT_EQ(imported.found.messages.count, 6U);
   EXPECT_EQ(imported.found.messages.bytes, 3 * 4 * (10 + 20));
-  EXPECT_LT(imported.measured.step_s, 1e-3);  // their clocks are one
-  for (const std::string& note : imported.notes)
+  for (const std::string& note : imported.notes) {
     EXPECT_THAT(note, ::testing::Not(HasSubstr("keep")));
+    EXPECT_THAT(note, ::testing::Not(HasSubstr("clocks")));  // messages say nothing of them
+  }
 }
 
 TEST(MessageBatches, ThatReachEverybodyAlikeAreAnAllToAll) {
