@@ -75,14 +75,13 @@ KernelScaling::Gpu::Gpu(const std::string& name, const std::string& option)
 
 std::optional<NearestKernel> KernelScaling::Gpu::time(const KernelWork& work, bool is_tf32) const {
   if (kernels == nullptr) return std::nullopt;
-  NearestKernel sum{.time_s = 0, .is_near = true};
+  NearestKernel sum;
   for (GpuKernel kernel : work) {
     if (is_tf32 && kernel.precision == Precision::kFp32 && peaks.tf32.value > 0)
       kernel.precision = Precision::kTf32;
     const std::optional<NearestKernel> nearest = kernels->find(kernel);
     if (!nearest) return std::nullopt;
     sum.time_s += nearest->time_s;
-    sum.is_near = sum.is_near && nearest->is_near;
     sum.is_scaled = sum.is_scaled || nearest->is_scaled;
     sum.p90_error = std::max(sum.p90_error, nearest->p90_error);
   }
@@ -177,17 +176,20 @@ double KernelScaling::scaled_s(const std::string& kernel, double duration_s,
   return by_roofline_s(side, duration_s, scenario_.end());
 }
 
-std::string gpu_model_of(const std::string& driver_name) {
+bool is_gpu_model(const std::string& driver_name, const std::string& model) {
   const std::set<std::string> given = words_of(driver_name);
+  const std::set<std::string> words = words_of(model);
+  return std::includes(given.begin(), given.end(), words.begin(), words.end());
+}
+
+std::string gpu_model_of(const std::string& driver_name) {
   std::string best;
   std::size_t most = 0;
   for (const std::string& known : catalogue("models/hardware/gpus")) {
-    const std::set<std::string> words = words_of(known);
-    if (words.size() <= most ||
-        !std::includes(given.begin(), given.end(), words.begin(), words.end()))
-      continue;
+    const std::size_t words = words_of(known).size();
+    if (words <= most || !is_gpu_model(driver_name, known)) continue;
     best = known;
-    most = words.size();
+    most = words;
   }
   return best;
 }

@@ -100,6 +100,9 @@ class KernelScaling {
   std::map<std::pair<const KernelWork*, bool>, Known> known_;  // by address and TF32
 };
 
+// Whether all words of a GPU model's name are in what the driver calls the GPU.
+bool is_gpu_model(const std::string& driver_name, const std::string& model);
+
 // The model among models/hardware/gpus all words of whose name are in what the driver calls the
 // GPU, that of most words: "Tesla V100-SXM2-16GB" -> "v100-sxm2". Empty when there is none.
 std::string gpu_model_of(const std::string& driver_name);

@@ -124,6 +124,17 @@ std::string gpu_note(const std::string& gpu, const ScaledTime& scaled) {
       share(scaled.by_memory_s));
 }
 
+// Kernels keep what they took where they were traced. Empty: the platform has that GPU.
+std::string other_gpu_note(const MeasuredRun& measured, const Platform& platform) {
+  if (measured.gpu.empty() || !platform.has_gpus()) return "";
+  const std::string& here = platform.gpu_models.front().name;
+  if (is_gpu_model(measured.gpu, here)) return "";
+  return fmt::format(
+      "the trace is of \"{}\", the GPUs of {} are {}: kernels keep what they took there, --gpu {} "
+      "scales them",
+      measured.gpu, platform.name, here, here);
+}
+
 std::string correction_note(const Variant& variant) {
   if (variant.calibration->kinds().empty())
     return "nothing to calibrate: the trace has no collective";
@@ -269,6 +280,9 @@ Replay replay(const ReplayText& text) {
   std::stable_sort(result.critical_path.begin(), result.critical_path.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
+  if (text.gpu.empty())
+    if (std::string note = other_gpu_note(measured, place.platform); !note.empty())
+      result.notes.push_back(std::move(note));
   if (text.calibrate) result.notes.push_back(correction_note(variants.front()));
   if ((text.calibrate || text.against_measured) && measured.collectives.size() == 1 &&
       measured.world > 1)

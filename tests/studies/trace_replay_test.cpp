@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/scratch_folder.hpp"
@@ -223,6 +224,22 @@ TEST(TraceReplay, PublicTracesGiveThemselvesBack) {
     }
     EXPECT_LT(path_s, replayed.iteration.time_s * (1 + 1e-9)) << name;
   }
+}
+
+TEST(TraceReplay, SaysWhereThePlatformHasOtherGpus) {
+  const std::string data = std::string(FORESCALE_SOURCE_DIR) + "/tests/traces/data/kineto/";
+  const auto says = [&](const std::string& platform, const std::string& gpu) {
+    const Replay replayed = replay({.files = {data + "h100_qwen.json.gz"},
+                                    .platform = platform,
+                                    .gpu = gpu,
+                                    .range = false});
+    return std::any_of(replayed.notes.begin(), replayed.notes.end(), [](const auto& note) {
+      return note.find("kernels keep what they took there, --gpu") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says("dgx-a100", ""));
+  EXPECT_FALSE(says("dgx-a100", "a100"));
+  EXPECT_FALSE(says("dgx-h100", ""));
 }
 
 // The all-reduce takes 100 us in the trace of two ranks of which the second one is 50 us later, so
