@@ -22,7 +22,9 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
                  "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s",
                  // matrix_peaks.hpp
                  "tf32_flops_per_s", "half_flops_per_s", "fp8_flops_per_s", "fp4_flops_per_s",
-                 "gpu_model", "products_elsewhere"});
+                 "gpu_model", "products_elsewhere",
+                 // of importers: topologies/import/known_hardware.hpp
+                 "pci_devices", "nvlinks", "reference_platform"});
   const auto fitted = in.find("gpu_model");
   const auto elsewhere = in.find("products_elsewhere");
   return {.name = short_name(name),
@@ -47,7 +49,9 @@ void forget(Provenance* provenance, const GpuModel& gpu, const std::string& key)
 CpuModel load_cpu(const std::string& name, const std::string& option, Provenance* provenance) {
   const JsonInput in = open("cpus", name, option, provenance);
   in.allow_only({"cores", "memory_bandwidth_bytes_per_s", "reduce_per_core_bytes_per_s",
-                 "copy_per_core_bytes_per_s"});
+                 "copy_per_core_bytes_per_s",
+                 // of importers: topologies/import/known_hardware.hpp
+                 "cpuid", "socket_link"});
   constexpr int kCoresMax = 4096;
   return {.name = short_name(name),
           .cores = static_cast<int>(in.at("cores").integer(1, kCoresMax)),

@@ -8,6 +8,7 @@
 
 #include "base/data_files.hpp"
 #include "cli/catalogue/catalogue.hpp"
+#include "cli/catalogue/platform_import.hpp"
 
 namespace forescale {
 namespace {
@@ -123,8 +124,9 @@ void add_platform(Subcommand app) {
   Subcommand command =
       add_catalogue_command(app, {.name = "platform",
                                   .summary = "Platforms (presets, generators, files): list, show, "
-                                             "check",
-                                  .examples = {"platform list", "platform show kesch"}});
+                                             "check, import, new",
+                                  .examples = {"platform list", "platform show kesch",
+                                               "platform import topo.xml -o mine.json"}});
   Subcommand verb = add_verb(
       command,
       {.name = "list", .summary = "Presets and generators", .examples = {"platform list --json"}});
@@ -147,6 +149,8 @@ void add_platform(Subcommand app) {
                             .examples = {"platform check my-cluster.json"}});
   verb.add_option("NAME", options->names, "JSON files, presets or generators");
   verb.callback([options] { check(*options); });
+
+  add_platform_import(command);
 }
 
 const bool kPlatformRegistered = Registry<Command>::add({.name = "platform", .add = add_platform});

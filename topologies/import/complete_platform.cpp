@@ -1,0 +1,419 @@
+// What inputs do not say is filled in, from options, then from the preset of the same GPU, and said
+// to be assumed; then the platform file is written.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/data_files.hpp"
+#include "base/error.hpp"
+#include "topologies/import/known_hardware.hpp"
+#include "topologies/import/link_classes.hpp"
+#include "topologies/import/platform_draft.hpp"
+
+namespace forescale {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPlainPcie = "pcie4-x16";  // of a node of bare hosts
+constexpr int kRadix = 64;                       // a Quantum-2 QM9700 switch has so many ports
+
+class Completion {
+ public:
+  Completion(PlatformDraft draft, const PlatformChoices& choices)
+      : draft_(std::move(draft)), choices_(choices) {}
+
+  std::string text();
+
+ private:
+  void complete_gpu();
+  void complete_cpu();
+  void complete_pcie();
+  void join_sockets();
+  void complete_nvlinks();
+  void remove_lonely();
+  void complete_nodes();
+  void complete_adapter_link();
+  json fabric();
+  json tree_asked(int ports);
+  json json_of(const FatTreeShape& tree) const;
+  bool uses(const std::string& link_class);
+  std::string description();
+  std::string written(const json& fabric, const json& own_classes);
+
+  DraftNode& node() { return *draft_.node; }
+  bool has_gpus() { return node().count(DeviceKind::kGpu) > 0; }
+  std::string files() const;
+  void assume(const std::string& what) { draft_.assumed.push_back(what); }
+  void say(const std::string& what) { draft_.sources.push_back(what); }
+
+  PlatformDraft draft_;
+  const PlatformChoices& choices_;
+  std::optional<ReferencePlatform> reference_;
+  int nodes_ = 0;
+};
+
+std::string Completion::files() const {
+  std::set<std::string> names;
+  if (draft_.node) names.insert(draft_.node->file);
+  if (draft_.fabric) names.insert(draft_.fabric->file);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+void Completion::complete_gpu() {
+  std::string& gpu = node().gpu;
+  if (!choices_.gpu.empty()) {
+    find_data_file("models/hardware/gpus", choices_.gpu, "--gpu");
+    if (!has_gpus()) refuse("--gpu", choices_.gpu, "means nothing: " + node().file + " has no GPU");
+    if (!gpu.empty() && gpu != choices_.gpu)
+      assume(fmt::format("--gpu {}, where {} says {}", choices_.gpu, node().file, gpu));
+    gpu = choices_.gpu;
+    say("gpu: --gpu");
+  }
+  if (!has_gpus()) return;
+  if (gpu.empty())
+    refuse("--gpu", "",
+           fmt::format("is needed: {} does not say which GPU of the catalogue ({}) it has",
+                       node().file, fmt::join(catalogue("models/hardware/gpus"), ", ")));
+  reference_ = reference_of_gpu(gpu);
+}
+
+void Completion::complete_cpu() {
+  std::string& cpu = node().cpu;
+  if (!choices_.cpu.empty()) {
+    find_data_file("models/hardware/cpus", choices_.cpu, "--cpu");
+    cpu = choices_.cpu;
+    say("cpu: --cpu");
+  }
+  if (!cpu.empty()) return;
+  if (!reference_ || reference_->cpu.empty())
+    refuse("--cpu", "",
+           fmt::format("is needed: {} does not say which CPU of the catalogue ({}) it has",
+                       node().file, fmt::join(catalogue("models/hardware/cpus"), ", ")));
+  cpu = reference_->cpu;
+  assume(fmt::format("cpu: {}, as in {}; --cpu says another", cpu, reference_->name));
+}
+
+void Completion::complete_pcie() {
+  int missing = 0;
+  const bool known = reference_ && !reference_->pcie.empty();
+  const std::string pcie = known ? reference_->pcie : kPlainPcie;
+  for (DraftLink& link : node().links)
+    if (link.link_class.empty()) {
+      link.link_class = pcie;
+      ++missing;
+    }
+  if (missing > 0)
+    assume(fmt::format("{} of {} PCIe links: {}{}", missing, node().links.size(), pcie,
+                       known ? ", as in " + reference_->name : ""));
+}
+
+// All pairs; NUMA nodes of one socket are sockets here.
+void Completion::join_sockets() {
+  std::vector<std::string> cpus;
+  for (const DraftDevice& device : node().devices)
+    if (device.kind == DeviceKind::kCpu) cpus.push_back(device.name);
+  if (cpus.size() < 2) return;
+  const std::string link = socket_link_of_cpu(node().cpu);
+  if (link.empty())
+    refuse("--cpu", node().cpu, "has no socket_link in its file, but the node has several sockets");
+  for (size_t i = 0; i < cpus.size(); ++i)
+    for (size_t j = i + 1; j < cpus.size(); ++j)
+      node().links.push_back(
+          {.from = cpus[i], .to = cpus[j], .link_class = link, .source = "of " + node().cpu});
+  assume(fmt::format("sockets are joined by {}, as those of {} are", link, node().cpu));
+  if (cpus.size() > 2)
+    assume(fmt::format("{} NUMA nodes: each is a socket of its own", cpus.size()));
+}
+
+void Completion::complete_nvlinks() {
+  DraftNode& here = node();
+  if (!has_gpus()) return;
+  const auto kind = nvlinks_of_gpu(here.gpu);
+  if (choices_.nvlink == "none") {
+    if (!here.nvlinks.empty()) assume("--nvlink none, where " + here.file + " has NVLinks");
+    here.nvlinks.clear();
+    return;
+  }
+  const bool is_asked = choices_.nvlink == "nvswitch";
+  if (is_asked && !kind) refuse("--nvlink", "nvswitch", here.gpu + " has no NVLinks");
+  if (is_asked || (!here.says_nvlinks && kind && reference_ && reference_->has_nvswitch)) {
+    if (!is_asked)
+      assume(fmt::format("NVLinks: {} a GPU to NVSwitches, as in {}; --nvlink none says there are "
+                         "none", kind->count, reference_->name));
+    here.nvlinks.clear();
+    for (const DraftDevice& device : here.devices)
+      if (device.kind == DeviceKind::kGpu)
+        here.nvlinks.push_back({.from = device.name,
+                                .to = "nvswitch",
+                                .count = kind->count,
+                                .source = is_asked ? "--nvlink" : "as in " + reference_->name});
+  }
+  if (here.nvlinks.empty()) {
+    if (!here.says_nvlinks && kind && here.count(DeviceKind::kGpu) > 1)
+      refuse("--nvlink", "",
+             fmt::format("is needed: {} does not say how the NVLinks of its GPUs run", here.file));
+    return;
+  }
+  if (!kind) refuse("--gpu", here.gpu, "has no NVLinks, but " + here.file + " lists some");
+  bool has_switch = false;
+  for (const DraftNvlinks& each : here.nvlinks) {
+    const std::string name = nvlink_class(draft_, kind->generation, each.count);
+    if (name.empty())
+      refuse(here.file, fmt::format("{}", each.count),
+             fmt::format("NVLinks of generation {} are not in the catalogue", kind->generation));
+    here.links.push_back(
+        {.from = each.from, .to = each.to, .link_class = name, .source = each.source});
+    has_switch = has_switch || each.to == "nvswitch";
+  }
+  if (!has_switch) return;
+  here.devices.push_back({.name = "nvswitch", .kind = DeviceKind::kNvSwitch});
+  assume("all NVSwitches of a node are one; each GPU's NVLinks are one link to it");
+}
+
+// Switches that lead nowhere and, beside a CPU that has something, CPUs that have nothing.
+void Completion::remove_lonely() {
+  DraftNode& here = node();
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::map<std::string, int> degree;
+    for (const DraftLink& link : here.links) {
+      ++degree[link.from];
+      ++degree[link.to];
+    }
+    const bool several = here.count(DeviceKind::kCpu) > 1 && here.links.size() > 0;
+    const auto lonely = std::find_if(
+        here.devices.begin(), here.devices.end(), [&](const DraftDevice& device) {
+          return (device.kind == DeviceKind::kPcieSwitch && degree[device.name] < 2) ||
+                 (device.kind == DeviceKind::kCpu && several && degree[device.name] == 0);
+        });
+    if (lonely == here.devices.end()) break;
+    const std::string name = lonely->name;
+    here.devices.erase(lonely);
+    std::erase_if(here.links,
+                  [&](const DraftLink& link) { return link.from == name || link.to == name; });
+    changed = true;
+  }
+}
+
+void Completion::complete_nodes() {
+  if (draft_.fabric) {
+    nodes_ = draft_.fabric->nodes;
+    if (choices_.nodes > 0 && choices_.nodes != nodes_)
+      refuse("--nodes", std::to_string(choices_.nodes),
+             fmt::format("must be {}, as many as {} has; FILE:nodes=N is the way to another number",
+                         nodes_, draft_.fabric->file));
+    say(fmt::format("nodes: {}", draft_.fabric->file));
+  } else if (choices_.nodes > 0) {
+    nodes_ = choices_.nodes;
+    say("nodes: --nodes");
+  } else {
+    nodes_ = 1;
+    assume("1 node; --nodes says more, and FILE:nodes=N does where the platform is used");
+  }
+}
+
+void Completion::complete_adapter_link() {
+  std::string& link = node().adapter_link;
+  const std::string of_fabric = draft_.fabric ? draft_.fabric->link : "";
+  if (!choices_.link.empty()) {
+    find_data_file("models/hardware/links", choices_.link, "--link");
+    link = choices_.link;
+    say("link of an adapter: --link");
+  } else if (!of_fabric.empty()) {
+    if (!link.empty() && link != of_fabric)
+      assume(fmt::format("link of an adapter: {} as {} says; {} says {}", of_fabric,
+                         draft_.fabric->file, node().file, link));
+    link = of_fabric;
+  }
+  if (!link.empty()) return;
+  if (!reference_ || reference_->adapter_link.empty())
+    refuse("--link", "",
+           fmt::format("is needed: {} does not say how fast an adapter is (ndr, hdr, edr, "
+                       "ethernet-10g, ...: forescale's models/hardware/links)",
+                       files()));
+  link = reference_->adapter_link;
+  assume(fmt::format("link of an adapter: {}, as in {}; --link says another", link,
+                     reference_->name));
+}
+
+json Completion::json_of(const FatTreeShape& tree) const {
+  const std::string& link = draft_.node->adapter_link;
+  if (tree.is_one_switch()) return {{"layout", "star"}, {"link", link}};
+  return {{"layout", "fat-tree"}, {"down", tree.down}, {"up", tree.up}, {"link", link}};
+}
+
+json Completion::tree_asked(int ports) {
+  const int levels = choices_.levels > 0 ? choices_.levels : 2;
+  const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
+  const int radix = choices_.radix > 0 ? choices_.radix : kRadix;
+  if (choices_.radix == 0 && levels > 1)
+    assume(fmt::format("switches of {} ports; --radix says another number", radix));
+  if (choices_.oversubscription <= 0 && levels > 1)
+    assume("no oversubscription; --oversubscription says another");
+  if (choices_.levels == 0) assume("two levels of switches; --levels says another number");
+  return json_of(tree_of_ports(ports, levels, radix, over));
+}
+
+json Completion::fabric() {
+  const int adapters = std::max(1, node().count(DeviceKind::kNic));
+  const int ports = nodes_ * adapters;
+  const bool shape_is_asked = choices_.levels > 0 || choices_.oversubscription > 0;
+  if (!draft_.fabric && shape_is_asked) return tree_asked(ports);
+  if (!draft_.fabric) {
+    assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
+    return json_of({.down = {ports}, .up = {}});
+  }
+  const DraftFabric& listed = *draft_.fabric;
+  if (choices_.levels > 0)
+    refuse("--levels", std::to_string(choices_.levels), "is what " + listed.file + " says");
+  if (listed.adapters > 0 && listed.adapters != adapters)
+    refuse(listed.file, std::to_string(listed.adapters),
+           fmt::format("adapters a node, but {} has {}", node().file, adapters));
+  if (listed.switches.counts_cables && choices_.oversubscription > 0)
+    refuse("--oversubscription", fmt::format("{:g}", choices_.oversubscription),
+           "is what the cables of " + listed.file + " say");
+  const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
+  const FabricFound found = tree_of_switches(
+      listed.switches, listed.adapters > 0 ? 0 : adapters, over, listed.file);
+  for (const std::string& each : found.assumed) assume(each);
+  if (!listed.switches.counts_cables && !found.tree.is_one_switch() &&
+      choices_.oversubscription <= 0)
+    assume(fmt::format("no oversubscription: {} does not count cables; --oversubscription says "
+                       "another",
+                       listed.file));
+  if (found.is_by_rail) {
+    assume(fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
+                       "one switch that never limits",
+                       listed.file));
+    return json_of({.down = {ports}, .up = {}});
+  }
+  return json_of(found.tree);
+}
+
+// A list with an item a line, each once.
+std::string lines_of(const std::vector<std::string>& items, const std::string& indent) {
+  std::vector<std::string> lines;
+  for (const std::string& item : items)
+    if (std::find(lines.begin(), lines.end(), indent + "  " + item) == lines.end())
+      lines.push_back(indent + "  " + item);
+  return lines.empty() ? "[]" : fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent);
+}
+
+std::string in_quotes(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string with_source(const std::string& members, const std::string& source) {
+  return fmt::format("{{{}{}}}", members,
+                     source.empty() ? "" : ", \"source\": " + in_quotes(source));
+}
+
+std::string line_of(const DraftDevice& device) {
+  const bool has_socket = device.kind != DeviceKind::kNvSwitch;
+  return with_source(
+      fmt::format("\"name\": {}, \"kind\": \"{}\"{}", in_quotes(device.name), name_of(device.kind),
+                  has_socket ? fmt::format(", \"socket\": {}", device.socket) : ""),
+      device.source);
+}
+
+std::string line_of(const DraftLink& link) {
+  return with_source(fmt::format("\"from\": {}, \"to\": {}, \"class\": {}", in_quotes(link.from),
+                                 in_quotes(link.to), in_quotes(link.link_class)),
+                     link.source);
+}
+
+template <class Item>
+std::string lines_of_items(const std::vector<Item>& items, const std::string& indent) {
+  std::vector<std::string> lines;
+  for (const Item& item : items) lines.push_back(line_of(item));
+  return lines_of(lines, indent);
+}
+
+std::string Completion::text() {
+  const std::string fabric_only = draft_.fabric ? draft_.fabric->file : "";
+  if (!draft_.node) {
+    draft_.node = DraftNode{.file = fabric_only};
+    draft_.node->devices = {{.name = "host", .kind = DeviceKind::kHost}};
+    draft_.assumed.push_back(fmt::format(
+        "nodes are bare hosts: {} says nothing of them; give a file of the node too", fabric_only));
+  }
+  const bool is_host = node().count(DeviceKind::kHost) > 0;
+  complete_gpu();
+  if (!is_host) {
+    remove_lonely();
+    complete_cpu();
+    complete_pcie();
+    join_sockets();
+    complete_nvlinks();
+  }
+  complete_nodes();
+  const bool has_ports = is_host || node().count(DeviceKind::kNic) > 0;
+  if (!has_ports && nodes_ > 1)
+    refuse(node().file, "", "shows no network adapter, which more than one node needs");
+  if (has_ports) complete_adapter_link();
+  const json fabric_json = has_ports ? fabric() : json();
+  json own = json::object();
+  for (const auto& [each, link] : draft_.link_classes)
+    if (uses(each)) own[each] = link;
+  for (const auto& [each, link] : own.items())
+    assume(each + ": " + link.at("note").get<std::string>());
+  return written(fabric_json, own);
+}
+
+bool Completion::uses(const std::string& link_class) {
+  return node().adapter_link == link_class ||
+         std::any_of(node().links.begin(), node().links.end(),
+                     [&](const DraftLink& link) { return link.link_class == link_class; });
+}
+
+std::string Completion::description() {
+  const bool is_host = node().count(DeviceKind::kHost) > 0;
+  const int gpus = node().count(DeviceKind::kGpu);
+  const int adapters = is_host ? 1 : node().count(DeviceKind::kNic);
+  return fmt::format("{} node{}{}, {} adapter{} a node, from {}", nodes_, nodes_ == 1 ? "" : "s",
+                     gpus > 0 ? fmt::format(" x {} {}", gpus, node().gpu) : "", adapters,
+                     adapters == 1 ? "" : "s", files());
+}
+
+std::string Completion::written(const json& fabric, const json& own_classes) {
+  const auto texts = [](const std::vector<std::string>& list) {
+    std::vector<std::string> items;
+    for (const std::string& each : list) items.push_back(in_quotes(each));
+    return lines_of(items, "  ");
+  };
+  std::string out = "{\n  \"format\": \"forescale-platform-1\",\n";
+  out += fmt::format("  \"name\": {},\n", in_quotes(choices_.name.empty() ? "mine" : choices_.name));
+  out += fmt::format("  \"description\": {},\n", in_quotes(description()));
+  out += fmt::format("  \"source\": {},\n", texts(draft_.sources));
+  out += fmt::format("  \"assumptions\": {},\n", texts(draft_.assumed));
+  if (reference_ && !reference_->nccl.empty())
+    out += fmt::format("  \"nccl\": {},\n", in_quotes(reference_->nccl));
+  if (!own_classes.empty()) out += fmt::format("  \"link_classes\": {},\n", own_classes.dump());
+  if (node().count(DeviceKind::kHost) > 0) {
+    out += fmt::format("  \"node\": {{\"count\": {}, \"layout\": \"host\"}}", nodes_);
+  } else {
+    out += fmt::format("  \"node\": {{\n    \"count\": {},\n    \"layout\": \"explicit\",\n", nodes_);
+    if (has_gpus()) out += fmt::format("    \"gpu\": {},\n", in_quotes(node().gpu));
+    out += fmt::format("    \"cpu\": {},\n", in_quotes(node().cpu));
+    out += fmt::format("    \"devices\": {},\n    \"links\": {}\n  }}",
+                       lines_of_items(node().devices, "    "),
+                       lines_of_items(node().links, "    "));
+  }
+  if (!fabric.is_null()) out += fmt::format(",\n  \"fabric\": {}", fabric.dump());
+  return out + "\n}\n";
+}
+
+}  // namespace
+
+std::string complete_platform(PlatformDraft draft, const PlatformChoices& choices) {
+  const std::string text = Completion(std::move(draft), choices).text();
+  read_platform(text, "the imported platform");
+  return text;
+}
+
+}  // namespace forescale
