@@ -9,6 +9,7 @@
 #include "base/data_files.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/catalogue/platform_import.hpp"
+#include "cli/catalogue/platform_new.hpp"
 
 namespace forescale {
 namespace {
@@ -151,6 +152,7 @@ void add_platform(Subcommand app) {
   verb.callback([options] { check(*options); });
 
   add_platform_import(command);
+  add_platform_new(command);
 }
 
 const bool kPlatformRegistered = Registry<Command>::add({.name = "platform", .add = add_platform});

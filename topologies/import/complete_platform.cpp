@@ -22,6 +22,10 @@ using nlohmann::json;
 constexpr const char* kPlainPcie = "pcie4-x16";  // of a node of bare hosts
 constexpr int kRadix = 64;                       // a Quantum-2 QM9700 switch has so many ports
 
+std::string in_quotes(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 class Completion {
  public:
   Completion(PlatformDraft draft, const PlatformChoices& choices)
@@ -38,12 +42,12 @@ class Completion {
   void remove_lonely();
   void complete_nodes();
   void complete_adapter_link();
-  json fabric();
-  json tree_asked(int ports);
-  json json_of(const FatTreeShape& tree) const;
+  std::string fabric();
+  std::string tree_asked(int ports);
+  std::string text_of(const FatTreeShape& tree);
   bool uses(const std::string& link_class);
   std::string description();
-  std::string written(const json& fabric, const json& own_classes);
+  std::string written(const std::string& fabric, const json& own_classes);
 
   DraftNode& node() { return *draft_.node; }
   bool has_gpus() { return node().count(DeviceKind::kGpu) > 0; }
@@ -222,6 +226,8 @@ void Completion::complete_adapter_link() {
   const std::string of_fabric = draft_.fabric ? draft_.fabric->link : "";
   if (!choices_.link.empty()) {
     find_data_file("models/hardware/links", choices_.link, "--link");
+    if (!link.empty() && link != choices_.link)
+      assume(fmt::format("--link {}, where {} says {}", choices_.link, node().file, link));
     link = choices_.link;
     say("link of an adapter: --link");
   } else if (!of_fabric.empty()) {
@@ -241,13 +247,16 @@ void Completion::complete_adapter_link() {
                      reference_->name));
 }
 
-json Completion::json_of(const FatTreeShape& tree) const {
-  const std::string& link = draft_.node->adapter_link;
-  if (tree.is_one_switch()) return {{"layout", "star"}, {"link", link}};
-  return {{"layout", "fat-tree"}, {"down", tree.down}, {"up", tree.up}, {"link", link}};
+std::string Completion::text_of(const FatTreeShape& tree) {
+  const std::string link = in_quotes(node().adapter_link);
+  if (tree.is_one_switch())
+    return fmt::format(",\n  \"fabric\": {{\"layout\": \"star\", \"link\": {}}}", link);
+  return fmt::format(
+      ",\n  \"fabric\": {{\"layout\": \"fat-tree\", \"down\": [{}], \"up\": [{}], \"link\": {}}}",
+      fmt::join(tree.down, ", "), fmt::join(tree.up, ", "), link);
 }
 
-json Completion::tree_asked(int ports) {
+std::string Completion::tree_asked(int ports) {
   const int levels = choices_.levels > 0 ? choices_.levels : 2;
   const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
   const int radix = choices_.radix > 0 ? choices_.radix : kRadix;
@@ -256,21 +265,24 @@ json Completion::tree_asked(int ports) {
   if (choices_.oversubscription <= 0 && levels > 1)
     assume("no oversubscription; --oversubscription says another");
   if (choices_.levels == 0) assume("two levels of switches; --levels says another number");
-  return json_of(tree_of_ports(ports, levels, radix, over));
+  return text_of(tree_of_ports(ports, levels, radix, over));
 }
 
-json Completion::fabric() {
+std::string Completion::fabric() {
   const int adapters = std::max(1, node().count(DeviceKind::kNic));
   const int ports = nodes_ * adapters;
   const bool shape_is_asked = choices_.levels > 0 || choices_.oversubscription > 0;
   if (!draft_.fabric && shape_is_asked) return tree_asked(ports);
   if (!draft_.fabric) {
     assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
-    return json_of({.down = {ports}, .up = {}});
+    return text_of({.down = {ports}, .up = {}});
   }
   const DraftFabric& listed = *draft_.fabric;
   if (choices_.levels > 0)
     refuse("--levels", std::to_string(choices_.levels), "is what " + listed.file + " says");
+  if (listed.adapters > 1 && node().count(DeviceKind::kHost) > 0)
+    refuse(listed.file, std::to_string(listed.adapters),
+           "adapters a node, but bare hosts have one: give a file of the node too");
   if (listed.adapters > 0 && listed.adapters != adapters)
     refuse(listed.file, std::to_string(listed.adapters),
            fmt::format("adapters a node, but {} has {}", node().file, adapters));
@@ -290,9 +302,9 @@ json Completion::fabric() {
     assume(fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
                        "one switch that never limits",
                        listed.file));
-    return json_of({.down = {ports}, .up = {}});
+    return text_of({.down = {ports}, .up = {}});
   }
-  return json_of(found.tree);
+  return text_of(found.tree);
 }
 
 // A list with an item a line, each once.
@@ -302,10 +314,6 @@ std::string lines_of(const std::vector<std::string>& items, const std::string& i
     if (std::find(lines.begin(), lines.end(), indent + "  " + item) == lines.end())
       lines.push_back(indent + "  " + item);
   return lines.empty() ? "[]" : fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent);
-}
-
-std::string in_quotes(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string with_source(const std::string& members, const std::string& source) {
@@ -356,13 +364,13 @@ std::string Completion::text() {
   if (!has_ports && nodes_ > 1)
     refuse(node().file, "", "shows no network adapter, which more than one node needs");
   if (has_ports) complete_adapter_link();
-  const json fabric_json = has_ports ? fabric() : json();
+  const std::string fabric_text = has_ports ? fabric() : "";
   json own = json::object();
   for (const auto& [each, link] : draft_.link_classes)
     if (uses(each)) own[each] = link;
   for (const auto& [each, link] : own.items())
     assume(each + ": " + link.at("note").get<std::string>());
-  return written(fabric_json, own);
+  return written(fabric_text, own);
 }
 
 bool Completion::uses(const std::string& link_class) {
@@ -380,7 +388,7 @@ std::string Completion::description() {
                      adapters == 1 ? "" : "s", files());
 }
 
-std::string Completion::written(const json& fabric, const json& own_classes) {
+std::string Completion::written(const std::string& fabric, const json& own_classes) {
   const auto texts = [](const std::vector<std::string>& list) {
     std::vector<std::string> items;
     for (const std::string& each : list) items.push_back(in_quotes(each));
@@ -404,7 +412,7 @@ std::string Completion::written(const json& fabric, const json& own_classes) {
                        lines_of_items(node().devices, "    "),
                        lines_of_items(node().links, "    "));
   }
-  if (!fabric.is_null()) out += fmt::format(",\n  \"fabric\": {}", fabric.dump());
+  out += fabric;
   return out + "\n}\n";
 }
 

@@ -79,15 +79,20 @@ std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu) {
   const JsonInput node = preset.at("node");
   const auto fabric = preset.find("fabric");
   const auto kinds = kinds_of(node);
+  const auto count = [&](const char* kind) {
+    return static_cast<int>(std::count_if(kinds.begin(), kinds.end(), [kind](const auto& device) {
+      return device.second == kind;
+    }));
+  };
   return ReferencePlatform{
       .name = name,
       .nccl = text_or_empty(preset, "nccl"),
       .cpu = text_or_empty(node, "cpu"),
       .adapter_link = fabric ? text_or_empty(*fabric, "link") : "",
       .pcie = pcie_of(node),
-      .has_nvswitch = std::any_of(kinds.begin(), kinds.end(), [](const auto& device) {
-        return device.second == "nvswitch";
-      })};
+      .has_nvswitch = count("nvswitch") > 0,
+      .gpus = count("gpu"),
+      .adapters = count("nic")};
 }
 
 std::string socket_link_of_cpu(const std::string& cpu) {

@@ -34,6 +34,8 @@ struct ReferencePlatform {
   std::string adapter_link;
   std::string pcie;         // of a GPU
   bool has_nvswitch = false;
+  int gpus = 0;  // of a node; 0: not listed
+  int adapters = 0;
 };
 std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu);
 
