@@ -10,7 +10,7 @@ run_packages=(
   g++ cmake ninja-build pkg-config
   libsimgrid-dev libjemalloc-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev
-  libeigen3-dev libsqlite3-dev zlib1g-dev libsimdjson-dev libpugixml-dev
+  libeigen3-dev libsqlite3-dev zlib1g-dev libsimdjson-dev libpugixml-dev libhwloc-dev
   iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev libopenblas-dev
 )
 # What ./test needs besides. The versions are pinned: clang-format's output changes with its

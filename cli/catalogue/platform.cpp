@@ -10,6 +10,7 @@
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/catalogue/platform_import.hpp"
 #include "cli/catalogue/platform_new.hpp"
+#include "cli/catalogue/platform_picture.hpp"
 
 namespace forescale {
 namespace {
@@ -21,6 +22,7 @@ constexpr const char* kPresets = "topologies/presets";
 struct PlatformOptions {
   std::vector<std::string> names;
   std::string dot;
+  std::string svg;
   bool sources = false;
   OutputOptions output;
 };
@@ -99,6 +101,7 @@ void write_dot(const Platform& platform, const std::string& file) {
 void show(const PlatformOptions& options) {
   const Platform platform = load_platform(options.names.front());
   if (!options.dot.empty()) write_dot(platform, options.dot);
+  if (!options.svg.empty()) write_file(options.svg, platform_picture(platform), "--svg");
   if (options.output.json) {
     fmt::print("{}\n", to_json(platform).dump(2));
   } else if (options.sources) {
@@ -137,10 +140,12 @@ void add_platform(Subcommand app) {
   verb = add_verb(
       command, {.name = "show",
                 .summary = "One node's tree, the fabric, bisection bandwidth",
-                .examples = {"platform show kesch --dot kesch.dot", "platform show kesch --sources",
+                .examples = {"platform show dgx-h100 --svg dgx-h100.svg",
+                             "platform show kesch --dot kesch.dot", "platform show kesch --sources",
                              "platform show star:hosts=64,bandwidth=12.5GB/s,latency=1us --json"}});
   verb.add_option("NAME", options->names, "Preset, JSON file or generator").required().expected(1);
   verb.add_option("--dot", options->dot, "Write Graphviz of the whole platform to this file");
+  verb.add_option("--svg", options->svg, "Write a picture of a node and the fabric to this file");
   verb.add_flag("--sources", options->sources, "Every number with its source");
   verb.add_flag("--json", options->output.json, "Print JSON for machines");
   verb.callback([options] { show(*options); });

@@ -14,7 +14,7 @@ import project
 HOMES = [
     (re.compile(r"(simgrid|xbt|smpi)/"), "sim"),
     (re.compile(r"boost/"), "topologies"),
-    (re.compile(r"pugixml\.hpp$"), "topologies/import"),
+    (re.compile(r"(pugixml\.hpp|hwloc\.h)$"), "topologies/import"),
     (re.compile(r"(Eigen|unsupported/Eigen)/"), "calibrate"),
     (re.compile(r"mpi\.h$"), "calibrate/bench"),
     (re.compile(r"sqlite3(ext)?\.h$"), "base"),

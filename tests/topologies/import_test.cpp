@@ -316,6 +316,33 @@ TEST(Slurm, WhatIsWrongIsNamed) {
   expect_refusal("SwitchName=s0 Nodes=n[1-2]\n", {"--link", "is needed"});
 }
 
+// A branch of two GPUs and four adapters of OpenFabrics; the one that it does not know is left out.
+TEST(Hwloc, TheTreeOfBothVersionsOfTheXml) {
+  const Inputs inputs;
+  for (const char* name : {"lstopo-p5en.xml", "lstopo-p5en-v1.xml"}) {
+    const json platform = inputs.imported(text_of_file(name), {.link = "efa-400g"});
+    EXPECT_EQ(platform["node"]["gpu"], "h200");
+    EXPECT_EQ(platform["node"]["cpu"], "xeon-8480c");
+    const auto links = links_of(platform);
+    EXPECT_EQ(links.at("cpu0 - switch0"), "pcie5-x16");
+    EXPECT_EQ(links.at("switch0 - gpu1"), "pcie5-x16");
+    EXPECT_EQ(links.at("switch0 - nic3"), "pcie4-x16");  // 31.5 GB/s
+    EXPECT_EQ(count_of(platform, "nic"), 4);
+    EXPECT_EQ(count_of(platform, "pcie-switch"), 1);
+    EXPECT_TRUE(assumes(platform, "1 network adapters of input left out"));
+  }
+}
+
+TEST(Hwloc, WhatIsWrongIsNamed) {
+  const std::string good = text_of_file("lstopo-p5en.xml");
+  expect_refusal(good, {"--link", "Elastic Fabric Adapters"});
+  expect_refusal(good.substr(0, good.size() / 2), {"is no XML that libhwloc reads"});
+  expect_refusal("<topology version=\"2.0\"><object type=\"Nonsense\"/></topology>", {"input"});
+  std::string mixed = good;
+  mixed.replace(mixed.find("10de:2335"), 9, "10de:2330");
+  expect_refusal(mixed, {"is a h200, but other GPUs are h100"}, {.link = "efa-400g"});
+}
+
 TEST(PlatformImport, NodeAndFabricComeTogether) {
   const json platform = parse_json(import_platform(
       {data_file("ibm-hgx-h100.xml"), data_file("slurm-tree.conf")}, {.oversubscription = 2}));
@@ -362,7 +389,7 @@ TEST(PlatformImport, NothingComesOfGarbageButAnError) {
   };
   int refused = 0;
   for (const char* name : {"azure-ndv5.xml", "ibm-hgx-h100.xml", "topo-m-hgx-h100.txt",
-                           "ibsim-2-leaves.txt", "slurm-tree.conf"}) {
+                           "lstopo-p5en.xml", "ibsim-2-leaves.txt", "slurm-tree.conf"}) {
     const std::string good = text_of_file(name);
     ASSERT_FALSE(good.empty()) << name;
     for (int i = 0; i < 40; ++i) {
