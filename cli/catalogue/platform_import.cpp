@@ -26,7 +26,8 @@ void import_files(PlatformImportOptions& options) {
 }
 
 std::string known_inputs() {
-  std::string list = "Read, told apart by content, the node from one file and the fabric from another:\n";
+  std::string list =
+      "Read, told apart by content, the node from one file and the fabric from another:\n";
   for (const auto& [name, format] : Registry<PlatformFormat>::all())
     list += fmt::format("  {:<14} {}\n", name, format.description);
   return list;
@@ -63,7 +64,8 @@ void check_platform_choices(const PlatformChoices& choices) {
   if (choices.radix != 0 && (choices.radix < 4 || choices.radix > kRadixMax))
     refuse("--radix", std::to_string(choices.radix), fmt::format("must be 4 to {}", kRadixMax));
   if (choices.levels == 1 && over > 1)
-    refuse("--oversubscription", fmt::format("{:g}", over), "needs more than one level of switches");
+    refuse("--oversubscription", fmt::format("{:g}", over),
+           "needs more than one level of switches");
 }
 
 std::string name_of_platform(const PlatformChoices& choices, const std::string& out) {
@@ -81,7 +83,8 @@ void put_platform(const std::string& text, const std::string& out) {
   const Platform platform = read_platform(text, out);
   fmt::print("{}: {}\n{}\n", out, platform.description, count_text(platform.provenance));
   const nlohmann::json file = parse_json(text);
-  for (const auto& [key, heading] : {std::pair("source", "said"), std::pair("assumptions", "assumed")}) {
+  for (const auto& [key, heading] :
+       {std::pair("source", "said"), std::pair("assumptions", "assumed")}) {
     if (file[key].empty()) continue;
     fmt::print("\n{}\n", heading);
     for (const nlohmann::json& each : file[key]) fmt::print("  {}\n", each.get<std::string>());
@@ -92,15 +95,16 @@ void add_platform_import(Subcommand platform) {
   auto options = std::make_shared<PlatformImportOptions>();
   Subcommand verb = platform.add_subcommand(
       "import", "A platform file from NCCL, nvidia-smi, lstopo, ibnetdiscover or Slurm");
-  verb.footer(known_inputs() +
-              "What they do not say is taken from options, else from the preset with the same GPU;\n"
-              "the file lists it under \"assumptions\".\n"
-              "Examples:\n"
-              "  forescale platform import topo.xml --nodes 32 -o mine.json\n"
-              "  forescale platform import topo.xml ibnetdiscover.txt -o mine.json\n"
-              "  forescale platform import topo_m.txt topology.conf --gpu h100 --link ndr\n"
-              "  forescale platform import topo.xml --nodes 64 --levels 2 --oversubscription 2\n"
-              "Then: forescale platform show mine.json; forescale predict --platform mine.json ...");
+  verb.footer(
+      known_inputs() +
+      "What they do not say is taken from options, else from the preset with the same GPU;\n"
+      "the file lists it under \"assumptions\".\n"
+      "Examples:\n"
+      "  forescale platform import topo.xml --nodes 32 -o mine.json\n"
+      "  forescale platform import topo.xml ibnetdiscover.txt -o mine.json\n"
+      "  forescale platform import topo_m.txt topology.conf --gpu h100 --link ndr\n"
+      "  forescale platform import topo.xml --nodes 64 --levels 2 --oversubscription 2\n"
+      "Then: forescale platform show mine.json; forescale predict --platform mine.json ...");
   verb.add_option("FILE", options->files, "What the tools wrote").required();
   verb.add_option("-o,--out", options->out, "Write the platform here; else it is printed");
   add_platform_choices(verb, options->choices);

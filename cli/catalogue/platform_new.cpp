@@ -114,8 +114,7 @@ void make_new(PlatformNewOptions& options, bool has_adapters) {
 
 void add_platform_new(Subcommand platform) {
   auto options = std::make_shared<PlatformNewOptions>();
-  Subcommand verb =
-      platform.add_subcommand("new", "A platform file from a few answers or options");
+  Subcommand verb = platform.add_subcommand("new", "A platform file from a few answers or options");
   verb.footer(
       "On a terminal it asks for what no option says; elsewhere --gpu, --gpus and --nodes are\n"
       "needed, and the rest is as in the preset with the GPU (the file lists it under\n"
@@ -123,7 +122,8 @@ void add_platform_new(Subcommand platform) {
       "Examples:\n"
       "  forescale platform new -o mine.json\n"
       "  forescale platform new --gpu h100 --gpus 8 --nodes 64 -o mine.json\n"
-      "  forescale platform new --gpu a100 --gpus 4 --nvlink none --adapters 2 --link hdr --nodes 16\n"
+      "  forescale platform new --gpu a100 --gpus 4 --nvlink none --adapters 2 --link hdr --nodes "
+      "16\n"
       "  forescale platform new --gpu b200 --gpus 8 --nodes 128 --levels 2 --oversubscription 2");
   verb.add_option("--gpus", options->answers.gpus, "GPUs of a node");
   verb.add_option("--adapters", options->adapters, "Network adapters of a node");

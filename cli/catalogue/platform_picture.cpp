@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -21,9 +22,9 @@ constexpr double kBoxHeight = 26;
 constexpr double kColumn = 66;
 constexpr double kRow = 78;
 constexpr double kMargin = 24;
-constexpr size_t kColumnsMax = 24;  // of GPUs and adapters; a node with more is drawn in part
-constexpr size_t kSwitchesMax = 12;  // of a level
-constexpr size_t kShown = 4;         // of a level with more
+constexpr size_t kColumnsMax = 24;    // of GPUs and adapters; a node with more is drawn in part
+constexpr size_t kSwitchesMax = 12;   // of a level
+constexpr size_t kSwitchesShown = 4;  // of a level with more
 
 // Okabe and Ito's colours, told apart by most people.
 constexpr std::array<const char*, 7> kLineColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -52,6 +53,9 @@ struct Place {
   double y = 0;
 };
 
+// How far a line between two of one row hangs down.
+double sag_of(const Place& from, const Place& to) { return 8 + std::abs(to.x - from.x) / 9; }
+
 class Picture {
  public:
   explicit Picture(const Platform& platform) : platform_(platform) {}
@@ -69,12 +73,10 @@ class Picture {
   void draw_level(const std::vector<int>& shown, size_t count, const std::string& what);
   void box(const Place& at, DeviceKind kind, const std::string& text, double width = kBoxWidth);
   void line(const Place& from, const Place& to, int link_class, bool bends);
-  void text(double x, double y, const std::string& words, const char* style = "");
+  void text(double x, double y, const std::string& words, const std::string& style = "");
   void legend();
 
-  const Device& device(int number) const {
-    return platform_.devices[static_cast<size_t>(number)];
-  }
+  const Device& device(int number) const { return platform_.devices[static_cast<size_t>(number)]; }
   std::string short_name(int number) const {
     const std::string& name = device(number).name;
     return name.substr(name.find('/') + 1);
@@ -95,7 +97,7 @@ class Picture {
   size_t depth_ = 0;
 };
 
-void Picture::text(double x, double y, const std::string& words, const char* style) {
+void Picture::text(double x, double y, const std::string& words, const std::string& style) {
   boxes_ += fmt::format("<text x=\"{:g}\" y=\"{:g}\" {}>{}</text>\n", x, y, style,
                         escaped_for_svg(words));
 }
@@ -105,17 +107,24 @@ void Picture::box(const Place& at, DeviceKind kind, const std::string& words, do
       "<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" rx=\"4\" fill=\"{}\" "
       "stroke=\"#555\"/>\n",
       at.x - width / 2, at.y - kBoxHeight / 2, width, kBoxHeight, colour_of(kind));
-  text(at.x, at.y + 4, words, "text-anchor=\"middle\"");
+  // Long names are narrowed to the box.
+  const bool is_long = 7.0 * static_cast<double>(words.size()) > width;
+  text(at.x, at.y + 4, words,
+       is_long ? fmt::format("text-anchor=\"middle\" textLength=\"{:g}\" "
+                             "lengthAdjust=\"spacingAndGlyphs\"",
+                             width - 6)
+               : "text-anchor=\"middle\"");
   width_ = std::max(width_, at.x + width / 2 + kMargin);
 }
 
 void Picture::line(const Place& from, const Place& to, int link_class, bool bends) {
-  const double sag = 16 + std::abs(to.x - from.x) / 9;
-  lines_ += bends ? fmt::format("<path d=\"M{:g} {:g} Q{:g} {:g} {:g} {:g}\"", from.x, from.y,
-                                (from.x + to.x) / 2, std::max(from.y, to.y) + sag, to.x, to.y)
+  const double sag = sag_of(from, to);
+  const double under = from.y + kBoxHeight / 2;
+  lines_ += bends ? fmt::format("<path d=\"M{:g} {:g} Q{:g} {:g} {:g} {:g}\"", from.x, under,
+                                (from.x + to.x) / 2, under + 2 * sag, to.x, under)
                   : fmt::format("<path d=\"M{:g} {:g} L{:g} {:g}\"", from.x, from.y, to.x, to.y);
-  lines_ += fmt::format(" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n",
-                        line_colour(link_class));
+  lines_ +=
+      fmt::format(" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n", line_colour(link_class));
 }
 
 // Breadth first from the CPUs, over what is no NVSwitch, no other CPU and no other GPU.
@@ -165,8 +174,11 @@ void Picture::draw_links_of_node() {
     const auto to = places_.find(link.to);
     if (from == places_.end() || to == places_.end()) continue;
     const bool is_level = from->second.y == to->second.y;
-    line(from->second, to->second, link.link_class,
-         is_level && device(link.from).kind == DeviceKind::kGpu);
+    const bool bends = is_level && device(link.from).kind == DeviceKind::kGpu;
+    line(from->second, to->second, link.link_class, bends);
+    if (bends)
+      bottom_ =
+          std::max(bottom_, from->second.y + kBoxHeight / 2 + sag_of(from->second, to->second));
   }
 }
 
@@ -203,7 +215,7 @@ void Picture::draw_node() {
   for (const auto& [number, place] : places_)
     box(place, device(number).kind, short_name(number),
         device(number).kind == DeviceKind::kNvSwitch ? 2 * kColumn : kBoxWidth);
-  bottom_ = y + kRow * 0.75;
+  bottom_ = std::max(bottom_, y) + kRow * 0.75;
   if (left_out > 0) {
     text(kMargin, bottom_,
          fmt::format("and {} more CPUs with what hangs on them; the node has {} devices", left_out,
@@ -244,7 +256,7 @@ std::vector<std::vector<int>> Picture::fabric_levels() const {
 
 std::vector<int> Picture::shown_of(const std::vector<int>& level) {
   if (level.size() <= kSwitchesMax) return level;
-  std::vector<int> shown(level.begin(), level.begin() + kShown);
+  std::vector<int> shown(level.begin(), level.begin() + kSwitchesShown);
   shown.push_back(-1);
   shown.push_back(level.back());
   return shown;
@@ -310,9 +322,8 @@ void Picture::draw_fabric() {
 void Picture::legend() {
   for (const auto& [link_class, colour] : colours_) {
     const LinkClass& each = platform_.link_classes[static_cast<size_t>(link_class)];
-    lines_ += fmt::format(
-        "<path d=\"M{0:g} {1:g} h34\" stroke=\"{2}\" stroke-width=\"3\"/>\n", kMargin, bottom_ - 4,
-        kLineColours[colour % kLineColours.size()]);
+    lines_ += fmt::format("<path d=\"M{0:g} {1:g} h34\" stroke=\"{2}\" stroke-width=\"3\"/>\n",
+                          kMargin, bottom_ - 4, kLineColours[colour % kLineColours.size()]);
     text(kMargin + 44, bottom_,
          fmt::format("{}: {} each way, {}{}", each.name, to_text(each.bandwidth),
                      to_text(each.latency), each.full_duplex ? "" : ", both ways together"));

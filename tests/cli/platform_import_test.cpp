@@ -6,9 +6,7 @@
 namespace forescale::testing {
 namespace {
 
-std::string sample(const std::string& name) {
-  return source_file("tests/topologies/data/" + name);
-}
+std::string sample(const std::string& name) { return source_file("tests/topologies/data/" + name); }
 
 // Times of an all-reduce by ranks and bytes.
 std::map<std::string, double> all_reduce_times(const std::string& platform) {
@@ -22,7 +20,7 @@ std::map<std::string, double> all_reduce_times(const std::string& platform) {
   return times;
 }
 
-double iteration_s(const std::string& platform) {
+double iteration_of(const std::string& platform) {
   const nlohmann::json answer =
       expect_answer("predict --platform " + platform +
                     " --model llama-3-8b --seq 4096 --gpus 64 --layout tp=4,micro=1,global=64 "
@@ -42,16 +40,17 @@ TEST(PlatformImportCommand, ADumpOfAnH100NodePredictsWhatThePresetDoes) {
       {"matrix.json", sample("topo-m-hgx-h100.txt") + " --gpu h100"}};
   const auto preset = all_reduce_times("dgx-h100");
   ASSERT_EQ(preset.size(), 9U);
-  const double preset_s = iteration_s("dgx-h100");
+  const double preset_s = iteration_of("dgx-h100");
   for (const auto& [name, arguments] : inputs) {
     const std::string file = workshop.path(name);
     expect_answer("platform import " + arguments + " --nodes 32 -o " + file,
                   {"32 nodes x 8 h100, 8 adapters a node", "assumed"});
-    expect_answer("platform show " + file, {"gpu7", "nic7", "nvswitch", "assumed about the structure"});
+    expect_answer("platform show " + file,
+                  {"gpu7", "nic7", "nvswitch", "assumed about the structure"});
     const auto imported = all_reduce_times(file);
     for (const auto& [question, time_s] : preset)
       EXPECT_NEAR(imported.at(question), time_s, 0.05 * time_s) << name << " " << question;
-    EXPECT_NEAR(iteration_s(file), preset_s, 0.05 * preset_s) << name;
+    EXPECT_NEAR(iteration_of(file), preset_s, 0.05 * preset_s) << name;
   }
 }
 
@@ -91,8 +90,8 @@ TEST(PlatformImportCommand, EveryPublicSampleLoadsOrSaysWhyNot) {
 
 TEST(PlatformImportCommand, WithoutAFileItPrintsThePlatform) {
   const nlohmann::json platform =
-      expect_answer("platform import " + sample("azure-ndv5.xml") + " " + sample("slurm-tree.conf") +
-                    " --gpu h100 --name ours --oversubscription 2")
+      expect_answer("platform import " + sample("azure-ndv5.xml") + " " +
+                    sample("slurm-tree.conf") + " --gpu h100 --name ours --oversubscription 2")
           .json();
   EXPECT_EQ(platform["name"], "ours");
   EXPECT_EQ(platform["fabric"]["layout"], "fat-tree");
@@ -101,13 +100,15 @@ TEST(PlatformImportCommand, WithoutAFileItPrintsThePlatform) {
 TEST(PlatformImportCommand, BadInputIsNamedAndNothingIsWritten) {
   const Workshop workshop;
   const std::string out = workshop.file("mine.json", "what was there");
-  const std::string cut = workshop.file("cut.xml", text_of(sample("ibm-hgx-h100.xml")).substr(0, 3000));
+  const std::string cut =
+      workshop.file("cut.xml", text_of(sample("ibm-hgx-h100.xml")).substr(0, 3000));
   expect_refused("platform import " + cut + " -o " + out, {"cut.xml:", "is no XML"});
   EXPECT_EQ(text_of(out), "what was there");
   expect_refused("platform import " + workshop.path("none.xml"), {"none.xml", "cannot be read"});
   expect_refused("platform import " + workshop.path(""), {"is a folder"});
-  expect_refused("platform import " + sample("slurm-tree.conf") + " --link ndr --oversubscription 0.5",
-                 {"--oversubscription = 0.5", "must be 1 (none) to 64"});
+  expect_refused(
+      "platform import " + sample("slurm-tree.conf") + " --link ndr --oversubscription 0.5",
+      {"--oversubscription = 0.5", "must be 1 (none) to 64"});
 }
 
 TEST(PlatformImportCommand, HelpTeaches) {
@@ -141,12 +142,40 @@ TEST(PlatformNewCommand, OnATerminalItAsks) {
                               " platform new -o " + file + "' /dev/null <" + answers +
                               " >/dev/null 2>&1";
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const nlohmann::json platform = nlohmann::json::parse(text_of(file));
+  const nlohmann::json platform = parse_json(text_of(file));
   EXPECT_EQ(platform["node"]["gpu"], "a100");
   EXPECT_EQ(platform["node"]["count"], 16);
   EXPECT_EQ(platform["fabric"]["link"], "hdr");
   EXPECT_EQ(platform["fabric"]["layout"], "fat-tree");
   expect_answer("platform check " + file, {"ok"});
+}
+
+// Every device of the node is in the picture once, every class of links in its legend.
+TEST(PlatformPicture, ShowsANodeAndItsFabric) {
+  const Workshop workshop;
+  const std::string file = workshop.path("picture.svg");
+  expect_answer("platform show dgx-h100 --svg " + file);
+  const std::string svg = text_of(file);
+  EXPECT_EQ(svg.rfind("<svg", 0), 0U);
+  for (const char* part : {">gpu0<", ">gpu7<", ">nic7<", ">switch7<", ">nvswitch<", ">cpu1<",
+                           ">node31<", "nvlink4-x18: 370.8 GB/s", "ndr: 48.8 GB/s", "</svg>"}) {
+    const size_t at = svg.find(part);
+    EXPECT_NE(at, std::string::npos) << part;
+    EXPECT_EQ(svg.find(part, at + 1), std::string::npos) << part << " is there twice";
+  }
+  expect_refused("platform show dgx-h100 --svg /nowhere/a.svg", {"--svg", "cannot be written"});
+}
+
+TEST(PlatformPicture, LargeFabricsAreDrawnInPart) {
+  const Workshop workshop;
+  const std::string file = workshop.path("picture.svg");
+  for (const char* platform : {"dgx-h100:nodes=4096", "gb200-nvl72", "piz-daint",
+                               "fat-tree:radix=32,levels=3,bandwidth=50GB/s,latency=1us",
+                               "star:hosts=2,bandwidth=1GB/s,latency=1us"}) {
+    expect_answer(std::string("platform show ") + platform + " --svg " + file);
+    EXPECT_LT(text_of(file).size(), 20000U) << platform;
+    EXPECT_GT(text_of(file).size(), 1000U) << platform;
+  }
 }
 
 }  // namespace

@@ -229,10 +229,8 @@ TEST(TraceReplay, PublicTracesGiveThemselvesBack) {
 TEST(TraceReplay, SaysWhereThePlatformHasOtherGpus) {
   const std::string data = std::string(FORESCALE_SOURCE_DIR) + "/tests/traces/data/kineto/";
   const auto says = [&](const std::string& platform, const std::string& gpu) {
-    const Replay replayed = replay({.files = {data + "h100_qwen.json.gz"},
-                                    .platform = platform,
-                                    .gpu = gpu,
-                                    .range = false});
+    const Replay replayed = replay(
+        {.files = {data + "h100_qwen.json.gz"}, .platform = platform, .gpu = gpu, .range = false});
     return std::any_of(replayed.notes.begin(), replayed.notes.end(), [](const auto& note) {
       return note.find("kernels keep what they took there, --gpu") != std::string::npos;
     });

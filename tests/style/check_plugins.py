@@ -6,7 +6,7 @@ import re
 import project
 
 PLUGIN_FOLDERS = ["algorithms/collectives", "algorithms/schedules", "models/workload/operators"]
-PLUGIN_FILES = re.compile(r"topologies/fabrics/generator_[^/]+$")
+PLUGIN_FILES = re.compile(r"topologies/(fabrics/generator_|import/format_)[^/]+$")
 
 # At namespace scope, filled before main():  const bool kRegistered = Registry<T>::add({...});
 # or, for several, const bool kRegistered = [] { ... }();

@@ -141,8 +141,9 @@ TEST(NcclTopology, WhatIsWrongIsNamed) {
   const std::string good = nccl_xml("", "");
   expect_refusal(good.substr(0, good.size() / 2), {"input:", "is no XML"});
   expect_refusal("<system version=\"1\"></system>", {"must have cpu elements"});
-  expect_refusal("<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:00:16.0\"/></cpu></system>",
-                 {"shows no GPU"});
+  expect_refusal(
+      "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:00:16.0\"/></cpu></system>",
+      {"shows no GPU"});
   std::string bad = good;
   bad.replace(bad.find("dev=\"1\""), 7, "dev=\"x\"");
   expect_refusal(bad, {"input:7", "dev=\"x\"", "must be a whole number"});
@@ -178,7 +179,7 @@ TEST(NvidiaSmi, TheTreeIsThatOfTheWords) {
                       {.gpu = "a100", .link = "hdr"});
   const auto links = links_of(platform);
   EXPECT_EQ(links.size(), 5U);
-  EXPECT_TRUE(links.contains("cpu0 - switch0"));   // the upper one
+  EXPECT_TRUE(links.contains("cpu0 - switch0"));  // the upper one
   EXPECT_TRUE(links.contains("switch0 - switch1"));
   EXPECT_TRUE(links.contains("switch1 - gpu0"));
   EXPECT_TRUE(links.contains("switch1 - nic0"));
@@ -232,9 +233,9 @@ TEST(Ibnetdiscover, CablesMakeTheTree) {
   EXPECT_EQ(platform["fabric"]["down"], (json{2, 2}));
   EXPECT_EQ(platform["fabric"]["up"], (json{2}));
   // 4xSDR: 8 of EDR's 100 Gbit/s.
-  EXPECT_DOUBLE_EQ(platform["link_classes"]["infiniband-8g"]["bandwidth_bytes_per_s"]["value"]
-                       .get<double>(),
-                   12e9 * 8 / 100);
+  EXPECT_DOUBLE_EQ(
+      platform["link_classes"]["infiniband-8g"]["bandwidth_bytes_per_s"]["value"].get<double>(),
+      12e9 * 8 / 100);
 }
 
 TEST(Ibnetdiscover, WhatIsWrongIsNamed) {
@@ -250,7 +251,8 @@ TEST(Ibnetdiscover, WhatIsWrongIsNamed) {
 }
 
 std::string subnet_switch(const std::string& guid, const std::string& lines) {
-  return "Switch\t8 \"S-" + guid + "\"\t# \"s" + guid + "\" base port 0 lid 1 lmc 0\n" + lines + "\n";
+  return "Switch\t8 \"S-" + guid + "\"\t# \"s" + guid + "\" base port 0 lid 1 lmc 0\n" + lines +
+         "\n";
 }
 std::string adapter_line(int port, const std::string& name) {
   return "[" + std::to_string(port) + "]\t\"H-" + std::to_string(port) + "\"[1](1)\t# \"" + name +
@@ -265,10 +267,11 @@ TEST(Ibnetdiscover, RailsAreTakenForOneSwitchAndSaid) {
       "subnet",
       subnet_switch("1", adapter_line(1, "n1 mlx5_0") + adapter_line(2, "n2 mlx5_0") + up) +
           subnet_switch("2", adapter_line(1, "n1 mlx5_1") + adapter_line(2, "n2 mlx5_1") + up) +
-          subnet_switch("3", "[1]\t\"S-1\"[9]\t# \"s1\" lid 1 4xNDR\n"
-                             "[2]\t\"S-2\"[9]\t# \"s2\" lid 1 4xNDR\n"));
-  const std::string node = inputs.file(
-      "node", "\tGPU0\tNIC0\tNIC1\tCPU Affinity\nGPU0\t X \tPIX\tPIX\t0-7\n");
+          subnet_switch("3",
+                        "[1]\t\"S-1\"[9]\t# \"s1\" lid 1 4xNDR\n"
+                        "[2]\t\"S-2\"[9]\t# \"s2\" lid 1 4xNDR\n"));
+  const std::string node =
+      inputs.file("node", "\tGPU0\tNIC0\tNIC1\tCPU Affinity\nGPU0\t X \tPIX\tPIX\t0-7\n");
   const json platform = parse_json(import_platform({node, subnet}, {.gpu = "h100"}));
   EXPECT_EQ(platform["node"]["count"], 2);
   EXPECT_EQ(platform["fabric"], (json{{"layout", "star"}, {"link", "ndr"}}));
@@ -310,8 +313,8 @@ TEST(Slurm, WhatIsWrongIsNamed) {
                  {"input:2", "s1", "without a line of its own"}, ndr);
   expect_refusal("SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n1\n",
                  {"n1", "is on two switches, s0 and s1"}, ndr);
-  expect_refusal("SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n2\n", {"2 leaf switches that nothing joins"},
-                 ndr);
+  expect_refusal("SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n2\n",
+                 {"2 leaf switches that nothing joins"}, ndr);
   expect_refusal("SwitchName=s0\n", {"must have Nodes= or Switches="}, ndr);
   expect_refusal("SwitchName=s0 Nodes=n[1-2]\n", {"--link", "is needed"});
 }
@@ -366,7 +369,8 @@ TEST(PlatformImport, ContradictionsAreRefused) {
   refuses({dump, dump}, {}, "describes a node, and so does ibm-hgx-h100.xml");
   refuses({tree, data_file("ibsim-2-leaves.txt")}, {}, "describes a fabric, and so does");
   refuses({dump, tree}, {.nodes = 5}, "must be 32");
-  refuses({dump, data_file("ibsim-2-leaves.txt")}, {}, "adapters a node, but ibm-hgx-h100.xml has 8");
+  refuses({dump, data_file("ibsim-2-leaves.txt")}, {},
+          "adapters a node, but ibm-hgx-h100.xml has 8");
   refuses({"/nowhere/topo.xml"}, {}, "cannot be read");
   refuses({dump}, {.gpu = "h10"}, "did you mean \"h100\"");
 }
@@ -394,7 +398,8 @@ TEST(PlatformImport, NothingComesOfGarbageButAnError) {
     ASSERT_FALSE(good.empty()) << name;
     for (int i = 0; i < 40; ++i) {
       std::string bad = i % 2 == 0 ? good.substr(0, random(good.size())) : good;
-      for (size_t changes = random(4) + (i % 2 == 0 ? 0 : 1); changes > 0 && !bad.empty(); --changes)
+      for (size_t changes = random(4) + (i % 2 == 0 ? 0 : 1); changes > 0 && !bad.empty();
+           --changes)
         bad[random(bad.size())] = static_cast<char>(random(256));
       try {
         inputs.imported(bad, choices);

@@ -147,8 +147,10 @@ void Completion::complete_nvlinks() {
   if (is_asked && !kind) refuse("--nvlink", "nvswitch", here.gpu + " has no NVLinks");
   if (is_asked || (!here.says_nvlinks && kind && reference_ && reference_->has_nvswitch)) {
     if (!is_asked)
-      assume(fmt::format("NVLinks: {} a GPU to NVSwitches, as in {}; --nvlink none says there are "
-                         "none", kind->count, reference_->name));
+      assume(
+          fmt::format("NVLinks: {} a GPU to NVSwitches, as in {}; --nvlink none says there are "
+                      "none",
+                      kind->count, reference_->name));
     here.nvlinks.clear();
     for (const DraftDevice& device : here.devices)
       if (device.kind == DeviceKind::kGpu)
@@ -190,8 +192,8 @@ void Completion::remove_lonely() {
       ++degree[link.to];
     }
     const bool several = here.count(DeviceKind::kCpu) > 1 && here.links.size() > 0;
-    const auto lonely = std::find_if(
-        here.devices.begin(), here.devices.end(), [&](const DraftDevice& device) {
+    const auto lonely =
+        std::find_if(here.devices.begin(), here.devices.end(), [&](const DraftDevice& device) {
           return (device.kind == DeviceKind::kPcieSwitch && degree[device.name] < 2) ||
                  (device.kind == DeviceKind::kCpu && several && degree[device.name] == 0);
         });
@@ -243,8 +245,8 @@ void Completion::complete_adapter_link() {
                        "ethernet-10g, ...: forescale's models/hardware/links)",
                        files()));
   link = reference_->adapter_link;
-  assume(fmt::format("link of an adapter: {}, as in {}; --link says another", link,
-                     reference_->name));
+  assume(
+      fmt::format("link of an adapter: {}, as in {}; --link says another", link, reference_->name));
 }
 
 std::string Completion::text_of(const FatTreeShape& tree) {
@@ -290,18 +292,20 @@ std::string Completion::fabric() {
     refuse("--oversubscription", fmt::format("{:g}", choices_.oversubscription),
            "is what the cables of " + listed.file + " say");
   const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
-  const FabricFound found = tree_of_switches(
-      listed.switches, listed.adapters > 0 ? 0 : adapters, over, listed.file);
+  const FabricFound found =
+      tree_of_switches(listed.switches, listed.adapters > 0 ? 0 : adapters, over, listed.file);
   for (const std::string& each : found.assumed) assume(each);
   if (!listed.switches.counts_cables && !found.tree.is_one_switch() &&
       choices_.oversubscription <= 0)
-    assume(fmt::format("no oversubscription: {} does not count cables; --oversubscription says "
-                       "another",
-                       listed.file));
+    assume(
+        fmt::format("no oversubscription: {} does not count cables; --oversubscription says "
+                    "another",
+                    listed.file));
   if (found.is_by_rail) {
-    assume(fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
-                       "one switch that never limits",
-                       listed.file));
+    assume(
+        fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
+                    "one switch that never limits",
+                    listed.file));
     return text_of({.down = {ports}, .up = {}});
   }
   return text_of(found.tree);
@@ -395,7 +399,8 @@ std::string Completion::written(const std::string& fabric, const json& own_class
     return lines_of(items, "  ");
   };
   std::string out = "{\n  \"format\": \"forescale-platform-1\",\n";
-  out += fmt::format("  \"name\": {},\n", in_quotes(choices_.name.empty() ? "mine" : choices_.name));
+  out +=
+      fmt::format("  \"name\": {},\n", in_quotes(choices_.name.empty() ? "mine" : choices_.name));
   out += fmt::format("  \"description\": {},\n", in_quotes(description()));
   out += fmt::format("  \"source\": {},\n", texts(draft_.sources));
   out += fmt::format("  \"assumptions\": {},\n", texts(draft_.assumed));
@@ -405,12 +410,13 @@ std::string Completion::written(const std::string& fabric, const json& own_class
   if (node().count(DeviceKind::kHost) > 0) {
     out += fmt::format("  \"node\": {{\"count\": {}, \"layout\": \"host\"}}", nodes_);
   } else {
-    out += fmt::format("  \"node\": {{\n    \"count\": {},\n    \"layout\": \"explicit\",\n", nodes_);
+    out +=
+        fmt::format("  \"node\": {{\n    \"count\": {},\n    \"layout\": \"explicit\",\n", nodes_);
     if (has_gpus()) out += fmt::format("    \"gpu\": {},\n", in_quotes(node().gpu));
     out += fmt::format("    \"cpu\": {},\n", in_quotes(node().cpu));
-    out += fmt::format("    \"devices\": {},\n    \"links\": {}\n  }}",
-                       lines_of_items(node().devices, "    "),
-                       lines_of_items(node().links, "    "));
+    out +=
+        fmt::format("    \"devices\": {},\n    \"links\": {}\n  }}",
+                    lines_of_items(node().devices, "    "), lines_of_items(node().links, "    "));
   }
   out += fabric;
   return out + "\n}\n";

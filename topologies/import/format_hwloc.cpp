@@ -146,15 +146,17 @@ std::vector<PciBranch> MachineReader::branch_of(hwloc_obj_t object, int depth) {
   const unsigned kind = pci.class_id >> 8;
   constexpr unsigned kDisplay = 0x03;
   constexpr unsigned kNetwork = 0x02;
-  PciBranch branch{.name = bus_id(pci), .pcie = pcie_class_of_bandwidth(draft_, pci.linkspeed * 1e9)};
+  PciBranch branch{.name = bus_id(pci),
+                   .pcie = pcie_class_of_bandwidth(draft_, pci.linkspeed * 1e9)};
   if (kind == kDisplay && pci.vendor_id == kNvidia) {
     branch.kind = DeviceKind::kGpu;
     branch.gpu = gpu_of_pci_device(fmt::format("0x{:04x}", static_cast<unsigned>(pci.device_id)));
   } else if (kind == kNetwork) {
     branch.kind = DeviceKind::kNic;
     for (hwloc_obj_t child = object->io_first_child; child != nullptr; child = child->next_sibling)
-      branch.is_fabric = branch.is_fabric || (child->type == HWLOC_OBJ_OS_DEVICE &&
-                                              child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS);
+      branch.is_fabric =
+          branch.is_fabric || (child->type == HWLOC_OBJ_OS_DEVICE &&
+                               child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS);
     branch.is_elastic_fabric = branch.is_fabric && pci.vendor_id == kAmazon;
   } else {
     return {};
@@ -196,9 +198,10 @@ void prune(std::vector<PciBranch>& list, const std::function<bool(const PciBranc
 void MachineReader::place(const std::vector<PciBranch>& list, const std::string& parent,
                           int socket) {
   for (const PciBranch& branch : list) {
-    const std::string name = branch.kind == DeviceKind::kGpu   ? fmt::format("gpu{}", gpus_++)
-                             : branch.kind == DeviceKind::kNic ? fmt::format("nic{}", adapters_++)
-                                                               : fmt::format("switch{}", switches_++);
+    const std::string name = branch.kind == DeviceKind::kGpu ? fmt::format("gpu{}", gpus_++)
+                             : branch.kind == DeviceKind::kNic
+                                 ? fmt::format("nic{}", adapters_++)
+                                 : fmt::format("switch{}", switches_++);
     const std::string source = fmt::format("{} {}", input_.name(), branch.name);
     node_.devices.push_back(
         {.name = name, .kind = branch.kind, .socket = socket, .source = source});

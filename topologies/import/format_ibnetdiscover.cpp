@@ -71,8 +71,8 @@ class SubnetReader {
   const PlatformInput& input_;
   PlatformDraft& draft_;
   DraftFabric fabric_;
-  std::map<std::string, int> switches_;                 // by "S-guid"
-  std::map<std::pair<int, int>, int> cables_;           // as each end lists them
+  std::map<std::string, int> switches_;                       // by "S-guid"
+  std::map<std::pair<int, int>, int> cables_;                 // as each end lists them
   std::map<std::string, std::vector<std::string>> adapters_;  // of a node
   std::map<std::string, int> node_numbers_;
   std::map<double, int> speeds_;        // of adapters' cables
@@ -103,8 +103,7 @@ void SubnetReader::add_adapter(int leaf, const std::string& description) {
     return;
   }
   const std::string node = description.substr(0, description.find(' '));
-  const auto [known, is_new] =
-      node_numbers_.emplace(node, static_cast<int>(node_numbers_.size()));
+  const auto [known, is_new] = node_numbers_.emplace(node, static_cast<int>(node_numbers_.size()));
   adapters_[node].push_back(description);
   fabric_.switches.nodes[static_cast<size_t>(leaf)].push_back(known->second);
 }
@@ -158,8 +157,7 @@ void SubnetReader::read() {
                          names[static_cast<size_t>(ends.second)]),
              fmt::format("has {} cables by one end, {} by the other", count,
                          back == cables_.end() ? 0 : back->second));
-    if (ends.first < ends.second)
-      fabric_.switches.add_cables(ends.first, ends.second, count);
+    if (ends.first < ends.second) fabric_.switches.add_cables(ends.first, ends.second, count);
   }
   size_t most = 0;
   for (const auto& [node, list] : adapters_) most = std::max(most, list.size());
@@ -174,17 +172,17 @@ void SubnetReader::read() {
                                          skipped_, input_.name()));
   fabric_.nodes = static_cast<int>(node_numbers_.size());
   fabric_.adapters = static_cast<int>(most);
-  const auto usual = std::max_element(
-      speeds_.begin(), speeds_.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto usual =
+      std::max_element(speeds_.begin(), speeds_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (usual->first > 0) {
     fabric_.link = adapter_class(draft_, AdapterKind::kInfiniBand, usual->first);
     draft_.sources.push_back(
         fmt::format("link of an adapter: {:g} Gbit/s, {}", usual->first, input_.name()));
   }
   if (speeds_.size() > 1)
-    draft_.assumed.push_back(fmt::format("adapters run at {} speeds: the commonest is taken",
-                                         speeds_.size()));
+    draft_.assumed.push_back(
+        fmt::format("adapters run at {} speeds: the commonest is taken", speeds_.size()));
   for (const auto& [gigabits, count] : speeds_above_)
     if (gigabits > 0 && gigabits != usual->first)
       draft_.assumed.push_back(

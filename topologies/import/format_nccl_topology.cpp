@@ -72,7 +72,7 @@ class NcclReader {
   int socket_ = 0;
   int bridges_ = 0;
   bool has_gpu_elements_ = false;
-  std::map<std::string, std::string> gpu_of_bus_;              // by bus id
+  std::map<std::string, std::string> gpu_of_bus_;             // by bus id
   std::vector<std::pair<std::string, pugi::xml_node>> gpus_;  // name, its <gpu>
   std::vector<NcclAdapter> adapters_;
 };
@@ -121,12 +121,11 @@ std::string NcclReader::pcie_of(const pugi::xml_node& pci) {
 
 void NcclReader::add_link(const pugi::xml_node& pci, const std::string& parent,
                           const std::string& name) {
-  node_.links.push_back(
-      {.from = parent,
-       .to = name,
-       .link_class = pcie_of(pci),
-       .source = fmt::format("{} link_width={}", where(pci, "link_speed"),
-                             pci.attribute("link_width").value())});
+  node_.links.push_back({.from = parent,
+                         .to = name,
+                         .link_class = pcie_of(pci),
+                         .source = fmt::format("{} link_width={}", where(pci, "link_speed"),
+                                               pci.attribute("link_width").value())});
 }
 
 void NcclReader::read_cpu_model(const pugi::xml_node& cpu) {
@@ -134,9 +133,9 @@ void NcclReader::read_cpu_model(const pugi::xml_node& cpu) {
       cpus_of_cpuid(cpu.attribute("vendor").value(), cpu.attribute("familyid").value(),
                     cpu.attribute("modelid").value());
   if (found.empty()) return;
-  const std::string said = fmt::format("{} family {} model {}", where(cpu, "vendor"),
-                                       cpu.attribute("familyid").value(),
-                                       cpu.attribute("modelid").value());
+  const std::string said =
+      fmt::format("{} family {} model {}", where(cpu, "vendor"), cpu.attribute("familyid").value(),
+                  cpu.attribute("modelid").value());
   if (node_.cpu.empty()) {
     draft_.sources.push_back(fmt::format("cpu: {}", said));
     draft_.assumed.push_back(
@@ -227,9 +226,9 @@ void NcclReader::read_nic(const pugi::xml_node& nic, const std::string& parent,
                       .number = 0,
                       .source = where(nic)};
   const std::string vendor = lower(nic.parent().attribute("vendor").value());
-  adapter.kind = vendor == "0x1d0f"                 ? AdapterKind::kElasticFabric
+  adapter.kind = vendor == "0x1d0f"                ? AdapterKind::kElasticFabric
                  : pci_class.starts_with("0x0207") ? AdapterKind::kInfiniBand
-                                                    : AdapterKind::kEthernet;
+                                                   : AdapterKind::kEthernet;
   int ports = 0;
   for (const pugi::xml_node& net : nic.children("net")) {
     const double gigabits = number(net, "speed", 0) / 1e3;  // Mb/s
@@ -281,8 +280,8 @@ void NcclReader::read_nvlinks() {
       bundle.count += count;
     }
   if (unseen > 0)
-    draft_.assumed.push_back(fmt::format(
-        "{} NVLinks to GPUs that {} does not list are left out", unseen, input_.name()));
+    draft_.assumed.push_back(fmt::format("{} NVLinks to GPUs that {} does not list are left out",
+                                         unseen, input_.name()));
   for (const auto& [ends, bundle] : between) {
     const auto back = between.find({ends.second, ends.first});
     if (back != between.end() && back->second.count != bundle.count)
@@ -294,9 +293,8 @@ void NcclReader::read_nvlinks() {
   if (node_.nvlinks.empty()) return;
   for (const auto& [name, gpu] : gpus_)
     if (!gpu.child("nvlink"))
-      draft_.assumed.push_back(
-          fmt::format("{} has no NVLinks in {}, as the others do: is it in order?", name,
-                      where(gpu)));
+      draft_.assumed.push_back(fmt::format(
+          "{} has no NVLinks in {}, as the others do: is it in order?", name, where(gpu)));
 }
 
 // A virtual machine's bridge says 2.5 GT/s and one lane, whatever is behind it.
@@ -323,15 +321,15 @@ void NcclReader::mend_bridges() {
 void NcclReader::place_adapters() {
   double fastest = 0;
   for (const NcclAdapter& adapter : adapters_) fastest = std::max(fastest, adapter.gigabits);
-  std::stable_sort(
-      adapters_.begin(), adapters_.end(),
-      [](const NcclAdapter& a, const NcclAdapter& b) { return a.number < b.number; });
+  std::stable_sort(adapters_.begin(), adapters_.end(),
+                   [](const NcclAdapter& a, const NcclAdapter& b) { return a.number < b.number; });
   int placed = 0;
   for (const NcclAdapter& adapter : adapters_) {
     if (adapter.gigabits < fastest) {
-      draft_.assumed.push_back(fmt::format("{} ({:g} Gbit/s) is left out: the fabric is that of "
-                                           "the fastest adapters",
-                                           adapter.source, adapter.gigabits));
+      draft_.assumed.push_back(
+          fmt::format("{} ({:g} Gbit/s) is left out: the fabric is that of "
+                      "the fastest adapters",
+                      adapter.source, adapter.gigabits));
       continue;
     }
     const std::string name = fmt::format("nic{}", placed++);
@@ -339,10 +337,8 @@ void NcclReader::place_adapters() {
                              .kind = DeviceKind::kNic,
                              .socket = adapter.socket,
                              .source = adapter.source});
-    node_.links.push_back({.from = adapter.parent,
-                           .to = name,
-                           .link_class = adapter.pcie,
-                           .source = adapter.source});
+    node_.links.push_back(
+        {.from = adapter.parent, .to = name, .link_class = adapter.pcie, .source = adapter.source});
     if (fastest > 0) {
       const std::string link = adapter_class(draft_, adapter.kind, fastest);
       if (node_.adapter_link.empty())

@@ -1,7 +1,8 @@
 // What `nvidia-smi topo -m` prints: for each pair of GPUs and adapters, what is between them.
 //
 //   NV18  NVLinks                       PXB   several PCIe bridges: an upper switch
-//   PIX   one PCIe bridge: a switch     PHB, NODE  the host's, of one NUMA node     SYS  both nodes'
+//   PIX   one PCIe bridge: a switch     PHB, NODE  the host's, of one NUMA node     SYS  both
+//   nodes'
 //
 // The tree that makes these: a switch for each set of devices that PIX joins, an upper switch for
 // each that PXB joins besides, a CPU for each NUMA node. GPU, PCIe generation and speeds are not
@@ -103,18 +104,18 @@ void TopologyMatrix::read_row(const std::vector<std::string>& words, const std::
     const bool is_known = word == "X" || word == "PIX" || word == "PXB" || word == "PHB" ||
                           word == "NODE" || word == "SYS" || word == "SOC";
     int links = 0;
-    const bool is_nvlink =
-        word.starts_with("NV") &&
-        std::from_chars(word.data() + 2, word.data() + word.size(), links).ptr ==
-            word.data() + word.size() &&
-        links >= 1 && links <= 99;
+    const bool is_nvlink = word.starts_with("NV") &&
+                           std::from_chars(word.data() + 2, word.data() + word.size(), links).ptr ==
+                               word.data() + word.size() &&
+                           links >= 1 && links <= 99;
     if ((!is_known && !is_nvlink) || (word == "X") != (i == row))
       refuse(line, word,
              fmt::format("of {} and {} must be X on the diagonal, elsewhere NV1 to NV99, PIX, PXB, "
                          "PHB, NODE or SYS",
                          words[0], names_[i]));
   }
-  cells_[row].assign(words.begin() + 1, words.begin() + 1 + static_cast<std::ptrdiff_t>(names_.size()));
+  cells_[row].assign(words.begin() + 1,
+                     words.begin() + 1 + static_cast<std::ptrdiff_t>(names_.size()));
   const size_t cpus = names_.size() + 1;
   const size_t numa = cpus + (has_numa_column_ ? 1 : 0);
   if (numa < words.size() && words[numa] != "N/A") numa_[row] = words[numa];
@@ -223,8 +224,9 @@ void TopologyMatrix::choose_adapters() {
     left += (left.empty() ? "" : ", ") + names_[i];
   }
   if (!left.empty())
-    draft_.assumed.push_back(left + " left out: the fabric is that of adapters on a PCIe switch "
-                                    "with a GPU");
+    draft_.assumed.push_back(left +
+                             " left out: the fabric is that of adapters on a PCIe switch "
+                             "with a GPU");
 }
 
 std::string TopologyMatrix::device_name(size_t column) const {

@@ -66,8 +66,7 @@ class HostList {
 
   std::int64_t number(const std::string& digits) const {
     std::int64_t value = -1;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size() || value < 0 ||
         digits.size() > 9)
       fail(fmt::format("{} must be a number", digits.empty() ? "nothing in brackets" : digits));
@@ -147,7 +146,8 @@ void import_slurm(const PlatformInput& input, const PlatformChoices& /*choices*/
   if (has_blocks && switches.size() > 1) {
     const int top = fabric.switches.add("top");
     for (const auto& [name, number] : numbers) fabric.switches.add_cables(number, top, 1);
-    draft.assumed.push_back("blocks of " + input.name() + " are leaves below one level of switches");
+    draft.assumed.push_back("blocks of " + input.name() +
+                            " are leaves below one level of switches");
   }
   for (const auto& [name, entry] : switches)
     for (const std::string& below : entry.switches) {

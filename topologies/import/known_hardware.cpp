@@ -46,8 +46,8 @@ std::string pcie_of(const JsonInput& node) {
   if (const auto links = node.find("links"))
     for (const JsonInput& link : links->elements()) {
       const std::string name = text_or_empty(link, "class");
-      if (name.starts_with("pcie") && (kinds[link.at("from").string()] == "gpu" ||
-                                       kinds[link.at("to").string()] == "gpu"))
+      if (name.starts_with("pcie") &&
+          (kinds[link.at("from").string()] == "gpu" || kinds[link.at("to").string()] == "gpu"))
         return name;
     }
   return "";
@@ -80,19 +80,17 @@ std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu) {
   const auto fabric = preset.find("fabric");
   const auto kinds = kinds_of(node);
   const auto count = [&](const char* kind) {
-    return static_cast<int>(std::count_if(kinds.begin(), kinds.end(), [kind](const auto& device) {
-      return device.second == kind;
-    }));
+    return static_cast<int>(std::count_if(
+        kinds.begin(), kinds.end(), [kind](const auto& device) { return device.second == kind; }));
   };
-  return ReferencePlatform{
-      .name = name,
-      .nccl = text_or_empty(preset, "nccl"),
-      .cpu = text_or_empty(node, "cpu"),
-      .adapter_link = fabric ? text_or_empty(*fabric, "link") : "",
-      .pcie = pcie_of(node),
-      .has_nvswitch = count("nvswitch") > 0,
-      .gpus = count("gpu"),
-      .adapters = count("nic")};
+  return ReferencePlatform{.name = name,
+                           .nccl = text_or_empty(preset, "nccl"),
+                           .cpu = text_or_empty(node, "cpu"),
+                           .adapter_link = fabric ? text_or_empty(*fabric, "link") : "",
+                           .pcie = pcie_of(node),
+                           .has_nvswitch = count("nvswitch") > 0,
+                           .gpus = count("gpu"),
+                           .adapters = count("nic")};
 }
 
 std::string socket_link_of_cpu(const std::string& cpu) {

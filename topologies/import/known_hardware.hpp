@@ -3,7 +3,8 @@
 //
 //   gpus/:  "pci_devices": ["0x2330"]                    of vendor 0x10de (the PCI ID Repository)
 //           "nvlinks": {"generation": 4, "count": 18}    of a GPU (its data sheet)
-//           "reference_platform": "dgx-h100"             the preset that stands in for what is not said
+//           "reference_platform": "dgx-h100"             the preset that stands in for what is not
+//           said
 //   cpus/:  "cpuid": ["GenuineIntel-6-143"]              vendor, family and model
 //           "socket_link": "upi-x3"                      to the other socket
 #pragma once
@@ -29,10 +30,10 @@ std::optional<NvlinkKind> nvlinks_of_gpu(const std::string& gpu);
 // What a preset with the GPU says of what inputs often do not.
 struct ReferencePlatform {
   std::string name;
-  std::string nccl;         // each empty where it has none
+  std::string nccl;  // each empty where it has none
   std::string cpu;
   std::string adapter_link;
-  std::string pcie;         // of a GPU
+  std::string pcie;  // of a GPU
   bool has_nvswitch = false;
   int gpus = 0;  // of a node; 0: not listed
   int adapters = 0;

@@ -40,13 +40,14 @@ std::string scaled_class(PlatformDraft& draft, const std::string& name, const st
     if (!bandwidth.is_object()) return bandwidth.get<double>() * factor;
     return bandwidth.value(key, bandwidth.at("value").get<double>()) * factor;
   };
-  json scaled{{"note", fmt::format("{:.4g} times the bandwidth of {}, with its latency", factor, base)},
-              {"bandwidth_bytes_per_s",
-               {{"value", end("value")},
-                {"assumed", fmt::format("in proportion to {}: {}", base, said_by(bandwidth))},
-                {"fast", end("fast")},
-                {"slow", end("slow")}}},
-              {"latency_s", file.at("latency_s")}};
+  json scaled{
+      {"note", fmt::format("{:.4g} times the bandwidth of {}, with its latency", factor, base)},
+      {"bandwidth_bytes_per_s",
+       {{"value", end("value")},
+        {"assumed", fmt::format("in proportion to {}: {}", base, said_by(bandwidth))},
+        {"fast", end("fast")},
+        {"slow", end("slow")}}},
+      {"latency_s", file.at("latency_s")}};
   if (file.contains("duplex")) scaled["duplex"] = file["duplex"];
   draft.link_classes[name] = scaled;
   return name;
@@ -57,7 +58,8 @@ struct PcieGeneration {
   double giga_transfers;
   double bytes_per_s;  // of a lane, after the encoding of bits
 };
-// PCI Express Base Specification: 8b/10b up to 2.0, 128b/130b up to 5.0, 236 of 256 bytes of a flit.
+// PCI Express Base Specification: 8b/10b up to 2.0, 128b/130b up to 5.0, 236 of 256 bytes of a
+// flit.
 constexpr std::array<PcieGeneration, 6> kPcieGenerations{{{1, 2.5, 0.25e9},
                                                           {2, 5, 0.5e9},
                                                           {3, 8, 8e9 / 8 * 128 / 130},

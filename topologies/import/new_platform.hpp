@@ -10,8 +10,8 @@ namespace forescale {
 
 struct PlatformAnswers {
   PlatformChoices choices;
-  int gpus = 0;                       // of a node
-  std::optional<int> adapters = {};   // of a node; none: as in the preset with the GPU
+  int gpus = 0;                      // of a node
+  std::optional<int> adapters = {};  // of a node; none: as in the preset with the GPU
 };
 
 // The text of a platform file. InputError naming the option for what is missing.

@@ -16,14 +16,14 @@ namespace forescale {
 // What the user says; 0 or empty: not said.
 struct PlatformChoices {
   std::string name = {};
-  std::string gpu = {};     // names as in a platform file
+  std::string gpu = {};  // names as in a platform file
   std::string cpu = {};
   std::string link = {};    // of an adapter to its switch
   std::string nvlink = {};  // "nvswitch" or "none"
   int nodes = 0;
-  int levels = 0;             // of switches
+  int levels = 0;               // of switches
   double oversubscription = 0;  // of the leaves
-  int radix = 0;              // ports of a switch
+  int radix = 0;                // ports of a switch
 };
 
 struct DraftDevice {
@@ -49,8 +49,8 @@ struct DraftNvlinks {
 };
 
 struct DraftNode {
-  std::string file;       // that it comes from
-  std::string gpu = {};   // of the catalogue; empty: not said
+  std::string file;      // that it comes from
+  std::string gpu = {};  // of the catalogue; empty: not said
   std::string cpu = {};
   std::vector<DraftDevice> devices = {};
   std::vector<DraftLink> links = {};

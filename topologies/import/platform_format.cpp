@@ -51,8 +51,7 @@ std::string PlatformInput::short_at(std::size_t offset) const {
   return name() + at(offset).substr(file.size());
 }
 
-std::string import_platform(const std::vector<std::string>& files,
-                            const PlatformChoices& choices) {
+std::string import_platform(const std::vector<std::string>& files, const PlatformChoices& choices) {
   PlatformDraft draft;
   for (const std::string& file : files) {
     const PlatformInput input = read_platform_input(file);

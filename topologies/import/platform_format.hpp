@@ -14,7 +14,7 @@ struct PlatformInput {
   std::string file;
   std::string text;
 
-  std::string at(std::size_t offset) const;        // "/home/me/topo.xml:12"
+  std::string at(std::size_t offset) const;        // "../node/topo.xml:12"
   std::string short_at(std::size_t offset) const;  // "topo.xml:12"
   std::string name() const;                        // "topo.xml"
 };

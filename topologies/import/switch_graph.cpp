@@ -107,9 +107,7 @@ int SwitchGraph::add(const std::string& name) {
   return static_cast<int>(names.size()) - 1;
 }
 
-void SwitchGraph::add_cables(int a, int b, int count) {
-  cables[std::minmax(a, b)] += count;
-}
+void SwitchGraph::add_cables(int a, int b, int count) { cables[std::minmax(a, b)] += count; }
 
 FabricFound tree_of_switches(const SwitchGraph& graph, int adapters, double oversubscription,
                              const std::string& file) {
@@ -118,15 +116,15 @@ FabricFound tree_of_switches(const SwitchGraph& graph, int adapters, double over
   check_levels(graph, level, file);
   std::vector<int> on_leaves;
   for (const std::vector<int>& nodes : graph.nodes)
-    if (!nodes.empty())
-      on_leaves.push_back(static_cast<int>(nodes.size()) * std::max(adapters, 1));
+    if (!nodes.empty()) on_leaves.push_back(static_cast<int>(nodes.size()) * std::max(adapters, 1));
   const int leaves = static_cast<int>(on_leaves.size());
   if (leaves == 0) refuse(file, "", "has no switch with a node on it");
   note_spread(on_leaves, "adapters on leaves:", found.assumed);
   const int below = ceiling(sum(on_leaves), leaves);
   const int top = *std::max_element(level.begin(), level.end());
   if (leaves == 1 || top == 0) {
-    if (leaves > 1) refuse(file, "", fmt::format("has {} leaf switches that nothing joins", leaves));
+    if (leaves > 1)
+      refuse(file, "", fmt::format("has {} leaf switches that nothing joins", leaves));
     found.tree.down = {below};
     return found;
   }

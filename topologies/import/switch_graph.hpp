@@ -16,9 +16,9 @@ namespace forescale {
 
 struct SwitchGraph {
   std::vector<std::string> names;
-  std::vector<std::vector<int>> nodes;           // of each switch: a node for each of its adapters
+  std::vector<std::vector<int>> nodes;  // of each switch: a node for each of its adapters
   std::map<std::pair<int, int>, int> cables = {};  // between switches, the lower number first
-  bool counts_cables = true;                     // else each pair has one, however many there are
+  bool counts_cables = true;                       // else each pair has one, however many there are
 
   int add(const std::string& name);
   void add_cables(int a, int b, int count);
@@ -33,7 +33,7 @@ struct FatTreeShape {
 
 struct FabricFound {
   FatTreeShape tree;
-  bool is_by_rail = false;            // adapters of a node hang on different leaves
+  bool is_by_rail = false;  // adapters of a node hang on different leaves
   std::vector<std::string> assumed = {};
 };
 
