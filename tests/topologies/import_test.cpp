@@ -158,6 +158,22 @@ TEST(NcclTopology, WhatIsWrongIsNamed) {
   expect_refusal(bad, {"--gpu", "is needed", "input does not say"});
 }
 
+// DGX A100 has two sockets of 64 cores; four NUMA nodes do not make it four.
+TEST(NcclTopology, NumaNodesAreNotMoreCores) {
+  const Inputs inputs;
+  const json platform = inputs.imported(text_of_file("azure-ndv4.xml"), {.gpu = "a100"});
+  EXPECT_EQ(count_of(platform, "cpu"), 4);
+  EXPECT_EQ(platform["node"]["cores"], 2 * 64);
+}
+
+TEST(NcclTopology, ABridgeSlowerThanWhatIsBelowItIsSaid) {
+  const Inputs inputs;
+  std::string slow = nccl_xml("", "");
+  slow.replace(slow.find("16.0 GT/s"), 9, "5.00 GT/s");
+  EXPECT_TRUE(assumes(inputs.imported(slow), "switch0 goes up by pcie2-x8, slower than the pcie3-x16"));
+  EXPECT_FALSE(assumes(inputs.imported(nccl_xml("", "")), "goes up by"));
+}
+
 // What a file does not say of NVLinks is asked for where no preset shows it.
 TEST(NcclTopology, AFileWithoutGpuElementsDoesNotSayThatThereAreNoNvlinks) {
   expect_refusal(text_of_file("azure-ndv2.xml"), {"--nvlink", "is needed"}, {.gpu = "v100-sxm2"});
@@ -279,6 +295,18 @@ TEST(Ibnetdiscover, RailsAreTakenForOneSwitchAndSaid) {
   EXPECT_THROW(import_platform({subnet}, {}), InputError);  // bare hosts have one adapter
 }
 
+TEST(Ibnetdiscover, AdaptersWithoutAHostsNameAreNodesOfTheirOwn) {
+  const Inputs inputs;
+  const json platform = inputs.imported(
+      subnet_switch("1", adapter_line(1, "MT4129 ConnectX7   Mellanox Technologies") +
+                             adapter_line(2, "MT4129 ConnectX7   Mellanox Technologies") +
+                             adapter_line(3, "n3 mlx5_0") +
+                             adapter_line(4, "Mellanox Technologies Aggregation Node")));
+  EXPECT_EQ(platform["node"]["count"], 3);
+  EXPECT_TRUE(assumes(platform, "2 adapters of input do not tell their host's name"));
+  EXPECT_TRUE(assumes(platform, "1 ends of input that are switches' own"));
+}
+
 TEST(Slurm, ListsOfNamesAndLevels) {
   const Inputs inputs;
   const PlatformChoices ndr{.link = "ndr", .oversubscription = 2};
@@ -372,6 +400,7 @@ TEST(PlatformImport, ContradictionsAreRefused) {
   refuses({dump, data_file("ibsim-2-leaves.txt")}, {},
           "adapters a node, but ibm-hgx-h100.xml has 8");
   refuses({"/nowhere/topo.xml"}, {}, "cannot be read");
+  refuses({dump}, {.radix = 64}, "means nothing without --levels");
   refuses({dump}, {.gpu = "h10"}, "did you mean \"h100\"");
 }
 

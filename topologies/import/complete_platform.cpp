@@ -38,6 +38,7 @@ class Completion {
   void complete_cpu();
   void complete_pcie();
   void join_sockets();
+  void doubt_bridges();
   void complete_nvlinks();
   void remove_lonely();
   void complete_nodes();
@@ -59,6 +60,7 @@ class Completion {
   const PlatformChoices& choices_;
   std::optional<ReferencePlatform> reference_;
   int nodes_ = 0;
+  int cores_ = 0;  // of a node; 0: those of its sockets
 };
 
 std::string Completion::files() const {
@@ -130,8 +132,29 @@ void Completion::join_sockets() {
       node().links.push_back(
           {.from = cpus[i], .to = cpus[j], .link_class = link, .source = "of " + node().cpu});
   assume(fmt::format("sockets are joined by {}, as those of {} are", link, node().cpu));
-  if (cpus.size() > 2)
-    assume(fmt::format("{} NUMA nodes: each is a socket of its own", cpus.size()));
+  const int sockets = reference_ ? reference_->cpus : 0;
+  if (sockets == 0 || static_cast<int>(cpus.size()) <= sockets) return;
+  cores_ = sockets * load_cpu(node().cpu, "--cpu", nullptr).cores;
+  assume(fmt::format("{} NUMA nodes, each a socket of its own; {} cores, of {} sockets as in {}",
+                     cpus.size(), cores_, sockets, reference_->name));
+}
+
+// What a virtual machine shows of its bridges may be made up.
+void Completion::doubt_bridges() {
+  for (const DraftDevice& device : node().devices) {
+    if (device.kind != DeviceKind::kPcieSwitch) continue;
+    std::string up;
+    std::string fastest;
+    for (const DraftLink& link : node().links) {
+      if (link.to == device.name) up = link.link_class;
+      if (link.from == device.name && pcie_bandwidth(link.link_class) > pcie_bandwidth(fastest))
+        fastest = link.link_class;
+    }
+    if (pcie_bandwidth(up) > 0 && pcie_bandwidth(up) < pcie_bandwidth(fastest))
+      assume(fmt::format("{} goes up by {}, slower than the {} below it, as {} says: if that is a "
+                         "virtual machine's, mend it in the file",
+                         device.name, up, fastest, node().file));
+  }
 }
 
 void Completion::complete_nvlinks() {
@@ -274,6 +297,9 @@ std::string Completion::fabric() {
   const int adapters = std::max(1, node().count(DeviceKind::kNic));
   const int ports = nodes_ * adapters;
   const bool shape_is_asked = choices_.levels > 0 || choices_.oversubscription > 0;
+  if (choices_.radix > 0 && (draft_.fabric || !shape_is_asked))
+    refuse("--radix", std::to_string(choices_.radix),
+           "means nothing without --levels or --oversubscription, or where a file lists switches");
   if (!draft_.fabric && shape_is_asked) return tree_asked(ports);
   if (!draft_.fabric) {
     assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
@@ -360,6 +386,7 @@ std::string Completion::text() {
     remove_lonely();
     complete_cpu();
     complete_pcie();
+    doubt_bridges();
     join_sockets();
     complete_nvlinks();
   }
@@ -414,6 +441,7 @@ std::string Completion::written(const std::string& fabric, const json& own_class
         fmt::format("  \"node\": {{\n    \"count\": {},\n    \"layout\": \"explicit\",\n", nodes_);
     if (has_gpus()) out += fmt::format("    \"gpu\": {},\n", in_quotes(node().gpu));
     out += fmt::format("    \"cpu\": {},\n", in_quotes(node().cpu));
+    if (cores_ > 0) out += fmt::format("    \"cores\": {},\n", cores_);
     out +=
         fmt::format("    \"devices\": {},\n    \"links\": {}\n  }}",
                     lines_of_items(node().devices, "    "), lines_of_items(node().links, "    "));

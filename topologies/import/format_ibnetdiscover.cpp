@@ -4,8 +4,9 @@
 //   Switch  36 "S-0002c9..."    # "name" base port 0 lid 48 lmc 0
 //   [1]  "H-506b4b..."[1](506b4b...)   # "node018 HCA-1" lid 67 4xEDR
 //
-// A node is the first word of an adapter's description. Adapters of switches themselves
-// (Aggregation Node, SHARP) are no nodes.
+// A node is the first word of an adapter's description; adapters that tell their product's name in
+// place of a host's are nodes of their own. Adapters of switches themselves (Aggregation Node,
+// SHARP) are no nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class SubnetReader {
  private:
   void read_heads();
   void read_switch_line(const std::string& line, int number);
-  void add_adapter(int leaf, const std::string& description);
+  void add_adapter(int leaf, const std::string& guid, const std::string& description);
   std::string at(int number) const { return fmt::format("{}:{}", input_.file, number); }
 
   const PlatformInput& input_;
@@ -79,6 +80,7 @@ class SubnetReader {
   std::map<double, int> speeds_above_;  // of cables between switches
   int current_ = -1;                    // switch whose cables follow
   int skipped_ = 0;
+  int nameless_ = 0;  // adapters without a host's name
 };
 
 void SubnetReader::read_heads() {
@@ -96,13 +98,22 @@ void SubnetReader::read_heads() {
   }
 }
 
-void SubnetReader::add_adapter(int leaf, const std::string& description) {
+bool names_no_host(const std::string& description) {
+  for (const char* product : {"Mellanox Technologies", "InfiniHost", "ConnectX", "Connect-IB"})
+    if (description.find(product) != std::string::npos) return true;
+  return false;
+}
+
+void SubnetReader::add_adapter(int leaf, const std::string& guid, const std::string& description) {
   if (description.find("Aggregation Node") != std::string::npos ||
       description.find("SHARP") != std::string::npos) {
     ++skipped_;
     return;
   }
-  const std::string node = description.substr(0, description.find(' '));
+  const bool is_nameless = names_no_host(description);
+  nameless_ += is_nameless ? 1 : 0;
+  const std::string node =
+      is_nameless ? guid : description.substr(0, description.find(' '));
   const auto [known, is_new] = node_numbers_.emplace(node, static_cast<int>(node_numbers_.size()));
   adapters_[node].push_back(description);
   fabric_.switches.nodes[static_cast<size_t>(leaf)].push_back(known->second);
@@ -125,7 +136,7 @@ void SubnetReader::read_switch_line(const std::string& line, int number) {
     ++cables_[{current_, known->second}];
     ++speeds_above_[gigabits];
   } else if (peer.starts_with("H-")) {
-    add_adapter(current_, description);
+    add_adapter(current_, peer, description);
     ++speeds_[gigabits];
   } else {
     ++skipped_;  // routers
@@ -167,6 +178,9 @@ void SubnetReader::read() {
     draft_.assumed.push_back(fmt::format(
         "{} of {} nodes of {} have fewer than {} adapters (logins, storage): taken like the others",
         unlike, adapters_.size(), input_.name(), most));
+  if (nameless_ > 0)
+    draft_.assumed.push_back(fmt::format(
+        "{} adapters of {} do not tell their host's name: a node each", nameless_, input_.name()));
   if (skipped_ > 0)
     draft_.assumed.push_back(fmt::format("{} ends of {} that are switches' own or routers left out",
                                          skipped_, input_.name()));

@@ -90,7 +90,8 @@ std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu) {
                            .pcie = pcie_of(node),
                            .has_nvswitch = count("nvswitch") > 0,
                            .gpus = count("gpu"),
-                           .adapters = count("nic")};
+                           .adapters = count("nic"),
+      .cpus = count("cpu")};
 }
 
 std::string socket_link_of_cpu(const std::string& cpu) {

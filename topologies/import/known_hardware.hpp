@@ -37,6 +37,7 @@ struct ReferencePlatform {
   bool has_nvswitch = false;
   int gpus = 0;  // of a node; 0: not listed
   int adapters = 0;
+  int cpus = 0;
 };
 std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu);
 

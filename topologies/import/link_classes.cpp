@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "base/data_files.hpp"
@@ -91,6 +92,15 @@ std::string pcie_class_of_bandwidth(PlatformDraft& draft, double bytes_per_s) {
       if (std::abs(bytes_per_s / (lanes * generation.bytes_per_s) - 1) < kTolerance)
         return pcie_of_generation(draft, generation, lanes);
   return "";
+}
+
+double pcie_bandwidth(const std::string& name) {
+  int number = 0;
+  int lanes = 0;
+  if (std::sscanf(name.c_str(), "pcie%d-x%d", &number, &lanes) != 2) return 0;
+  for (const PcieGeneration& generation : kPcieGenerations)
+    if (generation.number == number) return lanes * generation.bytes_per_s;
+  return 0;
 }
 
 // Names of the catalogue: nvlink2, nvlink2-double, nvlink4-x18.

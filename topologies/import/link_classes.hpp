@@ -13,6 +13,9 @@ std::string pcie_class(PlatformDraft& draft, double giga_transfers, int lanes);
 // PCIe by its raw bandwidth of all lanes, as hwloc has it.
 std::string pcie_class_of_bandwidth(PlatformDraft& draft, double bytes_per_s);
 
+// What all lanes of "pcie5-x16" carry before headers, bytes/s; 0: no such name.
+double pcie_bandwidth(const std::string& name);
+
 // So many NVLinks of a generation taken together.
 std::string nvlink_class(PlatformDraft& draft, int generation, int count);
 
