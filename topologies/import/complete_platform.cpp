@@ -151,9 +151,10 @@ void Completion::doubt_bridges() {
         fastest = link.link_class;
     }
     if (pcie_bandwidth(up) > 0 && pcie_bandwidth(up) < pcie_bandwidth(fastest))
-      assume(fmt::format("{} goes up by {}, slower than the {} below it, as {} says: if that is a "
-                         "virtual machine's, mend it in the file",
-                         device.name, up, fastest, node().file));
+      assume(
+          fmt::format("{} goes up by {}, slower than the {} below it, as {} says: if that is a "
+                      "virtual machine's, mend it in the file",
+                      device.name, up, fastest, node().file));
   }
 }
 

@@ -112,8 +112,7 @@ void SubnetReader::add_adapter(int leaf, const std::string& guid, const std::str
   }
   const bool is_nameless = names_no_host(description);
   nameless_ += is_nameless ? 1 : 0;
-  const std::string node =
-      is_nameless ? guid : description.substr(0, description.find(' '));
+  const std::string node = is_nameless ? guid : description.substr(0, description.find(' '));
   const auto [known, is_new] = node_numbers_.emplace(node, static_cast<int>(node_numbers_.size()));
   adapters_[node].push_back(description);
   fabric_.switches.nodes[static_cast<size_t>(leaf)].push_back(known->second);

@@ -91,7 +91,7 @@ std::optional<ReferencePlatform> reference_of_gpu(const std::string& gpu) {
                            .has_nvswitch = count("nvswitch") > 0,
                            .gpus = count("gpu"),
                            .adapters = count("nic"),
-      .cpus = count("cpu")};
+                           .cpus = count("cpu")};
 }
 
 std::string socket_link_of_cpu(const std::string& cpu) {
