@@ -42,6 +42,7 @@ void add_platform_choices(Subcommand verb, PlatformChoices& choices) {
   verb.add_option("--link", choices.link,
                   "From an adapter to its switch (ndr, hdr, edr, ethernet-10g, ...):\n"
                   "models/hardware/links, or your own JSON file");
+  verb.add_option("--pcie", choices.pcie, "PCIe links whose speed no input says (pcie4-x16, ...)");
   verb.add_option("--nvlink", choices.nvlink, "GPUs are joined by NVSwitches, or not by NVLink")
       .one_of({"nvswitch", "none"});
   verb.add_option("--nodes", choices.nodes, "Nodes");

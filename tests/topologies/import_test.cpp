@@ -342,6 +342,8 @@ TEST(Slurm, WhatIsWrongIsNamed) {
                  {"input:2", "s1", "without a line of its own"}, ndr);
   expect_refusal("SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n1\n",
                  {"n1", "is on two switches, s0 and s1"}, ndr);
+  expect_refusal("SwitchName=s0 Nodes=n1\n", {"--oversubscription"},
+                 {.link = "ndr", .oversubscription = 2});
   expect_refusal("SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n2\n",
                  {"2 leaf switches that nothing joins"}, ndr);
   expect_refusal("SwitchName=s0\n", {"must have Nodes= or Switches="}, ndr);
@@ -475,6 +477,7 @@ TEST(NewPlatform, WhatIsMissingIsNamed) {
   refuses({.choices = {.gpu = "h100", .nodes = 4}, .gpus = 8, .adapters = 0},
           "shows no network adapter");
   refuses({.choices = {.gpu = "v100", .nodes = 4}, .gpus = 8}, "--cpu");
+  refuses({.choices = {.gpu = "v100", .cpu = "xeon-8175m", .nodes = 4}, .gpus = 8}, "--pcie");
   refuses({.choices = {.gpu = "k80", .nvlink = "nvswitch", .nodes = 4}, .gpus = 8},
           "k80 has no NVLinks");
 }

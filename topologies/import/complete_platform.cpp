@@ -1,5 +1,5 @@
 // What inputs do not say is filled in, from options, then from the preset of the same GPU, and said
-// to be assumed; then the platform file is written.
+// to be assumed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,25 +13,19 @@
 #include "topologies/import/known_hardware.hpp"
 #include "topologies/import/link_classes.hpp"
 #include "topologies/import/platform_draft.hpp"
+#include "topologies/import/write_platform.hpp"
 
 namespace forescale {
 namespace {
 
-using nlohmann::json;
-
-constexpr const char* kPlainPcie = "pcie4-x16";  // of a node of bare hosts
-constexpr int kRadix = 64;                       // a Quantum-2 QM9700 switch has so many ports
-
-std::string in_quotes(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+constexpr int kRadix = 64;  // a Quantum-2 QM9700 switch has so many ports
 
 class Completion {
  public:
   Completion(PlatformDraft draft, const PlatformChoices& choices)
       : draft_(std::move(draft)), choices_(choices) {}
 
-  std::string text();
+  FinishedPlatform finished();
 
  private:
   void complete_gpu();
@@ -43,14 +37,14 @@ class Completion {
   void remove_lonely();
   void complete_nodes();
   void complete_adapter_link();
-  std::string fabric();
-  std::string tree_asked(int ports);
-  std::string text_of(const FatTreeShape& tree);
+  FatTreeShape fabric();
+  FatTreeShape tree_asked(int ports);
+  FatTreeShape tree_listed(const DraftFabric& listed, int adapters);
   bool uses(const std::string& link_class);
   std::string description();
-  std::string written(const std::string& fabric, const json& own_classes);
 
   DraftNode& node() { return *draft_.node; }
+  bool is_host() { return node().count(DeviceKind::kHost) > 0; }
   bool has_gpus() { return node().count(DeviceKind::kGpu) > 0; }
   std::string files() const;
   void assume(const std::string& what) { draft_.assumed.push_back(what); }
@@ -106,16 +100,24 @@ void Completion::complete_cpu() {
 
 void Completion::complete_pcie() {
   int missing = 0;
-  const bool known = reference_ && !reference_->pcie.empty();
-  const std::string pcie = known ? reference_->pcie : kPlainPcie;
+  for (const DraftLink& link : node().links) missing += link.link_class.empty() ? 1 : 0;
+  if (!choices_.pcie.empty()) {
+    find_data_file("models/hardware/links", choices_.pcie, "--pcie");
+    if (missing == 0)
+      refuse("--pcie", choices_.pcie, "means nothing: " + node().file + " says how fast each is");
+    say(fmt::format("{} PCIe links: --pcie", missing));
+  }
+  if (missing == 0) return;
+  if (choices_.pcie.empty() && (!reference_ || reference_->pcie.empty()))
+    refuse("--pcie", "",
+           fmt::format("is needed: {} does not say how fast PCIe is (pcie3-x16, pcie4-x16, ...)",
+                       node().file));
+  const std::string pcie = choices_.pcie.empty() ? reference_->pcie : choices_.pcie;
+  if (choices_.pcie.empty())
+    assume(fmt::format("{} of {} PCIe links: {}, as in {}; --pcie says another", missing,
+                       node().links.size(), pcie, reference_->name));
   for (DraftLink& link : node().links)
-    if (link.link_class.empty()) {
-      link.link_class = pcie;
-      ++missing;
-    }
-  if (missing > 0)
-    assume(fmt::format("{} of {} PCIe links: {}{}", missing, node().links.size(), pcie,
-                       known ? ", as in " + reference_->name : ""));
+    if (link.link_class.empty()) link.link_class = pcie;
 }
 
 // All pairs; NUMA nodes of one socket are sockets here.
@@ -273,16 +275,7 @@ void Completion::complete_adapter_link() {
       fmt::format("link of an adapter: {}, as in {}; --link says another", link, reference_->name));
 }
 
-std::string Completion::text_of(const FatTreeShape& tree) {
-  const std::string link = in_quotes(node().adapter_link);
-  if (tree.is_one_switch())
-    return fmt::format(",\n  \"fabric\": {{\"layout\": \"star\", \"link\": {}}}", link);
-  return fmt::format(
-      ",\n  \"fabric\": {{\"layout\": \"fat-tree\", \"down\": [{}], \"up\": [{}], \"link\": {}}}",
-      fmt::join(tree.down, ", "), fmt::join(tree.up, ", "), link);
-}
-
-std::string Completion::tree_asked(int ports) {
+FatTreeShape Completion::tree_asked(int ports) {
   const int levels = choices_.levels > 0 ? choices_.levels : 2;
   const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
   const int radix = choices_.radix > 0 ? choices_.radix : kRadix;
@@ -291,118 +284,88 @@ std::string Completion::tree_asked(int ports) {
   if (choices_.oversubscription <= 0 && levels > 1)
     assume("no oversubscription; --oversubscription says another");
   if (choices_.levels == 0) assume("two levels of switches; --levels says another number");
-  return text_of(tree_of_ports(ports, levels, radix, over));
+  return tree_of_ports(ports, levels, radix, over);
 }
 
-std::string Completion::fabric() {
-  const int adapters = std::max(1, node().count(DeviceKind::kNic));
-  const int ports = nodes_ * adapters;
-  const bool shape_is_asked = choices_.levels > 0 || choices_.oversubscription > 0;
-  if (choices_.radix > 0 && (draft_.fabric || !shape_is_asked))
-    refuse("--radix", std::to_string(choices_.radix),
-           "means nothing without --levels or --oversubscription, or where a file lists switches");
-  if (!draft_.fabric && shape_is_asked) return tree_asked(ports);
-  if (!draft_.fabric) {
-    assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
-    return text_of({.down = {ports}, .up = {}});
-  }
-  const DraftFabric& listed = *draft_.fabric;
+FatTreeShape Completion::tree_listed(const DraftFabric& listed, int adapters) {
   if (choices_.levels > 0)
     refuse("--levels", std::to_string(choices_.levels), "is what " + listed.file + " says");
-  if (listed.adapters > 1 && node().count(DeviceKind::kHost) > 0)
+  if (listed.adapters > 1 && is_host())
     refuse(listed.file, std::to_string(listed.adapters),
            "adapters a node, but bare hosts have one: give a file of the node too");
   if (listed.adapters > 0 && listed.adapters != adapters)
     refuse(listed.file, std::to_string(listed.adapters),
            fmt::format("adapters a node, but {} has {}", node().file, adapters));
-  if (listed.switches.counts_cables && choices_.oversubscription > 0)
+  const bool is_asked = choices_.oversubscription > 0;
+  const FabricFound found = tree_of_switches(listed.switches, listed.adapters > 0 ? 0 : adapters,
+                                             is_asked ? choices_.oversubscription : 1, listed.file);
+  if (is_asked && (listed.switches.counts_cables || found.tree.is_one_switch()))
     refuse("--oversubscription", fmt::format("{:g}", choices_.oversubscription),
            "is what the cables of " + listed.file + " say");
-  const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
-  const FabricFound found =
-      tree_of_switches(listed.switches, listed.adapters > 0 ? 0 : adapters, over, listed.file);
   for (const std::string& each : found.assumed) assume(each);
-  if (!listed.switches.counts_cables && !found.tree.is_one_switch() &&
-      choices_.oversubscription <= 0)
+  if (!listed.switches.counts_cables && !found.tree.is_one_switch() && !is_asked)
     assume(
         fmt::format("no oversubscription: {} does not count cables; --oversubscription says "
                     "another",
                     listed.file));
-  if (found.is_by_rail) {
-    assume(
-        fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
-                    "one switch that never limits",
-                    listed.file));
-    return text_of({.down = {ports}, .up = {}});
-  }
-  return text_of(found.tree);
+  if (!found.is_by_rail) return found.tree;
+  assume(
+      fmt::format("the adapters of a node hang on different leaves of {}, by rail: taken as "
+                  "one switch that never limits",
+                  listed.file));
+  return {.down = {nodes_ * adapters}, .up = {}};
 }
 
-// A list with an item a line, each once.
-std::string lines_of(const std::vector<std::string>& items, const std::string& indent) {
-  std::vector<std::string> lines;
-  for (const std::string& item : items)
-    if (std::find(lines.begin(), lines.end(), indent + "  " + item) == lines.end())
-      lines.push_back(indent + "  " + item);
-  return lines.empty() ? "[]" : fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent);
+FatTreeShape Completion::fabric() {
+  const int adapters = std::max(1, node().count(DeviceKind::kNic));
+  const bool shape_is_asked = choices_.levels > 0 || choices_.oversubscription > 0;
+  if (choices_.radix > 0 && (draft_.fabric || !shape_is_asked))
+    refuse("--radix", std::to_string(choices_.radix),
+           "means nothing without --levels or --oversubscription, or where a file lists switches");
+  if (draft_.fabric) return tree_listed(*draft_.fabric, adapters);
+  if (shape_is_asked) return tree_asked(nodes_ * adapters);
+  assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
+  return {.down = {nodes_ * adapters}, .up = {}};
 }
 
-std::string with_source(const std::string& members, const std::string& source) {
-  return fmt::format("{{{}{}}}", members,
-                     source.empty() ? "" : ", \"source\": " + in_quotes(source));
-}
-
-std::string line_of(const DraftDevice& device) {
-  const bool has_socket = device.kind != DeviceKind::kNvSwitch;
-  return with_source(
-      fmt::format("\"name\": {}, \"kind\": \"{}\"{}", in_quotes(device.name), name_of(device.kind),
-                  has_socket ? fmt::format(", \"socket\": {}", device.socket) : ""),
-      device.source);
-}
-
-std::string line_of(const DraftLink& link) {
-  return with_source(fmt::format("\"from\": {}, \"to\": {}, \"class\": {}", in_quotes(link.from),
-                                 in_quotes(link.to), in_quotes(link.link_class)),
-                     link.source);
-}
-
-template <class Item>
-std::string lines_of_items(const std::vector<Item>& items, const std::string& indent) {
-  std::vector<std::string> lines;
-  for (const Item& item : items) lines.push_back(line_of(item));
-  return lines_of(lines, indent);
-}
-
-std::string Completion::text() {
-  const std::string fabric_only = draft_.fabric ? draft_.fabric->file : "";
+FinishedPlatform Completion::finished() {
   if (!draft_.node) {
-    draft_.node = DraftNode{.file = fabric_only};
+    draft_.node = DraftNode{.file = draft_.fabric->file};
     draft_.node->devices = {{.name = "host", .kind = DeviceKind::kHost}};
-    draft_.assumed.push_back(fmt::format(
-        "nodes are bare hosts: {} says nothing of them; give a file of the node too", fabric_only));
+    assume(fmt::format("nodes are bare hosts: {} says nothing of them; give a file of the node too",
+                       node().file));
   }
-  const bool is_host = node().count(DeviceKind::kHost) > 0;
   complete_gpu();
-  if (!is_host) {
-    remove_lonely();
-    complete_cpu();
+  if (!is_host()) remove_lonely();
+  if (!is_host() || !choices_.cpu.empty()) complete_cpu();
+  if (!is_host()) {
     complete_pcie();
     doubt_bridges();
     join_sockets();
     complete_nvlinks();
   }
   complete_nodes();
-  const bool has_ports = is_host || node().count(DeviceKind::kNic) > 0;
-  if (!has_ports && nodes_ > 1)
+  FinishedPlatform platform{
+      .name = choices_.name.empty() ? "mine" : choices_.name, .nodes = nodes_, .cores = cores_};
+  if (is_host() || node().count(DeviceKind::kNic) > 0) {
+    complete_adapter_link();
+    platform.fabric = fabric();
+  } else if (nodes_ > 1) {
     refuse(node().file, "", "shows no network adapter, which more than one node needs");
-  if (has_ports) complete_adapter_link();
-  const std::string fabric_text = has_ports ? fabric() : "";
-  json own = json::object();
+  }
+  if (reference_ && !reference_->nccl.empty()) {
+    platform.nccl = reference_->nccl;
+    assume(fmt::format("nccl: {}, as in {}; --stack says another where it is used", platform.nccl,
+                       reference_->name));
+  }
   for (const auto& [each, link] : draft_.link_classes)
-    if (uses(each)) own[each] = link;
-  for (const auto& [each, link] : own.items())
-    assume(each + ": " + link.at("note").get<std::string>());
-  return written(fabric_text, own);
+    if (uses(each)) {
+      platform.link_classes[each] = link;
+      assume(each + ": " + link.at("note").get<std::string>());
+    }
+  platform.description = description();
+  platform.draft = std::move(draft_);
+  return platform;
 }
 
 bool Completion::uses(const std::string& link_class) {
@@ -412,49 +375,17 @@ bool Completion::uses(const std::string& link_class) {
 }
 
 std::string Completion::description() {
-  const bool is_host = node().count(DeviceKind::kHost) > 0;
   const int gpus = node().count(DeviceKind::kGpu);
-  const int adapters = is_host ? 1 : node().count(DeviceKind::kNic);
+  const int adapters = is_host() ? 1 : node().count(DeviceKind::kNic);
   return fmt::format("{} node{}{}, {} adapter{} a node, from {}", nodes_, nodes_ == 1 ? "" : "s",
                      gpus > 0 ? fmt::format(" x {} {}", gpus, node().gpu) : "", adapters,
                      adapters == 1 ? "" : "s", files());
 }
 
-std::string Completion::written(const std::string& fabric, const json& own_classes) {
-  const auto texts = [](const std::vector<std::string>& list) {
-    std::vector<std::string> items;
-    for (const std::string& each : list) items.push_back(in_quotes(each));
-    return lines_of(items, "  ");
-  };
-  std::string out = "{\n  \"format\": \"forescale-platform-1\",\n";
-  out +=
-      fmt::format("  \"name\": {},\n", in_quotes(choices_.name.empty() ? "mine" : choices_.name));
-  out += fmt::format("  \"description\": {},\n", in_quotes(description()));
-  out += fmt::format("  \"source\": {},\n", texts(draft_.sources));
-  out += fmt::format("  \"assumptions\": {},\n", texts(draft_.assumed));
-  if (reference_ && !reference_->nccl.empty())
-    out += fmt::format("  \"nccl\": {},\n", in_quotes(reference_->nccl));
-  if (!own_classes.empty()) out += fmt::format("  \"link_classes\": {},\n", own_classes.dump());
-  if (node().count(DeviceKind::kHost) > 0) {
-    out += fmt::format("  \"node\": {{\"count\": {}, \"layout\": \"host\"}}", nodes_);
-  } else {
-    out +=
-        fmt::format("  \"node\": {{\n    \"count\": {},\n    \"layout\": \"explicit\",\n", nodes_);
-    if (has_gpus()) out += fmt::format("    \"gpu\": {},\n", in_quotes(node().gpu));
-    out += fmt::format("    \"cpu\": {},\n", in_quotes(node().cpu));
-    if (cores_ > 0) out += fmt::format("    \"cores\": {},\n", cores_);
-    out +=
-        fmt::format("    \"devices\": {},\n    \"links\": {}\n  }}",
-                    lines_of_items(node().devices, "    "), lines_of_items(node().links, "    "));
-  }
-  out += fabric;
-  return out + "\n}\n";
-}
-
 }  // namespace
 
 std::string complete_platform(PlatformDraft draft, const PlatformChoices& choices) {
-  const std::string text = Completion(std::move(draft), choices).text();
+  const std::string text = text_of_platform(Completion(std::move(draft), choices).finished());
   read_platform(text, "the imported platform");
   return text;
 }

@@ -60,7 +60,7 @@ std::string new_platform(const PlatformAnswers& answers) {
     refuse("--adapters", std::to_string(*answers.adapters),
            fmt::format("must be 0 to {}", kGpusMax));
   PlatformDraft draft;
-  DraftNode node{.file = "what was said", .gpu = choices.gpu};
+  DraftNode node{.file = "the answers", .gpu = choices.gpu};
   const int adapters = answers.adapters.value_or(usual_adapters(choices.gpu, answers.gpus));
   if (!answers.adapters)
     draft.assumed.push_back(

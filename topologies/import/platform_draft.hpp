@@ -19,6 +19,7 @@ struct PlatformChoices {
   std::string gpu = {};  // names as in a platform file
   std::string cpu = {};
   std::string link = {};    // of an adapter to its switch
+  std::string pcie = {};    // of links whose speed no input says
   std::string nvlink = {};  // "nvswitch" or "none"
   int nodes = 0;
   int levels = 0;               // of switches
