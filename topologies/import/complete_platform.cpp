@@ -385,7 +385,7 @@ std::string Completion::description() {
 }  // namespace
 
 std::string complete_platform(PlatformDraft draft, const PlatformChoices& choices) {
-  const std::string text = text_of_platform(Completion(std::move(draft), choices).finished());
+  std::string text = text_of_platform(Completion(std::move(draft), choices).finished());
   read_platform(text, "the imported platform");
   return text;
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "base/error.hpp"
@@ -72,6 +73,15 @@ class MachineReader {
   int adapters_ = 0;
   bool has_elastic_fabric_ = false;
 };
+
+// Of an enumeration that libhwloc fills with whatever number the file has.
+template <class Enumeration>
+int as_number(const Enumeration& value) {
+  int number = 0;
+  static_assert(sizeof number == sizeof value);
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
 
 std::string bus_id(const PciAttributes& pci) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", static_cast<unsigned>(pci.domain),
@@ -141,7 +151,7 @@ std::vector<PciBranch> MachineReader::branches(hwloc_obj_t parent, int depth) {
 std::vector<PciBranch> MachineReader::branch_of(hwloc_obj_t object, int depth) {
   if (object->type == HWLOC_OBJ_BRIDGE) {
     std::vector<PciBranch> below = branches(object, depth + 1);
-    if (object->attr->bridge.upstream_type != HWLOC_OBJ_BRIDGE_PCI || below.size() < 2)
+    if (as_number(object->attr->bridge.upstream_type) != HWLOC_OBJ_BRIDGE_PCI || below.size() < 2)
       return below;
     const PciAttributes& pci = object->attr->bridge.upstream.pci;
     return {{.name = bus_id(pci),
@@ -163,7 +173,7 @@ std::vector<PciBranch> MachineReader::branch_of(hwloc_obj_t object, int depth) {
     for (hwloc_obj_t child = object->io_first_child; child != nullptr; child = child->next_sibling)
       branch.is_fabric =
           branch.is_fabric || (child->type == HWLOC_OBJ_OS_DEVICE &&
-                               child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS);
+                               as_number(child->attr->osdev.type) == HWLOC_OBJ_OSDEV_OPENFABRICS);
     branch.is_elastic_fabric = branch.is_fabric && pci.vendor_id == kAmazon;
   } else {
     return {};
@@ -274,7 +284,7 @@ void MachineReader::read() {
   // I/O hangs on the machine, a group, a package or a NUMA node.
   for (hwloc_obj_t bridge = nullptr;
        (bridge = hwloc_get_next_bridge(topology_.get(), bridge)) != nullptr;)
-    if (bridge->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST)
+    if (as_number(bridge->attr->bridge.upstream_type) == HWLOC_OBJ_BRIDGE_HOST)
       for (PciBranch& branch : branch_of(bridge, 0))
         of_socket[static_cast<size_t>(socket_of(bridge))].push_back(std::move(branch));
   choose_adapters(of_socket);

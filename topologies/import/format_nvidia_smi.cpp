@@ -262,7 +262,7 @@ void TopologyMatrix::build_tree() {
   std::map<size_t, std::string> upper_switch;
   int switches = 0;
   const auto add_switch = [&](size_t column, const std::string& parent) {
-    const std::string name = fmt::format("switch{}", switches++);
+    std::string name = fmt::format("switch{}", switches++);
     node_.devices.push_back({.name = name,
                              .kind = DeviceKind::kPcieSwitch,
                              .socket = socket_[column],

@@ -45,7 +45,7 @@ std::string pcie_of(const JsonInput& node) {
   std::map<std::string, std::string> kinds = kinds_of(node);
   if (const auto links = node.find("links"))
     for (const JsonInput& link : links->elements()) {
-      const std::string name = text_or_empty(link, "class");
+      std::string name = text_or_empty(link, "class");
       if (name.starts_with("pcie") &&
           (kinds[link.at("from").string()] == "gpu" || kinds[link.at("to").string()] == "gpu"))
         return name;

@@ -17,9 +17,11 @@ std::string in_quotes(const std::string& text) {
 // A list with an item a line, each once.
 std::string lines_of(const std::vector<std::string>& items, const std::string& indent) {
   std::vector<std::string> lines;
-  for (const std::string& item : items)
-    if (std::find(lines.begin(), lines.end(), indent + "  " + item) == lines.end())
-      lines.push_back(indent + "  " + item);
+  for (const std::string& item : items) {
+    std::string line = fmt::format("{}  {}", indent, item);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
+  }
   return lines.empty() ? "[]" : fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent);
 }
 
