@@ -20,7 +20,7 @@ def write_page(words, summary):
                      "--version-string=" + output_of(program, "--version").split()[-1],
                      " ".join([program, *words]))
     # help2man takes the words for a version of the program; a page is found by its name.
-    page = page.replace(".TH FORESCALE ", f".TH {name.upper()} ", 1)
+    page = re.sub(r'^\.TH .*? "1"', f'.TH {name.upper()} "1"', page, count=1, flags=re.MULTILINE)
     page = page.replace(f"\n{' '.join(['forescale', *words])} \\- ", f"\n{name} \\- ", 1)
     with open(pathlib.Path(folder) / f"{name}.1.gz", "wb") as file:
         file.write(gzip.compress(page.encode(), mtime=0))

@@ -125,6 +125,10 @@ void expect_what_users_look_for(const InstalledPackage& package) {
         "share/fish/vendor_completions.d/forescale.fish",
         "share/forescale/topologies/presets/kesch.json"})
     EXPECT_TRUE(fs::is_regular_file(package.installed(file))) << file;
+#ifndef __SANITIZE_ADDRESS__  // which names sources in its reports
+  for (const auto& program : fs::directory_iterator(package.installed("bin")))
+    EXPECT_EQ(text_of(program.path()).find(FORESCALE_SOURCE_DIR "/"), std::string::npos) << program;
+#endif
   const auto field = [&](const std::string& name) {
     return testing::run_program(package.file() + " " + name, "", "dpkg-deb -f").out;
   };
@@ -145,12 +149,6 @@ TEST(Readme, EveryCommandAnswers) {
     else if (!measures(command))
       expect_something(package, command, before);
   }
-}
-
-TEST(Package, ProgramsDoNotKnowWhereTheyWereBuilt) {
-  std::istringstream programs(FORESCALE_PRODUCT);
-  for (std::string program; std::getline(programs, program, ':');)
-    EXPECT_EQ(text_of(program).find(FORESCALE_SOURCE_DIR "/"), std::string::npos) << program;
 }
 
 TEST(Package, ProgramWithoutItsDataSaysWhatIsMissing) {
