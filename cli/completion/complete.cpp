@@ -13,7 +13,6 @@
 #include "cli/command.hpp"
 #include "models/compute/framework.hpp"
 #include "models/compute/gpu_kernel.hpp"
-#include "traces/formats/trace_format.hpp"
 
 namespace forescale {
 namespace {
