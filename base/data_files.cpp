@@ -13,9 +13,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+fs::path nearest_root(const fs::path& file) {
+  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+    const fs::path root = folder / "share/forescale";
+    std::error_code error;
+    if (fs::is_directory(root, error)) return fs::canonical(root);
+    if (folder == folder.parent_path()) break;
+  }
+  refuse(
+      "FORESCALE_DATA", "",
+      fmt::format("must name the folder of the data files: no folder above {} has share/forescale",
+                  file.string()));
+}
+
 fs::path data_root() {
   const char* chosen = std::getenv("FORESCALE_DATA");
-  return chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : fs::path(FORESCALE_SOURCE_DIR);
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code no_proc;
+  static const fs::path root = nearest_root(fs::canonical("/proc/self/exe", no_proc));
+  return root;
 }
 
 std::string why_no_file(const std::string& path) {

@@ -1,7 +1,8 @@
 // The catalogue: data files of the project, found by folder and name.
 //
-// The root is the folder named by the environment variable FORESCALE_DATA, else the source tree
-// that the program was built from.
+// The root is the folder named by the environment variable FORESCALE_DATA, else share/forescale of
+// the nearest folder above the program that has one: PREFIX/share/forescale once installed, and in
+// a build folder a link to the source tree. InputError where there is none.
 #pragma once
 
 #include <string>

@@ -23,11 +23,13 @@ std::vector<std::string> path_of(const CLI::App& app) {
   return path;
 }
 
+bool is_shown(const CLI::App* subcommand) { return !subcommand->get_group().empty(); }
+
 std::vector<std::string> known_to(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  for (const CLI::App* subcommand : app.get_subcommands(nullptr))
+  for (const CLI::App* subcommand : app.get_subcommands(is_shown))
     names.push_back(subcommand->get_name());
   return names;
 }
@@ -98,6 +100,14 @@ CommandOption CommandOption::non_negative() {
 }
 
 std::vector<std::string> CommandOption::long_names() const { return option_->get_lnames(); }
+std::vector<std::string> CommandOption::short_names() const { return option_->get_snames(); }
+std::string CommandOption::summary() const { return option_->get_description(); }
+std::vector<std::string> CommandOption::words() const {
+  const std::string type = option_->get_type_name();  // "TEXT:{nap,spin}"
+  const size_t open = type.find('{');
+  if (open == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, type.find('}') - open - 1), ',');
+}
 bool CommandOption::is_flag() const { return option_->get_expected_min() == 0; }
 bool CommandOption::is_repeatable() const { return option_->get_items_expected_max() > 1; }
 std::string CommandOption::text() const { return option_->as<std::string>(); }
@@ -121,6 +131,14 @@ Subcommand Subcommand::add_subcommand(const std::string& name, const std::string
 Subcommand Subcommand::get_subcommand(const std::string& name) const {
   return Subcommand(*app_->get_subcommand(name));
 }
+std::vector<Subcommand> Subcommand::subcommands() const {
+  std::vector<Subcommand> shown;
+  for (CLI::App* subcommand : app_->get_subcommands(is_shown)) shown.emplace_back(*subcommand);
+  return shown;
+}
+std::string Subcommand::name() const { return app_->get_name(); }
+std::string Subcommand::summary() const { return app_->get_description(); }
+void Subcommand::hide() { app_->group(""); }
 void Subcommand::footer(const std::string& text) { app_->footer(text); }
 void Subcommand::require_subcommand() { app_->require_subcommand(1); }
 void Subcommand::callback(const std::function<void()>& action) { app_->callback(action); }

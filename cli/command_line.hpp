@@ -39,6 +39,9 @@ class CommandOption {
   CommandOption non_negative();
 
   std::vector<std::string> long_names() const;  // "chain-size"
+  std::vector<std::string> short_names() const;
+  std::string summary() const;             // what --help says
+  std::vector<std::string> words() const;  // of one_of()
   bool is_flag() const;
   bool is_repeatable() const;
   std::string text() const;  // as typed
@@ -55,6 +58,10 @@ class Subcommand {
 
   Subcommand add_subcommand(const std::string& name, const std::string& summary = "");
   Subcommand get_subcommand(const std::string& name) const;
+  std::vector<Subcommand> subcommands() const;  // that --help shows
+  std::string name() const;                     // empty: the program
+  std::string summary() const;
+  void hide();  // from --help
   void footer(const std::string& text);
   void require_subcommand();
   void callback(const std::function<void()>& action);     // when the whole line has been parsed

@@ -11,13 +11,14 @@ run_packages=(
   libsimgrid-dev libjemalloc-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev
   libeigen3-dev libsqlite3-dev zlib1g-dev libsimdjson-dev libpugixml-dev libhwloc-dev
+  help2man dpkg-dev file python3
   iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev libopenblas-dev
 )
 # What ./test needs besides. The versions are pinned: clang-format's output changes with its
 # version, and clang-tidy below 16 cannot read C++20 coroutines and ranges of GCC 12.
 # shellcheck disable=SC2034
-test_packages=(clang-format-14 clang-tidy-16 python3 chromium slurm-wlm python3-torch pajeng
-  python3-nbconvert python3-ipykernel python3-pandas python3-matplotlib)
+test_packages=(clang-format-14 clang-tidy-16 chromium slurm-wlm python3-torch pajeng
+  python3-nbconvert python3-ipykernel python3-pandas python3-matplotlib fish zsh)
 # Node.js and npm may be there from elsewhere: NodeSource's nodejs holds both and excludes Debian's.
 # shellcheck disable=SC2034
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

@@ -1,8 +1,9 @@
 // Every command of the README, and of docs/own_machine.md, word for word: a line "./run ARGUMENTS"
-// of a shell block is run as the program with those arguments and must answer, in a tree where only
-// ./run has built.
+// of a shell block is run as the program with those arguments and must answer; those of the README
+// as the Debian package installs it, where there are no sources.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -39,43 +40,59 @@ TEST(Readme, NamesTheMainJobAndMore) {
 
 bool measures(const std::string& command) { return command.find("--testbed") != std::string::npos; }
 
-// The tree as it is after ./run: its sources and, of its build folder, what the target `product` of
-// CMake makes and nothing else.
-class TreeOfRun {
+// The Debian packages of this build, unpacked; commands run in an empty folder of its own.
+class InstalledPackage {
  public:
-  TreeOfRun() {
-    const fs::path source = FORESCALE_SOURCE_DIR;
-    fs::create_directory(root());
-    for (const auto& entry : fs::directory_iterator(source))
-      if (const std::string name = entry.path().filename();
-          name != "build" && name != "out" && name != ".git" && name != "tests")
-        fs::copy(entry.path(), fs::path(root()) / name, fs::copy_options::recursive);
-    fs::create_directories(root() + "/build/release");
-    std::istringstream programs(FORESCALE_PRODUCT);
-    for (std::string program; std::getline(programs, program, ':');) {
-      const fs::path copied = fs::path(root()) / "build/release" / fs::path(program).filename();
-      std::error_code elsewhere;  // another file system than the build's
-      fs::create_hard_link(program, copied, elsewhere);
-      if (elsewhere) fs::copy_file(program, copied);
-    }
+  InstalledPackage() {
+    const std::string build = fs::path(FORESCALE_PROGRAM).parent_path();
+    fs::create_directory(folder());
+    run_tool("cpack --config " + build + "/CPackConfig.cmake -B " + workshop_.path("packages"));
+    for (const auto& entry : fs::directory_iterator(workshop_.path("packages")))
+      if (entry.path().extension() == ".deb") {
+        if (entry.path().filename().string().starts_with("forescale_")) package_ = entry.path();
+        run_tool("dpkg-deb -x " + entry.path().string() + " " + workshop_.path("root"));
+      }
   }
 
-  std::string root() const { return workshop_.path("tree"); }
-  Outcome run(const std::string& arguments) const {
-    return run_program(arguments, "cd " + root() + " && FORESCALE_DATA=" + root(),
-                       "build/release/forescale");
+  std::string folder() const { return workshop_.path("folder"); }
+  std::string installed(const std::string& path) const {
+    return workshop_.path("root") + "/usr/" + path;
+  }
+  const std::string& file() const { return package_; }  // of the program
+
+  Outcome run(const std::string& arguments, const std::string& before = "") const {
+    return run_program(arguments, "cd " + folder() + " && " + before, installed("bin/forescale"));
   }
 
  private:
+  void run_tool(const std::string& command) const {
+    const std::string log = workshop_.path("log");
+    if (std::system((command + " >" + log + " 2>&1").c_str()) != 0)
+      ADD_FAILURE() << command << "\n" << text_of(log);
+  }
+
   Workshop workshop_;
+  std::string package_;
 };
+
+// In front of a command: where a mount namespace may be made, it finds nothing in the sources'
+// folder, which holds the build too.
+std::string without_sources() {
+  for (const std::string unshare : {"unshare -m", "unshare -rm"}) {
+    const std::string before =
+        unshare + " sh -c 'mount -t tmpfs none " FORESCALE_SOURCE_DIR " && exec \"$0\" \"$@\"' ";
+    if (std::system((before + "true 2>/dev/null").c_str()) == 0) return before;
+  }
+  return "";
+}
 
 TEST(Readme, RunBuildsTheProduct) {
   EXPECT_NE(text_of(source_file("run")).find("set_up release product "), std::string::npos);
 }
 
-std::string expect_something(const TreeOfRun& tree, const std::string& command) {
-  const Outcome result = tree.run(command);
+std::string expect_something(const InstalledPackage& package, const std::string& command,
+                             const std::string& before = "") {
+  const Outcome result = package.run(command, before);
   EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.err;
   EXPECT_FALSE(result.out.empty()) << command;
   return result.out;
@@ -100,15 +117,49 @@ void expect_both_systems(const std::string& out, const std::string& folder) {
   EXPECT_LT(iteration_s["s-caffe-obr-hr"], iteration_s["s-caffe-b-hr"]);
 }
 
+void expect_what_users_look_for(const InstalledPackage& package) {
+  for (const char* file :
+       {"share/man/man1/forescale.1.gz", "share/man/man1/forescale-predict.1.gz",
+        "share/man/man1/forescale-calibrate-fit.1.gz", "share/doc/forescale/copyright",
+        "share/bash-completion/completions/forescale", "share/zsh/vendor-completions/_forescale",
+        "share/fish/vendor_completions.d/forescale.fish",
+        "share/forescale/topologies/presets/kesch.json"})
+    EXPECT_TRUE(fs::is_regular_file(package.installed(file))) << file;
+#ifndef __SANITIZE_ADDRESS__  // which names sources in its reports
+  for (const auto& program : fs::directory_iterator(package.installed("bin")))
+    EXPECT_EQ(text_of(program.path()).find(FORESCALE_SOURCE_DIR "/"), std::string::npos) << program;
+#endif
+  const auto field = [&](const std::string& name) {
+    return testing::run_program(package.file() + " " + name, "", "dpkg-deb -f").out;
+  };
+  EXPECT_EQ(field("Package"), "forescale\n");
+  for (const char* library : {"libc6", "libsimgrid3.32", "libjemalloc2"})
+    EXPECT_NE(field("Depends").find(library), std::string::npos) << field("Depends");
+}
+
 TEST(Readme, EveryCommandAnswers) {
-  const TreeOfRun tree;
+  const InstalledPackage package;
+  expect_what_users_look_for(package);
+  const std::string before = without_sources();
   for (const std::string& command : readme_commands()) {
     // ./run without arguments is the demo, whose files later commands read.
     if (command.find_first_not_of(' ') == command.find('#'))
-      expect_both_systems(expect_something(tree, "demo --out out"), tree.root() + "/out");
+      expect_both_systems(expect_something(package, "demo --out out", before),
+                          package.folder() + "/out");
     else if (!measures(command))
-      expect_something(tree, command);
+      expect_something(package, command, before);
   }
+}
+
+TEST(Package, ProgramWithoutItsDataSaysWhatIsMissing) {
+  const Workshop workshop;
+  const std::string alone = workshop.path("forescale");
+  fs::copy_file(FORESCALE_PROGRAM, alone);
+  const Outcome outcome = run_program("stack list", "", alone);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("FORESCALE_DATA: must name the folder of the data files"),
+            std::string::npos)
+      << outcome.err;
 }
 
 // docs/own_machine.md: a block behind "`NAME`:" is that file, and the commands are run beside it.
@@ -140,9 +191,12 @@ TEST(OwnMachine, EveryCommandOfThePageAnswers) {
 
 TEST(ReadmeAlone, EveryCommandThatMeasuresAnswers) {
   if (const std::string obstacle = testbed_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
-  const TreeOfRun tree;
   for (const std::string& command : readme_commands())
-    if (measures(command)) expect_something(tree, command);
+    if (measures(command)) {
+      const Outcome result = run_program(command);
+      EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.err;
+      EXPECT_FALSE(result.out.empty()) << command;
+    }
 }
 
 }  // namespace

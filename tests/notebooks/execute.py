@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""Executes a notebook on a file that the program wrote: execute.py NOTEBOOK VALIDATION OUTPUT_FOLDER.
+"""Executes a notebook: execute.py NOTEBOOK OUTPUT_FOLDER [VALIDATION], the last a file that the program wrote.
 
 Fails when a cell raises; the executed page (HTML) stays in OUTPUT_FOLDER."""
 import os
 import subprocess
 import sys
 
-notebook, validation, folder = sys.argv[1:]
-environment = dict(os.environ, FORESCALE_VALIDATION=os.path.abspath(validation))
+notebook, folder, *validation = sys.argv[1:]
+environment = dict(os.environ)
+if validation:
+    environment["FORESCALE_VALIDATION"] = os.path.abspath(validation[0])
 sys.exit(
     subprocess.run(
         [sys.executable, "-m", "nbconvert", "--execute", "--to", "html", "--output-dir", folder,
