@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "models/compute/framework.hpp"
 #include "models/compute/gpu_kernel.hpp"
+#include "models/workload/network.hpp"
 
 namespace forescale {
 namespace {
@@ -39,12 +40,6 @@ Words framework_names() {
   return names;
 }
 
-Words zoo_names() {
-  Words names = catalogue("models/workload/zoo");
-  for (const std::string& name : catalogue("models/workload/transformers")) names.push_back(name);
-  return names;
-}
-
 // What an option of this name takes, or `show` of the catalogue's command, beside files.
 struct ValueNames {
   std::string name;
@@ -57,7 +52,7 @@ const std::vector<ValueNames>& value_names() {
       {"framework", framework_names},
       {"gpu", [] { return catalogue("models/hardware/gpus"); }},
       {"gpu-model", [] { return catalogue("models/hardware/gpu_models"); }},
-      {"model", zoo_names},
+      {"model", network_names},
       {"op", operation_names},
       {"plan", [] { return Registry<Collective>::names(); }},
       {"platform", [] { return catalogue("topologies/presets"); }},

@@ -210,8 +210,7 @@ void Completion::complete_nvlinks() {
 // Switches that lead nowhere and, beside a CPU that has something, CPUs that have nothing.
 void Completion::remove_lonely() {
   DraftNode& here = node();
-  for (bool changed = true; changed;) {
-    changed = false;
+  for (;;) {
     std::map<std::string, int> degree;
     for (const DraftLink& link : here.links) {
       ++degree[link.from];
@@ -223,12 +222,11 @@ void Completion::remove_lonely() {
           return (device.kind == DeviceKind::kPcieSwitch && degree[device.name] < 2) ||
                  (device.kind == DeviceKind::kCpu && several && degree[device.name] == 0);
         });
-    if (lonely == here.devices.end()) break;
+    if (lonely == here.devices.end()) return;
     const std::string name = lonely->name;
     here.devices.erase(lonely);
     std::erase_if(here.links,
                   [&](const DraftLink& link) { return link.from == name || link.to == name; });
-    changed = true;
   }
 }
 
