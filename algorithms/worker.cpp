@@ -16,6 +16,8 @@ const char* name_of(Timer::For what) {
       return "communication as measured";
     case Timer::For::kCorrection:
       return "collective beyond the prediction";
+    case Timer::For::kOtherRanks:
+      return "wait for ranks not traced";
     case Timer::For::kUnexplained:
       return "wait not explained";
   }

@@ -99,14 +99,16 @@ struct Timer {
     kGap,            // between two tasks of a stream
     kCommunication,  // as measured, where nothing says how much was moved
     kCorrection,     // of a collective that took longer than the stack says (--calibrate)
+    kOtherRanks,     // of a collective, in the trace of one rank (--traced-platform)
     kUnexplained     // nothing in the trace says what was waited for
   };
   double delay_s = 0;
   For what = For::kTimer;
 };
-inline constexpr std::array kTimersFor{
-    Timer::For::kTimer,         Timer::For::kCopy,       Timer::For::kLaunch,     Timer::For::kGap,
-    Timer::For::kCommunication, Timer::For::kCorrection, Timer::For::kUnexplained};
+inline constexpr std::array kTimersFor{Timer::For::kTimer,         Timer::For::kCopy,
+                                       Timer::For::kLaunch,        Timer::For::kGap,
+                                       Timer::For::kCommunication, Timer::For::kCorrection,
+                                       Timer::For::kOtherRanks,    Timer::For::kUnexplained};
 const char* name_of(Timer::For what);  // "launch latency"
 
 class Worker {

@@ -227,8 +227,9 @@ void add_replay(Subcommand app) {
                    "What collectives took in the trace corrects the stack of the platform where\n"
                    "it was made: --traced-platform, or else the one of the replay");
   command.add_option("--traced-platform", text.traced_platform,
-                     "Where the trace was made, for --calibrate (--traced-stack,\n"
-                     "--traced-placement with it)");
+                     "Where the trace was made (--traced-stack, --traced-placement with it):\n"
+                     "for --calibrate, and without it to tell what one traced rank waited for\n"
+                     "others in its collectives, which the replay keeps");
   command.add_option("--traced-stack", text.traced_stack, "The stack that ran there");
   command.add_option("--traced-placement", text.traced_placement, "Its ranks on its nodes");
   command.add_flag("--against-measured", text.against_measured,

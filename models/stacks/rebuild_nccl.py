@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the stack files nccl-2.20-*, nccl-2.29-*, nccl-2.4-v100-efa and nccl-gb200-nvl72 of this
-folder.
+"""Writes the stack files nccl-2.20-*, nccl-2.29-*, nccl-2.4-v100-efa, nccl-gb200-nvl72 and
+rccl-2.22-mi300x of this folder.
 
     rebuild_nccl.py [--check]     with --check nothing is written: exit 1 when a file differs
 
@@ -26,6 +26,8 @@ P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/
 NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
 B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
         "precision)")
+MI300X = ("eight MI300X, RCCL 2.22.3 (ROCm/rocm-blogs, blogs/software-tools-optimization/"
+          "mi300x-rccl-xgmi/README.md, commit 0e81c2ca)")
 GALVATRON = "(PKU-DAIR/Hetu-Galvatron, sp_time_1nodes_8gpus_per_node.json, commit cea12ffb)"
 CROSSING = f"size range: where the estimates of NCCL's tuner cross ({TUNING})"
 FLUSH = ("waiting until the last bytes are in GPU memory (flush) takes a message's latency again, "
@@ -64,6 +66,8 @@ class Stack:
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     sends_calls: tuple = ()  # (up to these bytes, call)
     ll_step: dict = None  # of LL inside a node; none: NCCL's table
+    ll_wire: dict = None  # likewise
+    all_to_all: str = "pairwise"
     flush_us: float = 0
     flush_why: str = FLUSH
 
@@ -71,6 +75,8 @@ class Stack:
 # Wire factors
 
 def ring_ll(stack):
+    if stack.ll_wire:
+        return stack.ll_wire
     link, most = stack.ring_gbps or stack.tree_gbps, LL_MOST[stack.generation][0]
     return assumed(
         round(link / most, 2),
@@ -421,7 +427,7 @@ def document(stack):
                 for up_to, call in stack.sends_calls or ((None, None),)]
 
     flat = by_sends("flat", "ncclSend and ncclRecv with the root")
-    pairs = by_sends("pairwise", "ncclSend and ncclRecv between all pairs")
+    pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "collective", "eager_limit_bytes": 0,
@@ -472,6 +478,28 @@ def even_permutations(count):
     def is_even(order):
         return sum(a > b for a, b in itertools.combinations(order, 2)) % 2 == 0
     return [list(order) for order in itertools.permutations(range(count)) if is_even(order)]
+
+
+def full_mesh():
+    """Of eight GPUs with a link between every two: seven rings that use each link once each way
+    (the complete digraph of eight splits so, Tillson 1980), entered and left by different GPUs."""
+    rings = ([0, 1, 2, 3, 4, 5, 6, 7], [0, 2, 1, 3, 5, 4, 7, 6], [0, 3, 1, 4, 6, 2, 7, 5],
+             [0, 4, 1, 5, 7, 2, 6, 3], [0, 5, 3, 6, 1, 7, 4, 2], [0, 6, 5, 2, 4, 3, 7, 1],
+             [0, 7, 3, 2, 5, 1, 6, 4])
+
+    def entered(rings, first_of, last_of):
+        if not rings:
+            return []
+        for at in range(8):
+            ring = rings[0][at:] + rings[0][:at]
+            if ring[0] in first_of or ring[-1] in last_of:
+                continue
+            rest = entered(rings[1:], first_of | {ring[0]}, last_of | {ring[-1]})
+            if rest is not None:
+                return [ring, *rest]
+        return None
+
+    return entered(rings, frozenset(), frozenset())
 
 
 ALL = ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "ring-ll128", "tree-simple"]
@@ -642,6 +670,24 @@ def stacks():
              chunk_bytes=16 * KIB),
         Rule("ring-simple", "between racks, assumed: rings; NVLS with a tree between is not modelled")]
     stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
+    yield stack
+
+
+    stack = Stack(
+        "rccl-2.22-mi300x", "RCCL 2.22 on nodes of eight MI300X with an xGMI link between every "
+        "two: rings along all of them, low-latency and simple protocol.", full_mesh(), 8,
+        ["ring-ll"], rules=[], generation="cdna3", tree_gbps=319, all_to_all="linear",
+        ll_wire=assumed(1.55, "fitted: 206 GB/s of bus bandwidth beside NCCL's steps, all-reduces "
+                        f"of 1 and 4 MiB on {MI300X}", 1.35, 2))
+    stack.rules = [Rule("ring-ll", f"size range: as the times of {MI300X} bend", 8 * MIB, 8),
+                   Rule("ring-simple", f"latency as in NCCL's table, which the rows from 16 MiB on of "
+                        f"{MI300X} follow", None, 8),
+                   Rule("ring-ll", "between nodes, size range assumed: that of NCCL on two nodes "
+                        "of H100", 512 * KIB),
+                   Rule("ring-simple", "between nodes, assumed: rings; trees are not modelled")]
+    stack.gathers = [Rule("ring-ll", "size range assumed: half the bytes of an all-reduce pass",
+                          4 * MIB, 8),
+                     Rule("ring-simple", "as all-reduce", None, 8), *stack.rules[2:]]
     yield stack
 
 

@@ -152,8 +152,9 @@ std::shared_ptr<Session::LocalRequest> Session::new_local(int rank, CauseLog::Mo
 
 Request Session::timer(int rank, const Timer& timer, CauseLog::Moment moment) {
   const bool is_copy = timer.what == Timer::For::kCopy;
-  const bool is_communication =
-      timer.what == Timer::For::kCommunication || timer.what == Timer::For::kCorrection;
+  const bool is_communication = timer.what == Timer::For::kCommunication ||
+                                timer.what == Timer::For::kCorrection ||
+                                timer.what == Timer::For::kOtherRanks;
   auto request = new_local(rank, moment, is_copy ? Cause::kCopy : Cause::kTimer,
                            name_of(timer.what), std::nullopt);
   if (is_communication) communicates(rank, +1);

@@ -135,6 +135,26 @@ std::string other_gpu_note(const MeasuredRun& measured, const Platform& platform
       measured.gpu, platform.name, here, here);
 }
 
+// What the one traced rank waited for others is known where the platform of the trace is.
+bool keeps_waits(const ReplayText& text, const MeasuredRun& measured) {
+  return !text.calibrate && !text.traced_platform.empty() && measured.collectives.size() == 1 &&
+         measured.world > 1;
+}
+
+std::string waits_note(const Variant& variant, const MeasuredRun& measured) {
+  const WaitsForOthers& waits = variant.calibration->waits();
+  if (waits.calls == 0)
+    return fmt::format(
+        "no collective of the trace took more than {:.0f} times what {} says on {}: none is taken "
+        "to have waited for ranks that were not traced",
+        kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name);
+  return fmt::format(
+      "waits for ranks that were not traced are kept as they were: {} of {} collectives took more "
+      "than {:.0f} times what {} says on {}, {:.3g} ms an iteration beyond it",
+      waits.calls, waits.all, kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name,
+      1e3 * waits.time_s / static_cast<double>(std::max<size_t>(measured.periods_s.size(), 1)));
+}
+
 std::string correction_note(const Variant& variant) {
   if (variant.calibration->kinds().empty())
     return "nothing to calibrate: the trace has no collective";
@@ -159,8 +179,9 @@ AgainstMeasured against_measured(const ReplayText& text, const Variant& variant,
       });
   if (kinds.size() > kKindsMax) kinds.resize(kKindsMax);
   const auto corrected = [&](const std::vector<std::string>& some) {
-    return variant.calibration->corrected(variant.program, measured, variant.here(choices),
-                                          Keeps::kFactor, some);
+    return variant.calibration->corrected(
+        variant.program, measured, variant.here(choices),
+        keeps_waits(text, measured) ? Keeps::kFactorOfRest : Keeps::kFactor, some);
   };
   std::vector<Program> programs;
   for (const CorrectedCollective& kind : kinds) programs.push_back(corrected({kind.name}));
@@ -228,7 +249,11 @@ Replay replay(const ReplayText& text) {
       scaled = move_to_gpu(variant.program, measured, text, scenario);  // of the same times
     split_kernels(variant.program, imported.kernel_split, scenario);
     scale_compute(variant.program, text.compute_scale);
-    if (text.calibrate || text.against_measured) calibrate(variant, text, measured, scenario);
+    if (text.calibrate || text.against_measured || keeps_waits(text, measured))
+      calibrate(variant, text, measured, scenario);
+    if (keeps_waits(text, measured))
+      variant.program = variant.calibration->corrected(variant.program, measured,
+                                                       variant.here(choices), Keeps::kWaits);
   }
   if (!text.gpu.empty()) imported.notes.push_back(gpu_note(text.gpu, scaled));
   const size_t ends = variants.size();
@@ -284,6 +309,7 @@ Replay replay(const ReplayText& text) {
     if (std::string note = other_gpu_note(measured, place.platform); !note.empty())
       result.notes.push_back(std::move(note));
   if (text.calibrate) result.notes.push_back(correction_note(variants.front()));
+  if (keeps_waits(text, measured)) result.notes.push_back(waits_note(variants.front(), measured));
   if ((text.calibrate || text.against_measured) && measured.collectives.size() == 1 &&
       measured.world > 1)
     result.notes.emplace_back(
@@ -293,8 +319,12 @@ Replay replay(const ReplayText& text) {
   if (std::abs(error) > kOff && !text.calibrate && !text.against_measured && !is_changed(text))
     result.notes.push_back(fmt::format(
         "the replay is {:+.0f} % off the measurement: if {} is where the trace was made, "
-        "--against-measured says why, and --calibrate makes up for it",
-        100 * error, place.platform.name));
+        "--against-measured says why, {}--calibrate makes up for it",
+        100 * error, place.platform.name,
+        measured.collectives.size() == 1 && text.traced_platform.empty()
+            ? fmt::format("--traced-platform {} keeps what its rank waited for others, ",
+                          place.platform.name)
+            : ""));
   std::int64_t images = 0;
   for (const std::int64_t of_rank : program.images) images += of_rank;
   if (nominal.iteration_s > 0)

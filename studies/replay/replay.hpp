@@ -34,6 +34,7 @@ struct ReplayText {
   // The collectives' own durations in the trace correct the stack (replay_calibration.hpp), which
   // is that of the platform on which the trace was made; empty: the platform of the replay.
   bool calibrate = false;
+  // Without `calibrate`: a single traced rank's waits for others are told apart by it, and kept.
   std::string traced_platform = {};
   std::string traced_stack = {};
   std::string traced_placement = {};

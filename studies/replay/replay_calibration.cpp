@@ -161,8 +161,9 @@ void shorten(std::vector<Target>& targets, const CollectivePlace& place) {
 
 class RankCorrection {
  public:
-  RankCorrection(const ProgramRank& rank, const std::map<int, Correction>& corrections)
-      : rank_(rank), corrections_(corrections) {
+  RankCorrection(const ProgramRank& rank, const std::map<int, Correction>& corrections,
+                 Timer::For beyond)
+      : rank_(rank), corrections_(corrections), beyond_(beyond) {
     for (const ProgramThread& thread : rank.threads)
       for (const Action& action : thread.actions) next_id_ = std::max(next_id_, action.id + 1);
   }
@@ -189,16 +190,20 @@ class RankCorrection {
     }
     list.push_back(action);
     if (action.kind != Kind::kWait || known->second.delay_s <= 0) return;
-    list.push_back({.kind = Kind::kTimer,
-                    .id = next_id_,
-                    .what = Timer{known->second.delay_s, Timer::For::kCorrection}});
+    list.push_back(
+        {.kind = Kind::kTimer, .id = next_id_, .what = Timer{known->second.delay_s, beyond_}});
     list.push_back({.kind = Kind::kWait, .requests = {next_id_++}});
   }
 
   const ProgramRank& rank_;
   const std::map<int, Correction>& corrections_;
+  Timer::For beyond_;
   int next_id_ = 0;
 };
+
+bool is_wait(double measured_s, double predicted_s) {
+  return predicted_s > 0 && measured_s > kWaitsFrom * predicted_s;
+}
 
 }  // namespace
 
@@ -225,6 +230,10 @@ CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
       kind.measured_s += one.time_s;
       kind.predicted_s += predicted_s;
       if (predicted_s > 0) factors[name].push_back(one.time_s / predicted_s);
+      ++waits_.all;
+      if (!is_wait(one.time_s, predicted_s)) continue;
+      ++waits_.calls;
+      waits_.time_s += one.time_s - predicted_s;
     }
   for (const auto& [name, kind] : kinds) kinds_.push_back(kind);
   for (const auto& [name, of_kind] : factors) median_factor_[name] = median(of_kind);
@@ -233,10 +242,14 @@ CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
 double CollectiveCalibration::wanted_s(const TracedCollective& collective, double predicted_s,
                                        Keeps keeps) const {
   const auto traced = traced_s_.find(traced_shape(collective, world_).key());
+  const bool has_waited = traced != traced_s_.end() && is_wait(collective.time_s, traced->second);
+  if (keeps == Keeps::kWaits)
+    return has_waited ? predicted_s + collective.time_s - traced->second : predicted_s;
+  if (keeps == Keeps::kFactorOfRest && has_waited) return predicted_s;
   if (collective.time_s > 0 && traced != traced_s_.end() && traced->second > 0)
-    return keeps == Keeps::kFactor
-               ? predicted_s * (collective.time_s / traced->second)
-               : std::max(0.0, predicted_s + collective.time_s - traced->second);
+    return keeps == Keeps::kDifference
+               ? std::max(0.0, predicted_s + collective.time_s - traced->second)
+               : predicted_s * (collective.time_s / traced->second);
   const auto median = median_factor_.find(collective_kind(collective, world_));
   return median == median_factor_.end() ? predicted_s : predicted_s * median->second;
 }
@@ -282,13 +295,15 @@ Program CollectiveCalibration::corrected(const Program& program, const MeasuredR
   for (const Target& target : targets)
     corrections[target.rank][target.request] = {
         .bytes = target.shape.bytes, .delay_s = std::max(0.0, target.wanted_s - target.time_s)};
+  const Timer::For beyond =
+      keeps == Keeps::kWaits ? Timer::For::kOtherRanks : Timer::For::kCorrection;
   Program made = program;
   std::map<const void*, ProgramRank> done;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const void* const list = program.ranks[rank].threads.front().actions.identity();
     const std::size_t model = first_like.at(list);
     if (model == rank)
-      done[list] = RankCorrection(program.ranks[rank], corrections[rank]).corrected();
+      done[list] = RankCorrection(program.ranks[rank], corrections[rank], beyond).corrected();
     made.ranks[rank] = done.at(list);
   }
   return made;

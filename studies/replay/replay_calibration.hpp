@@ -1,5 +1,6 @@
 // The collectives' own durations in a trace as a correction of the stack: what each took there over
-// what the stack says for it, on the platform where it was traced.
+// what the stack says for it, on the platform where it was traced. Or, where one rank was traced,
+// as what says how long it waited for the others.
 #pragma once
 
 #include <functional>
@@ -31,17 +32,31 @@ struct CorrectedCollective {
   double factor() const { return predicted_s > 0 ? measured_s / predicted_s : 1; }
 };
 
+// Collectives of one traced rank that took more than this many times what the stack says where they
+// were traced: the excess is waiting for ranks that were not. Of 301 rows of NCCL's public tables
+// (validate --paper open-nccl) one takes 6.1 times what its stack says, no other more than 4.05.
+inline constexpr double kWaitsFrom = 10;
+
+struct WaitsForOthers {
+  int calls = 0;  // of `all`
+  int all = 0;
+  double time_s = 0;
+};
+
 class CollectiveCalibration {
  public:
   // Simulates what `measured` has on the traced platform.
   CollectiveCalibration(const MeasuredRun& measured, const CollectivePlace& traced);
 
   const std::vector<CorrectedCollective>& kinds() const { return kinds_; }
+  const WaitsForOthers& waits() const { return waits_; }
 
   // How a correction carries over to another platform.
   enum class Keeps {
-    kFactor,     // so many times what the stack says
-    kDifference  // what it took longer, or shorter, than the stack says
+    kFactor,       // so many times what the stack says
+    kDifference,   // what it took longer, or shorter, than the stack says
+    kWaits,        // waits for other ranks only: the stack is as it is
+    kFactorOfRest  // as kFactor, of a program that has the waits already
   };
   // The program with the collectives of those kinds (all, where there are none) corrected: longer
   // by a timer behind them, shorter by fewer bytes. `measured` is of the program's own import.
@@ -54,6 +69,7 @@ class CollectiveCalibration {
 
   int world_;
   std::vector<CorrectedCollective> kinds_;
+  WaitsForOthers waits_;
   std::map<std::string, double> traced_s_;  // what the stack says, by shape
   // For collectives that were not traced as they are: median factor by kind.
   std::map<std::string, double> median_factor_;

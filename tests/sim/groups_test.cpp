@@ -26,6 +26,7 @@ const std::vector<PresetStack>& presets() {
                                                {"aws-p3dn", "nccl-2.4-v100-efa"},
                                                {"aws-p4de", "nccl-2.20-a100-efa"},
                                                {"aws-p5", "nccl-2.20-h100"},
+                                               {"azure-nd-mi300x", "rccl-2.22-mi300x"},
                                                {"cluster-b", "mvapich2-gdr"},
                                                {"dgx-1-p100", "nccl-2.3"},
                                                {"dgx-1-v100", "nccl-2.20-v100"},

@@ -50,6 +50,11 @@ TEST(NcclTables, LargeMessagesInsideANodeAreWithinTenPercent) {
       10);
 }
 
+TEST(NcclTables, RcclOnEightMi300xIsWithinSixPercentFrom2MiB) {
+  EXPECT_LT(largest(errors({"rccl-mi300x-8"}, {.from = 2 * kMiB, .to = 16 * kGiB, .factor = 2})),
+            6);
+}
+
 TEST(NcclTables, TheShapeFrom8BytesTo1GiBIsWithin25PercentMedian) {
   EXPECT_LT(median(errors({"nccl-p5-8"}, {.from = 8, .to = kGiB})), 25);
 }

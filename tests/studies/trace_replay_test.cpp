@@ -289,6 +289,51 @@ TEST(TraceReplay, LongerCollectivesAreWaitedForBehindThem) {
               5e-6);
 }
 
+// Of two ranks one was traced, whose all-reduce took 150 us: on this network, where its stack says
+// 20 times less, it waited for the other one.
+TEST(TraceReplay, WaitsForRanksNotTracedAreKeptWhereTheTracedPlatformIsKnown) {
+  const ScratchFolder folder("waits");
+  const std::string fast = "star:hosts=2,bandwidth=1TB/s,latency=100ns";
+  const std::vector<std::string> files = {traced_all_reduce(folder).front()};
+  ReplayText text{.files = files, .platform = fast, .range = false};
+  const double plain_s = replay(text).iteration.time_s;
+  const double all_reduce_fast_s = plain_s - 230e-6;
+  ASSERT_LT(all_reduce_fast_s, 15e-6);
+  text.traced_platform = fast;
+  const Replay kept = replay(text);
+  EXPECT_NEAR(kept.iteration.time_s, kept.measured_s, 1e-9);
+  EXPECT_NE(kept.notes.back().find("1 of 1 collectives took more than 10 times"), std::string::npos)
+      << kept.notes.back();
+  const auto on_path =
+      std::find_if(kept.critical_path.begin(), kept.critical_path.end(),
+                   [](const auto& cause) { return cause.first == "wait for ranks not traced"; });
+  ASSERT_NE(on_path, kept.critical_path.end());
+  EXPECT_NEAR(on_path->second, 150e-6 - all_reduce_fast_s, 1e-9);
+  // Nothing is left to attribute.
+  text.against_measured = true;
+  EXPECT_NEAR(replay(text).against->with_all_s, kept.measured_s, 1e-9);
+  text.against_measured = false;
+  // Elsewhere the wait stays and the collective takes what it takes there.
+  text.platform = kStar;
+  EXPECT_NEAR(replay(text).iteration.time_s, 230e-6 + 150e-6 - all_reduce_fast_s + all_reduce_s(),
+              1e-9);
+  // Where it was traced in a slow network, what it took is the stack's to explain.
+  text.platform = fast;
+  text.traced_platform = kStar;
+  EXPECT_NEAR(replay(text).iteration.time_s, plain_s, 1e-9);
+}
+
+// Each all-reduce takes 6.6 to 9.2 ms for 6 and 18 MB, whatever the links can do.
+TEST(TraceReplay, AnMi300xThatWaitedGivesItsTraceBack) {
+  const std::string file =
+      std::string(FORESCALE_SOURCE_DIR) + "/tests/traces/data/kineto/mi300x_resnet.json.gz";
+  ReplayText text{.files = {file}, .platform = "azure-nd-mi300x", .range = false};
+  EXPECT_LT(replay(text).iteration.time_s, 0.5 * replay(text).measured_s);
+  text.traced_platform = text.platform;
+  const Replay kept = replay(text);
+  EXPECT_NEAR(kept.iteration.time_s, kept.measured_s, 0.01 * kept.measured_s);
+}
+
 TEST(TraceReplay, DifferencesFromTheMeasurementAreAttributed) {
   const ScratchFolder folder("against");
   ReplayText text{.files = traced_all_reduce(folder), .platform = kStar, .range = false};
