@@ -46,10 +46,11 @@ void LocalWork::run_reduction(std::int64_t bytes, std::function<void()> done) {
     case ReductionPlace::kCpu: {
       reducing_.then = std::move(done);
       const double flow_bytes = Lanes::reduction_flow_bytes(bytes);
-      const Machine::Path& path = machine_.reduction_path(settings_.rank);
-      path.account(flow_bytes);
-      world().in_kernel(
-          [this, flow_bytes, &path] { world().start_flow(path.links, flow_bytes, &reducing_); });
+      world().in_kernel([this, flow_bytes] {
+        const Machine::Path& path = machine_.reduction_path(settings_.rank);
+        path.account(flow_bytes);
+        world().start_flow(path.links, flow_bytes, &reducing_);
+      });
       return;
     }
   }
@@ -69,16 +70,15 @@ void LocalWork::copy_locally(std::int64_t bytes, std::function<void()> done) {
 }
 
 void LocalWork::copy_to_host(std::int64_t bytes, std::function<void()> done) {
-  copy_whole(machine_.copy_out_path(settings_.rank), bytes, std::move(done));
+  copy_whole(&Machine::copy_out_path, bytes, std::move(done));
 }
 
 void LocalWork::copy_from_host(std::int64_t bytes, std::function<void()> done) {
-  copy_whole(machine_.copy_in_path(settings_.rank), bytes, std::move(done));
+  copy_whole(&Machine::copy_in_path, bytes, std::move(done));
 }
 
 // At the hardware's shared rate, but no faster than the stack's.
-void LocalWork::copy_whole(const Machine::Path& path, std::int64_t bytes,
-                           std::function<void()> done) {
+void LocalWork::copy_whole(PathOfRank path_of, std::int64_t bytes, std::function<void()> done) {
   const double begin_s = world().now_s();
   const double least_s = settings_.through_host_bandwidth > 0
                              ? static_cast<double>(bytes) / settings_.through_host_bandwidth
@@ -90,8 +90,9 @@ void LocalWork::copy_whole(const Machine::Path& path, std::int64_t bytes,
       done();
     });
   };
-  path.account(static_cast<double>(bytes));
-  world().in_kernel([this, &path, bytes] {
+  world().in_kernel([this, path_of, bytes] {
+    const Machine::Path& path = (machine_.*path_of)(settings_.rank);
+    path.account(static_cast<double>(bytes));
     world().start_flow(path.links, static_cast<double>(bytes), &copying_);
   });
 }

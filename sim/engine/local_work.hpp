@@ -33,7 +33,8 @@ class LocalWork {
 
  private:
   void run_reduction(std::int64_t bytes, std::function<void()> done);
-  void copy_whole(const Machine::Path& path, std::int64_t bytes, std::function<void()> done);
+  using PathOfRank = const Machine::Path& (Machine::*)(int rank);
+  void copy_whole(PathOfRank path_of, std::int64_t bytes, std::function<void()> done);
   void record(Track track, double begin_s, std::int64_t bytes);
   World& world() { return machine_.world(); }
 

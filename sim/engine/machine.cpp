@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/error.hpp"
 
@@ -18,79 +17,51 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
                       .value = std::to_string(rank_count),
                       .constraint = fmt::format("must be <= {}, the slots of platform {}",
                                                 platform.slot_count(), platform.name)});
-  std::vector<char> node_in_use(static_cast<size_t>(platform.node_count), 0);
-  for (int rank = 0; rank < rank_count; ++rank) {
-    const int device = platform.endpoints[static_cast<size_t>(rank)];
-    node_in_use[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)] = 1;
-  }
-  const auto in_use = [&](int device) {
-    const int node = platform.devices[static_cast<size_t>(device)].node;
-    return node < 0 || node_in_use[static_cast<size_t>(node)] != 0;
-  };
-  for (size_t i = 0; i < platform.links.size(); ++i) {
-    const Link& link = platform.links[i];
-    if (!in_use(link.from) || !in_use(link.to)) continue;
-    add({ResourceKind::kLink, static_cast<std::int32_t>(2 * i), -1});
-    if (platform.link_classes[static_cast<size_t>(link.link_class)].full_duplex)
-      add({ResourceKind::kLink, static_cast<std::int32_t>(2 * i + 1), -1});
-  }
-  std::set<int> hosts;
-  std::vector<std::set<int>> capped_devices(stack.paths.size());  // so far, with a pair cap
-  for (int rank = 0; rank < rank_count; ++rank) {
-    const int device = platform.endpoints[static_cast<size_t>(rank)];
-    if (!platform.cpu_models.empty()) {
-      hosts.insert(platform.host_of(device));
-      add({ResourceKind::kCore, device, -1});
-    }
-    if (platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kGpu ||
-        platform.gpus_are_emulated) {
-      add({ResourceKind::kCopyOut, device, -1});
-      add({ResourceKind::kCopyIn, device, -1});
-    }
-    gpus_.push_back(world.add_processor("processor " + std::to_string(rank)));
-    for (size_t i = 0; i < stack.paths.size(); ++i) {
-      const PathRule& rule = stack.paths[i];
-      const auto index = static_cast<std::int32_t>(i);
-      const bool host_buffers = rule.buffers == BufferPlace::kHost && platform.has_gpus();
-      const int capped = host_buffers ? platform.host_of(device) : device;
-      if (rule.read_cap.value > 0) add({ResourceKind::kReadCap, capped, index});
-      if (rule.write_cap.value > 0) add({ResourceKind::kWriteCap, capped, index});
-      if (rule.duplex_cap.value > 0) add({ResourceKind::kDuplexCap, capped, index});
-      if (rule.pair_cap.value > 0) {
-        for (const int other : capped_devices[i])
-          add({.kind = ResourceKind::kPairCap,
-               .index = std::min(capped, other),
-               .rule = index,
-               .other = std::max(capped, other)});
-        capped_devices[i].insert(capped);
-      }
-      for (int channel = 0; rule.connection_cap.value > 0 && channel < stack.channels; ++channel)
-        add({ResourceKind::kConnection, device, index, channel});
-    }
-  }
-  for (size_t i = 0; i < stack.paths.size(); ++i)
-    if (stack.paths[i].fabric_cap.value > 0)
-      add({ResourceKind::kFabricCap, 0, static_cast<std::int32_t>(i)});
+  gpus_.assign(static_cast<size_t>(rank_count), kNotMade);
   if (stack.shared_cores > 0)
     shared_cores_ = world.add_processor("shared cores", stack.shared_cores);
-  for (int host : hosts) {
-    add({ResourceKind::kMemoryRead, host, -1});
-    add({ResourceKind::kMemoryWrite, host, -1});
-  }
 }
 
-void Machine::add(const Resource& resource) {
+int Machine::gpu(int rank) {
+  int& gpu = gpus_[static_cast<size_t>(rank)];
+  if (gpu == kNotMade) gpu = world_.add_processor("processor " + std::to_string(rank));
+  return gpu;
+}
+
+// Whether the machine has such a thing, and it can limit a flow.
+bool Machine::limits(const Resource& resource) const {
+  const Platform& platform = lanes_.platform();
+  switch (resource.kind) {
+    case ResourceKind::kCore:
+      if (platform.cpu_models.empty()) return false;
+      break;
+    case ResourceKind::kCopyOut:
+    case ResourceKind::kCopyIn:
+      if (platform.devices[static_cast<size_t>(resource.index)].kind != DeviceKind::kGpu &&
+          !platform.gpus_are_emulated)
+        return false;
+      break;
+    default:
+      break;
+  }
+  return std::isfinite(lanes_.bandwidth(resource));
+}
+
+Machine::Carried* Machine::carried(const Resource& resource) {
+  const auto known = resources_.find(resource);
+  if (known != resources_.end()) return &known->second;
+  if (!limits(resource)) return nullptr;
   const double bandwidth = lanes_.bandwidth(resource);
-  // Servers may share a host.
-  if (!std::isfinite(bandwidth) || resources_.contains(resource)) return;
-  const std::string name =
-      fmt::format("{}:{}:{}:{}:{}", static_cast<int>(resource.kind), resource.index, resource.rule,
-                  resource.channel, resource.other);
   Carried& made = resources_[resource];
-  made.link = world_.add_link(name, bandwidth);
+  made.link =
+      world_.add_link(fmt::format("{}:{}:{}:{}:{}", static_cast<int>(resource.kind), resource.index,
+                                  resource.rule, resource.channel, resource.other),
+                      bandwidth);
+  resource_of_.emplace(made.link, resource);
   if (const double burst = lanes_.burst_bytes(resource); burst > 0)
     made.bucket = std::make_unique<Bucket>(
         Bucket{.burst_bytes = burst, .rate_bytes_per_s = bandwidth, .tokens = burst});
+  return &made;
 }
 
 double Machine::enter(const Path& path, double bytes) {
@@ -120,19 +91,23 @@ void Machine::leave(const Path& path) {
     if (--bucket->flows == 0) bucket->since_s = world_.now_s();
 }
 
-SimLink Machine::link(const Resource& resource) const { return resources_.at(resource).link; }
+SimLink Machine::link(const Resource& resource) {
+  Carried* made = carried(resource);
+  FORESCALE_CHECK(made != nullptr, "a link that limits");
+  return made->link;
+}
 
 Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
   Path path;
   std::vector<double*> at_once;
   for (Resource& resource : resources) {
     if (resource.kind == ResourceKind::kConnection) resource.channel = channel;
-    const auto entry = resources_.find(resource);
-    if (entry == resources_.end()) continue;  // never limits
-    path.links.push_back(entry->second.link);
-    path.carried.push_back(&entry->second.bytes);
-    if (entry->second.bucket) path.buckets.push_back(entry->second.bucket.get());
-    at_once.push_back(&entry->second.at_once);
+    Carried* const made = carried(resource);
+    if (made == nullptr) continue;
+    path.links.push_back(made->link);
+    path.carried.push_back(&made->bytes);
+    if (made->bucket) path.buckets.push_back(made->bucket.get());
+    at_once.push_back(&made->at_once);
   }
   if (!path.buckets.empty()) path.at_once = std::move(at_once);
   return path;
@@ -178,15 +153,18 @@ const Machine::Path& Machine::host_memory_path(int rank) {
 }
 
 void Machine::watch(LinkUse& use) {
-  std::map<SimLink, int> numbers;
-  for (const auto& [resource, carried] : resources_)
-    numbers[carried.link] = use.add_link(lanes_.name(resource), lanes_.bandwidth(resource));
-  world_.observe_flows([this, &use, numbers = std::move(numbers)](const std::vector<SimLink>& route,
-                                                                  double bytes, double begin_s) {
-    for (SimLink link : route)
-      if (const auto known = numbers.find(link); known != numbers.end())
-        use.add_flow(known->second, begin_s, world_.now_s(), bytes);
-  });
+  world_.observe_flows(
+      [this, &use, numbers = std::map<SimLink, int>()](const std::vector<SimLink>& route,
+                                                       double bytes, double begin_s) mutable {
+        for (SimLink link : route) {
+          const auto [known, is_new] = numbers.try_emplace(link, 0);
+          if (is_new) {
+            const Resource& resource = resource_of_.at(link);
+            known->second = use.add_link(lanes_.name(resource), lanes_.bandwidth(resource));
+          }
+          use.add_flow(known->second, begin_s, world_.now_s(), bytes);
+        }
+      });
 }
 
 Machine::Busiest Machine::busiest() const {

@@ -1,5 +1,5 @@
-// The machine of one simulation: the links, processors and ports of the ranks in use, made in a
-// World from a platform and a stack. Ranks sit on the platform's slots in order unless placed.
+// The machine of one simulation: links, processors and ports, made in a World from a platform and a
+// stack when something first uses them. Ranks sit on the platform's slots in order unless placed.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,9 @@ class Machine {
   void leave(const Path& path);
   // What the overheads of all ranks run on where hosts share cores; -1: each rank has its own.
   int shared_cores() const { return shared_cores_; }
-  int gpu(int rank) const { return gpus_[static_cast<size_t>(rank)]; }
-  SimLink link(const Resource& resource) const;
+  int gpu(int rank);
+  SimLink link(const Resource& resource);
+  std::size_t links_made() const { return resources_.size(); }
 
   // Writes down the use of all links, from now on; both live as long as the simulation.
   void watch(LinkUse& use);
@@ -79,12 +80,15 @@ class Machine {
     double at_once = 0;  // of those
     std::unique_ptr<Bucket> bucket = nullptr;
   };
-  void add(const Resource& resource);
+  bool limits(const Resource& resource) const;
+  Carried* carried(const Resource& resource);  // null: never limits
 
   World& world_;
   Lanes lanes_;
   int rank_count_;
   std::map<Resource, Carried> resources_;
+  std::map<SimLink, Resource> resource_of_;
+  static constexpr int kNotMade = -1;
   std::vector<int> gpus_;
   int shared_cores_ = -1;
   std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id and channel

@@ -26,7 +26,7 @@ using simgrid::kernel::timer::Timer;
 // A zone whose route is the one of the flow being started.
 class FlowZone : public NetZoneImpl {
  public:
-  FlowZone() : NetZoneImpl("flows") {}
+  explicit FlowZone(const std::string& name) : NetZoneImpl(name) {}
   void get_local_route(const NetPoint*, const NetPoint*, ::simgrid::kernel::routing::Route* into,
                        double* /*latency*/) override {
     into->link_list_.insert(into->link_list_.end(), current->begin(), current->end());
@@ -77,7 +77,10 @@ void Gate::wait() {
 
 struct World::Impl {
   std::unique_ptr<sg::Engine> engine;
-  FlowZone* zone = nullptr;  // owned by the engine
+  FlowZone* zone = nullptr;  // the root; owned by the engine
+  // Links and processors, made when they are first used: SimGrid seals the root and what is below
+  // it when the simulation begins, so this one is beside it, with the root's models.
+  FlowZone* things = nullptr;
   sg::Host* from = nullptr;  // ends of every flow: routes are ours
   sg::Host* to = nullptr;
   std::vector<sg::Host*> processors;
@@ -175,8 +178,14 @@ World::World(SharingSolver solver) : impl_(std::make_unique<Impl>()) {
   int count = static_cast<int>(arguments.size());
   impl_->engine = std::make_unique<sg::Engine>(&count, arguments.data());
   // The first zone made becomes the root; asking for the root gives it its resource models.
-  impl_->zone = new FlowZone;
+  impl_->zone = new FlowZone("flows");
   impl_->engine->get_netzone_root();
+  impl_->things = new FlowZone("things");
+  impl_->things->set_network_model(impl_->zone->get_network_model());
+  impl_->things->set_cpu_pm_model(impl_->zone->get_cpu_pm_model());
+  impl_->things->set_cpu_vm_model(impl_->zone->get_cpu_vm_model());
+  impl_->things->set_host_model(impl_->zone->get_host_model());
+  impl_->things->set_disk_model(impl_->zone->get_disk_model());
   impl_->from = impl_->zone->create_host("from", {1.0})->seal();
   impl_->to = impl_->zone->create_host("to", {1.0})->seal();
   sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
@@ -201,13 +210,16 @@ World::~World() {
 }
 
 SimLink World::add_link(const std::string& name, double bandwidth_bytes_per_s) {
-  sg::Link* link = impl_->zone->create_link(name, {bandwidth_bytes_per_s})->seal();
+  FORESCALE_CHECK(in_kernel_context(), "links are made in kernel context");
+  sg::Link* link = impl_->things->create_link(name, {bandwidth_bytes_per_s})->seal();
   impl_->links.emplace(link->get_impl(), link);
   return link->get_impl();
 }
 
 int World::add_processor(const std::string& name, int cores) {
-  impl_->processors.push_back(impl_->zone->create_host(name, {1.0})->set_core_count(cores)->seal());
+  FORESCALE_CHECK(in_kernel_context(), "processors are made in kernel context");
+  impl_->processors.push_back(
+      impl_->things->create_host(name, {1.0})->set_core_count(cores)->seal());
   return static_cast<int>(impl_->processors.size()) - 1;
 }
 

@@ -75,7 +75,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // Before run() only.
+  // Before run(), or in kernel context.
   SimLink add_link(const std::string& name, double bandwidth_bytes_per_s);
   // Does 1 s of work a second on each core; a task runs on one.
   int add_processor(const std::string& name, int cores = 1);

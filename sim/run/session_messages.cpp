@@ -198,15 +198,15 @@ Request Session::copy(int rank, const HostCopy& copy, CauseLog::Moment moment) {
   };
   const GpuModel& gpu = machine_.lanes().platform().gpu_models.front();
   const double call_s = gpu.kernel_launch.value + gpu.synchronize.value;
-  const Machine::Path& path =
-      copy.to_host ? machine_.copy_out_path(rank) : machine_.copy_in_path(rank);
-  world_.in_kernel(
-      [this, &path, begun = request.get(), bytes = static_cast<double>(copy.bytes), call_s] {
-        world_.after(call_s, [this, &path, begun, bytes] {
-          path.account(bytes);
-          world_.start_flow(path.links, bytes, begun);
-        });
-      });
+  world_.in_kernel([this, rank, to_host = copy.to_host, begun = request.get(),
+                    bytes = static_cast<double>(copy.bytes), call_s] {
+    const Machine::Path& path =
+        to_host ? machine_.copy_out_path(rank) : machine_.copy_in_path(rank);
+    world_.after(call_s, [this, &path, begun, bytes] {
+      path.account(bytes);
+      world_.start_flow(path.links, bytes, begun);
+    });
+  });
   return request;
 }
 

@@ -207,5 +207,26 @@ TEST(Groups, OfOneRankANodeGoThroughOneAdapterEach) {
   EXPECT_LT(time_s, 1.2 * adapter_s);
 }
 
+// Eight GPUs of a machine of 16,384 cost no more than those of a small one.
+TEST(Groups, OfFewMakeFewLinksOfALargeMachine) {
+  const auto links = [](const std::string& name) {
+    const Platform platform = load_platform(name);
+    const Stack stack = load_stack("nccl-2.20-h100");
+    const double made = in_child([&] {
+      World world;
+      Machine machine(world, platform, stack, platform.slot_count());
+      EXPECT_EQ(machine.links_made(), 0U);
+      const Lane& lane = machine.lanes().lane(0, 8, MessageKind(BufferPlace::kGpu), 1 << 20);
+      const size_t crossed = machine.path(lane, 0).links.size();
+      EXPECT_GT(crossed, 4U);
+      EXPECT_EQ(machine.links_made(), crossed);
+      machine.path(lane, 0);
+      return static_cast<double>(machine.links_made());
+    });
+    return made;
+  };
+  EXPECT_EQ(links("dgx-h100:nodes=2048"), links("dgx-h100:nodes=2"));
+}
+
 }  // namespace
 }  // namespace forescale::testing
