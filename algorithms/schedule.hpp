@@ -91,6 +91,9 @@ struct Schedule {
   // What a rank does next depends on what has come first: no fixed order of calls says what it
   // would do elsewhere.
   bool follows_arrivals = false;
+  // Every worker makes the same calls: kernels, and collectives without a root of all workers,
+  // which traffic() names all.
+  bool workers_are_alike = false;
   int iterations = 3;  // that show its steady state, unless the user says how many
 };
 

@@ -121,6 +121,24 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t byte
                   .element_bytes = resolved.call.element_bytes});
 }
 
+json text_of(const CollectiveOutcome& outcome) {
+  return {{"time_s", outcome.time_s},         {"messages", outcome.messages},
+          {"bytes_sent", outcome.bytes_sent}, {"busiest", outcome.busiest.name},
+          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s}};
+}
+
+CollectiveOutcome outcome_of(const json& text) {
+  CollectiveOutcome outcome{.time_s = text.at("time_s").get<double>(),
+                            .messages = text.at("messages").get<std::uint64_t>(),
+                            .bytes_sent = text.at("bytes_sent").get<double>(),
+                            .busiest = {.name = text.at("busiest").get<std::string>(),
+                                        .busy_s = text.at("busy_s").get<double>(),
+                                        .bytes = 0},
+                            .root_s = {}};
+  text.at("root_s").get_to(outcome.root_s);
+  return outcome;
+}
+
 json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
   SessionOptions options;
   options.rules_of = rules;
@@ -134,9 +152,7 @@ json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const Rules
                            .label = name_of(small.collective->op),
                            .group = std::make_shared<const std::vector<int>>(slots)},
                           *std::max_element(slots.begin(), slots.end()) + 1, options);
-  return {{"time_s", outcome.time_s},         {"messages", outcome.messages},
-          {"bytes_sent", outcome.bytes_sent}, {"busiest", outcome.busiest.name},
-          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s}};
+  return text_of(outcome);
 }
 
 // Three smaller calls, and what they are counted in.
@@ -222,6 +238,20 @@ Folded fold_tree(const ResolvedCall& resolved) {
 
 }  // namespace
 
+void to_json(json& text, const Folded& folded) {
+  text = {{"outcome", text_of(folded.outcome)},
+          {"ranks", folded.ranks},
+          {"error", folded.error},
+          {"is_large", folded.is_large}};
+}
+
+void from_json(const json& text, Folded& folded) {
+  folded.outcome = outcome_of(text.at("outcome"));
+  text.at("ranks").get_to(folded.ranks);
+  text.at("error").get_to(folded.error);
+  text.at("is_large").get_to(folded.is_large);
+}
+
 std::string why_not_folded(const ResolvedCall& resolved) {
   if (!is_ring(*resolved.collective) && !is_tree(*resolved.collective))
     return fmt::format("{} is neither a ring nor one of NCCL's trees", resolved.collective->name);
@@ -240,6 +270,23 @@ Folded simulate_folded(const ResolvedCall& resolved) {
                               : folded.outcome.messages > kWholeMessagesMax;
   if (folded.error > 0) folded.error = std::max(folded.error, kLeastError);
   return folded;
+}
+
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
+  if (resolved.group->shape.nodes <= kWholeNodesMax || !why_not_folded(resolved).empty())
+    return std::nullopt;
+  const Folded few = simulate_folded(resolved);
+  if (few.error > 0 && !few.is_large) return std::nullopt;
+  return few;
+}
+
+Folded simulate_call(const ResolvedCall& resolved) {
+  if (const auto few = fold_where_it_pays(resolved)) return *few;
+  const auto whole = [&resolved] {
+    return simulated_on(resolved, plan_of(resolved), rules_of(resolved)).dump();
+  };
+  return {.outcome = outcome_of(parse_json(run_isolated({whole}, 1, [](size_t) {}).front())),
+          .ranks = resolved.group->shape.ranks};
 }
 
 }  // namespace forescale

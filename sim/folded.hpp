@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "sim/resolved_call.hpp"
@@ -34,7 +36,15 @@ struct Folded {
   double error = 0;           // relative, of its time; 0: exact to 1e-9
   bool is_large = false;      // too much to simulate whole
 };
+void to_json(nlohmann::json& json, const Folded& folded);
+void from_json(const nlohmann::json& json, Folded& folded);
 // Of one that can be. Simulates in processes of its own.
 Folded simulate_folded(const ResolvedCall& resolved);
+
+// Folded where that is exact, or where all are too many; nothing otherwise.
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
+
+// The same or, where that is nothing, whole, in a process of its own.
+Folded simulate_call(const ResolvedCall& resolved);
 
 }  // namespace forescale

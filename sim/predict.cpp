@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "models/workload/training_memory.hpp"
+#include "sim/lockstep.hpp"
 #include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 #include "topologies/placement.hpp"
@@ -113,7 +114,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_p
                                    images_per_iteration, memory_bytes, fits, iteration_s,
                                    images_per_s, compute_s, exposed_communication_s, waiting_s,
                                    root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
-                                   is_steady, messages, bytes_sent, payload_bytes)
+                                   is_steady, messages, bytes_sent, payload_bytes, simulated_ranks,
+                                   folded_error)
 }  // namespace members
 
 }  // namespace
@@ -222,17 +224,26 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   std::vector<std::int64_t> images = shares;
   images.resize(run.jobs.size());  // servers read nothing
   point.servers = static_cast<int>(run.jobs.size()) - gpus;
-  const TrainingOutcome outcome =
-      simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
-                        {.workers = gpus,
-                         .choices = inputs.choices,
-                         .solver = SharingSolver::kLazy,
-                         .timeline = timeline,
-                         .noise = inputs.noise,
-                         .data = &inputs.data,
-                         .images_per_rank = images,
-                         .batches = inputs.iterations},
-                        record);
+  const bool few_stand_for_all = gpus > kWholeWorkersMax && timeline == nullptr &&
+                                 record == nullptr && why_not_lockstep(inputs, run).empty();
+  TrainingOutcome outcome;
+  if (few_stand_for_all) {
+    Lockstep found = simulate_lockstep(inputs, run);
+    outcome = std::move(found.outcome);
+    point.simulated_ranks = found.ranks;
+    point.folded_error = found.error;
+  } else {
+    outcome = simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
+                                {.workers = gpus,
+                                 .choices = inputs.choices,
+                                 .solver = SharingSolver::kLazy,
+                                 .timeline = timeline,
+                                 .noise = inputs.noise,
+                                 .data = &inputs.data,
+                                 .images_per_rank = images,
+                                 .batches = inputs.iterations},
+                                record);
+  }
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
   const Attribution& root = outcome.attributions.front();

@@ -64,6 +64,10 @@ struct PredictionPoint {
   std::uint64_t messages = 0;
   double bytes_sent = 0;     // all iterations, control messages included
   double payload_bytes = 0;  // of one iteration, control messages left out
+  // Where a few ranks stand for all (lockstep.hpp): how many at once, at most, and the relative
+  // error of the iteration that comes of it; 0: all ranks were simulated.
+  std::int64_t simulated_ranks = 0;
+  double folded_error = 0;
 };
 void to_json(nlohmann::json& json, const PredictionPoint& point);
 void from_json(const nlohmann::json& json, PredictionPoint& point);

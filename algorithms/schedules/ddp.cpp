@@ -99,9 +99,11 @@ const bool kDdpRegistered = Registry<Schedule>::add(
                   .tried = {0, 1}}},
      .run = run_ddp,
      .servers = nullptr,
-     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
-       return all_reduce_traffic(buckets_of(gradients_of(job), job.options));
-     }});
+     .traffic =
+         [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+           return all_reduce_traffic(buckets_of(gradients_of(job), job.options));
+         },
+     .workers_are_alike = true});
 
 }  // namespace
 }  // namespace forescale

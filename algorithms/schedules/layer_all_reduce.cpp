@@ -38,13 +38,15 @@ const bool kLayerAllReduceRegistered = Registry<Schedule>::add(
      .options = {},
      .run = run_layer_all_reduce,
      .servers = nullptr,
-     .traffic = [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
-       Traffic traffic;
-       for (const TrainingStage& stage : job.stages)
-         if (stage.parameter_bytes > 0)
-           traffic.collectives.push_back(all_reduce(stage.parameter_bytes, stage.name));
-       return traffic;
-     }});
+     .traffic =
+         [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
+           Traffic traffic;
+           for (const TrainingStage& stage : job.stages)
+             if (stage.parameter_bytes > 0)
+               traffic.collectives.push_back(all_reduce(stage.parameter_bytes, stage.name));
+           return traffic;
+         },
+     .workers_are_alike = true});
 
 }  // namespace
 }  // namespace forescale

@@ -95,6 +95,11 @@ std::string to_table(const Prediction& prediction) {
   Table table(prediction_headings(prediction));
   for (const Row& row : prediction.rows) add_prediction_row(table, row, prediction);
   text += table.text();
+  for (const Row& row : prediction.rows)
+    if (row.point.simulated_ranks > 0)
+      text += fmt::format(
+          "{} GPUs: one stands for all, collectives simulated on {}, within {:.0f} %\n",
+          row.point.gpus, row.point.simulated_ranks, std::ceil(100 * row.point.folded_error));
   if (prediction.baseline_gpus > 0)
     text += fmt::format(
         "speed-up over {} GPU{}, the smallest count asked for that fits in GPU memory\n",

@@ -50,20 +50,11 @@ void take(const CollectiveOutcome& outcome, CollectiveAnswer& answer) {
   answer.busiest_share = outcome.time_s > 0 ? outcome.busiest.busy_s / outcome.time_s : 0;
 }
 
-// A few ranks in place of all; nothing where it takes all of them, or could.
-std::optional<Folded> folded(const ResolvedCall& resolved) {
-  if (resolved.group->shape.nodes <= kWholeNodesMax || !why_not_folded(resolved).empty())
-    return std::nullopt;
-  const Folded few = simulate_folded(resolved);
-  if (few.error > 0 && !few.is_large) return std::nullopt;
-  return few;
-}
-
 void simulate(const Question& question, const ResolvedCall& resolved,
               const std::optional<PlanChoice>& plan, const std::string& trace,
               CollectiveAnswer& answer) {
   if (trace.empty() && !question.explicit_staging)
-    if (const auto few = folded(resolved)) {
+    if (const auto few = fold_where_it_pays(resolved)) {
       take(few->outcome, answer);
       answer.simulated_ranks = few->ranks;
       answer.folded_error = few->error;

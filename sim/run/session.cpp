@@ -17,6 +17,7 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
                  {.timeline = options_.timeline, .explicit_staging = options_.explicit_staging}),
       under_way_(std::make_unique<UnderWay>()),
       worker_count_(options_.workers == 0 ? rank_count : options_.workers),
+      priced_(world_),
       iteration_ends_(static_cast<size_t>(rank_count)),
       iteration_moments_(static_cast<size_t>(rank_count)),
       attributions_(static_cast<size_t>(rank_count)) {
@@ -172,16 +173,18 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
     fresh->step = step;
     fresh->number = number;
     fresh->first_rank = rank;
-    fresh->members = communicator.group->shape.ranks;
+    fresh->members = options_.price ? 1 : communicator.group->shape.ranks;
     fresh->least_value = step.value;
     settings.channel = next_channel_;
     fresh->default_stream = settings.default_stream;
-    fresh->parts = std::make_unique<CollectiveParts>(
-        settings, CollectiveParts::Setting{.machine = machine_,
-                                           .transport = transport_,
-                                           .gate = *this,
-                                           .timeline = options_.timeline});
-    next_channel_ += static_cast<std::uint64_t>(fresh->parts->count());
+    if (!options_.price) {
+      fresh->parts = std::make_unique<CollectiveParts>(
+          settings, CollectiveParts::Setting{.machine = machine_,
+                                             .transport = transport_,
+                                             .gate = *this,
+                                             .timeline = options_.timeline});
+      next_channel_ += static_cast<std::uint64_t>(fresh->parts->count());
+    }
     entry = communicator.open.emplace(number, std::move(fresh)).first;
   }
   Operation& operation = *entry->second;
@@ -239,13 +242,18 @@ Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog
 }
 
 void Session::begin_part(CollectiveRequest& request) {
-  request.operation->parts->join(request.member, [this, &request] {
+  const auto done = [this, &request] {
     const CollectiveStep& what = request.operation->step;
     if (!what.control) communicates(request.rank, -1);
     record(request.rank, Track::kCollective, what.label, request.begin_s, what.bytes);
     request.open(collective_happened(request));
     under_way_->completed(request);
-  });
+  };
+  if (!options_.price) {
+    request.operation->parts->join(request.member, done);
+    return;
+  }
+  priced_.start(options_.price(request.operation->step), done);
 }
 
 void Session::abort(std::exception_ptr error) {

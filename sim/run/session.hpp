@@ -23,6 +23,7 @@
 #include "sim/run/collective_run.hpp"
 #include "sim/run/compute_noise.hpp"
 #include "sim/run/data_reading.hpp"
+#include "sim/run/priced_collectives.hpp"
 #include "traces/timeline/cause_log.hpp"
 #include "traces/timeline/link_use.hpp"
 
@@ -47,6 +48,9 @@ struct SessionOptions {
   const DataSource* data = nullptr;
   std::vector<std::int64_t> images_per_rank = {};
   std::int64_t batches = 0;  // that every rank takes that takes any
+  // What a collective takes where rank 0 alone is started and stands for all workers. Null: they
+  // are simulated.
+  std::function<CollectivePrice(const CollectiveStep&)> price = nullptr;
 };
 
 // Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait
@@ -151,6 +155,7 @@ class Session : private ProgressGate {
   int worker_count_;
   std::exception_ptr error_;
   double finished_s_ = 0;
+  PricedCollectives priced_;
   std::vector<std::vector<double>> iteration_ends_;
   std::vector<std::vector<CauseLog::Moment>> iteration_moments_;
   std::vector<int> iterations_ended_by_;  // by iteration, ranks

@@ -175,7 +175,8 @@ struct Session::CollectiveRequest : Done {
     std::string text =
         fmt::format("{} #{} \"{}\" on communicator {}", name_of(operation->step.op),
                     operation->number, operation->step.label, operation->step.communicator);
-    if (!operation->parts->finished()) text += ": " + operation->parts->describe(member);
+    if (operation->parts && !operation->parts->finished())
+      text += ": " + operation->parts->describe(member);
     return text;
   }
   int rank = 0;

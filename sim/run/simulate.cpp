@@ -122,6 +122,19 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   return outcome_of(session, iterations, images, schedule.is_asynchronous);
 }
 
+TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
+                               const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                               SessionOptions options) {
+  FORESCALE_CHECK(options.price != nullptr && schedule.workers_are_alike, "one stands for all");
+  const TrainingJob& job = jobs.front();
+  options.keeps_from = first_to_count(static_cast<std::size_t>(job.iterations));
+  Session session(platform, stack, static_cast<int>(jobs.size()), std::move(options));
+  session.start_rank(0, [&schedule, &job](Worker& worker) { schedule.run(worker, job); });
+  TrainingOutcome outcome = outcome_of(session, job.iterations, {job.batch}, false);
+  outcome.attributions.assign(jobs.size(), outcome.attributions.front());
+  return outcome;
+}
+
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options) {
   options.workers = program.workers;

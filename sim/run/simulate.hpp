@@ -54,6 +54,12 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                   SessionOptions options, Program* record = nullptr);
 
+// Workers that are alike (Schedule::workers_are_alike), as one of them: `options.price` says what
+// collectives take. Messages, bytes and the busiest link are not in the outcome.
+TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
+                               const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                               SessionOptions options);
+
 // A program that was recorded or read, on a platform whose first slots are its ranks.
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options);
