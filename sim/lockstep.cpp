@@ -20,7 +20,7 @@ namespace {
 using CallKey = std::pair<CollectiveOp, std::int64_t>;  // and bytes: of all workers, without a root
 using Prices = std::map<CallKey, Folded>;
 
-CallKey key_of(const CollectiveStep& step) { return {step.op, step.bytes}; }
+CallKey price_key(const CollectiveStep& step) { return {step.op, step.bytes}; }
 
 ResolvedCall resolved_call(const PredictionInputs& inputs, const Lanes& lanes,
                            const SharedGroup& workers, const CollectiveStep& step) {
@@ -44,7 +44,7 @@ class Pricing {
       : lanes_(run.platform, inputs.stack) {
     const SharedGroup workers = shared_first_slots(run.platform, run.workers);
     for (const CollectiveStep& step : collectives_of(inputs, run))
-      calls_.try_emplace(key_of(step), resolved_call(inputs, lanes_, workers, step));
+      calls_.try_emplace(price_key(step), resolved_call(inputs, lanes_, workers, step));
   }
   Pricing(const Pricing&) = delete;
   Pricing& operator=(const Pricing&) = delete;
@@ -77,7 +77,7 @@ TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& 
   TrainingOutcome all;
   std::map<std::string, double> busy_s;  // by resource
   options.price = [&](const CollectiveStep& step) {
-    const auto price = prices.find(key_of(step));
+    const auto price = prices.find(price_key(step));
     FORESCALE_CHECK(price != prices.end(), inputs.schedule->name + "'s traffic names all it calls");
     const CollectiveOutcome& outcome = price->second.outcome;
     all.messages += outcome.messages;
