@@ -157,11 +157,11 @@ void Machine::watch(LinkUse& use) {
       [this, &use, numbers = std::map<SimLink, int>()](const std::vector<SimLink>& route,
                                                        double bytes, double begin_s) mutable {
         for (SimLink link : route) {
+          const auto made = resource_of_.find(link);
+          if (made == resource_of_.end()) continue;  // storage's
           const auto [known, is_new] = numbers.try_emplace(link, 0);
-          if (is_new) {
-            const Resource& resource = resource_of_.at(link);
-            known->second = use.add_link(lanes_.name(resource), lanes_.bandwidth(resource));
-          }
+          if (is_new)
+            known->second = use.add_link(lanes_.name(made->second), lanes_.bandwidth(made->second));
           use.add_flow(known->second, begin_s, world_.now_s(), bytes);
         }
       });
