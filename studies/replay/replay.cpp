@@ -149,8 +149,10 @@ std::string waits_note(const Variant& variant, const MeasuredRun& measured) {
         "to have waited for ranks that were not traced",
         kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name);
   return fmt::format(
-      "waits for ranks that were not traced are kept as they were: {} of {} collectives took more "
-      "than {:.0f} times what {} says on {}, {:.3g} ms an iteration beyond it",
+      "taken to have waited for ranks that were not traced (assumed), which is kept as it was: {} "
+      "of {} "
+      "collectives took more than {:.0f} times what {} says on {}, {:.3g} ms an iteration beyond "
+      "it",
       waits.calls, waits.all, kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name,
       1e3 * waits.time_s / static_cast<double>(std::max<size_t>(measured.periods_s.size(), 1)));
 }
