@@ -207,25 +207,27 @@ TEST(Groups, OfOneRankANodeGoThroughOneAdapterEach) {
   EXPECT_LT(time_s, 1.2 * adapter_s);
 }
 
-// Eight GPUs of a machine of 16,384 cost no more than those of a small one.
+// A message on a machine of 16,384 GPUs makes the links that it crosses, once.
 TEST(Groups, OfFewMakeFewLinksOfALargeMachine) {
-  const auto links = [](const std::string& name) {
+  for (const char* name : {"dgx-h100:nodes=2048", "dgx-h100:nodes=2"}) {
     const Platform platform = load_platform(name);
     const Stack stack = load_stack("nccl-2.20-h100");
-    const double made = in_child([&] {
+    const std::vector<double> made = numbers_in_child([&]() -> std::vector<double> {
       World world;
       Machine machine(world, platform, stack, platform.slot_count());
-      EXPECT_EQ(machine.links_made(), 0U);
       const Lane& lane = machine.lanes().lane(0, 8, MessageKind(BufferPlace::kGpu), 1 << 20);
+      const size_t before = machine.links_made();
       const size_t crossed = machine.path(lane, 0).links.size();
-      EXPECT_GT(crossed, 4U);
-      EXPECT_EQ(machine.links_made(), crossed);
+      const size_t once = machine.links_made();
       machine.path(lane, 0);
-      return static_cast<double>(machine.links_made());
+      return {static_cast<double>(before), static_cast<double>(crossed), static_cast<double>(once),
+              static_cast<double>(machine.links_made())};
     });
-    return made;
-  };
-  EXPECT_EQ(links("dgx-h100:nodes=2048"), links("dgx-h100:nodes=2"));
+    EXPECT_EQ(made[0], 0) << name;
+    EXPECT_EQ(made[1], 6) << name;  // GPU, switch, adapter, the fabric's hub, and back up
+    EXPECT_EQ(made[2], 6) << name;
+    EXPECT_EQ(made[3], 6) << name;
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algorithms/schedule.hpp"
+#include "base/error.hpp"
 #include "base/registry.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
@@ -19,12 +20,22 @@
 
 namespace forescale::testing {
 
+// An expectation that fails in a child is lost with it: here it becomes an error of the test.
+template <class Task>
+auto with_expectations(const Task& task) {
+  const bool had_failed = ::testing::Test::HasFailure();
+  const auto found = task();
+  if (!had_failed && ::testing::Test::HasFailure())
+    throw CheckFailed("an expectation failed in a child");
+  return found;
+}
+
 // Exact: the text of a double with 17 digits is read back as the same double.
 inline std::vector<double> in_children(const std::vector<std::function<double()>>& tasks) {
   std::vector<std::function<std::string()>> texts;
   texts.reserve(tasks.size());
   for (const auto& task : tasks)
-    texts.emplace_back([&task] { return fmt::format("{:.17g}", task()); });
+    texts.emplace_back([&task] { return fmt::format("{:.17g}", with_expectations(task)); });
   std::vector<double> values;
   for (const std::string& text : run_isolated(texts, 1, [](size_t) {}))
     values.push_back(std::strtod(text.c_str(), nullptr));
@@ -36,7 +47,7 @@ inline double in_child(const std::function<double()>& task) { return in_children
 inline std::vector<double> numbers_in_child(const std::function<std::vector<double>()>& task) {
   const std::string text = run_isolated({[&task] {
                                           std::string words;
-                                          for (const double number : task())
+                                          for (const double number : with_expectations(task))
                                             words += fmt::format("{:.17g} ", number);
                                           return words;
                                         }},
