@@ -6,7 +6,8 @@ pass their gradients, before they go on.
 One process a rank. Each writes OUT/rankN.timeline.json, the profiler's timeline of the steps, and
 OUT/rankN.execution.json, the execution trace of one of them, which has the sizes; rank 0 writes
 OUT/steps.json, the times of steps that nothing traced. Layers are emulated as a GPU would run them:
-the host sleeps for as long as they take and leaves its cores to others.
+the host sleeps for as long as they take and leaves its cores to others. `--slow-rank` computes for
+longer than the others, who wait for it in their collectives.
 
   trace_gloo.py --rank 0 --ranks 2 --master 10.201.0.1 --bucket-mb 25 --out traced
   trace_gloo.py --rank 0 --ranks 2 --master 10.201.0.1 --parallel tensor --out traced
@@ -94,8 +95,10 @@ def network_of(arguments):
     count = arguments.layers
     total = sum(range(1, count + 1))
     floats = arguments.megabytes * 1e6 / 4
-    return Network([(max(1, round(floats * (i + 1) / total)), arguments.forward_ms / 1e3 / count,
-                     arguments.backward_ms / 1e3 / count) for i in range(count)],
+    times = arguments.slow_factor if arguments.rank == arguments.slow_rank else 1
+    return Network([(max(1, round(floats * (i + 1) / total)),
+                     times * arguments.forward_ms / 1e3 / count,
+                     times * arguments.backward_ms / 1e3 / count) for i in range(count)],
                    arguments.parallel == "tensor")
 
 
@@ -114,10 +117,34 @@ def parse_arguments():
     parser.add_argument("--megabytes", type=float, default=40, help="of all parameters")
     parser.add_argument("--forward-ms", type=float, default=100, help="of all layers")
     parser.add_argument("--backward-ms", type=float, default=200, help="of all layers")
+    parser.add_argument("--slow-rank", type=int, default=-1, help="computes for longer")
+    parser.add_argument("--slow-factor", type=float, default=2, help="as the others, so many times")
     parser.add_argument("--steps", type=int, default=8, help="timed without tracing")
     parser.add_argument("--traced-steps", type=int, default=4)
     parser.add_argument("--out", default="traced", help="folder")
     return parser.parse_args()
+
+
+def trace_execution(step, file):
+    """PyTorch 1.13 now and then writes nodes of two threads into each other: again, on all ranks,
+    until every file is JSON."""
+    for _ in range(10):
+        observer = torch.profiler.ExecutionGraphObserver()
+        observer.register_callback(file)
+        observer.start()
+        step()
+        observer.stop()
+        observer.unregister_callback()
+        is_json = torch.ones(1)
+        try:
+            with open(file, encoding="utf-8") as written:
+                json.load(written)
+        except ValueError:
+            is_json.zero_()
+        dist.all_reduce(is_json, op=dist.ReduceOp.MIN)
+        if is_json.item() == 1:
+            return
+    raise SystemExit(f"{file}: ten execution traces in turn were not JSON")
 
 
 def main():
@@ -150,12 +177,7 @@ def main():
         step()
         times.append(time.perf_counter() - begin)
     name = os.path.join(arguments.out, f"rank{arguments.rank}")
-    observer = torch.profiler.ExecutionGraphObserver()
-    observer.register_callback(name + ".execution.json")
-    observer.start()
-    step()
-    observer.stop()
-    observer.unregister_callback()
+    trace_execution(step, name + ".execution.json")
     with torch.profiler.profile(
             activities=[torch.profiler.ProfilerActivity.CPU],
             schedule=torch.profiler.schedule(wait=0, warmup=1, active=arguments.traced_steps),

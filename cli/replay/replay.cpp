@@ -229,7 +229,8 @@ void add_replay(Subcommand app) {
   command.add_option("--traced-platform", text.traced_platform,
                      "Where the trace was made (--traced-stack, --traced-placement with it):\n"
                      "for --calibrate, and without it to tell what one traced rank waited for\n"
-                     "others in its collectives, which the replay keeps");
+                     "others in its collectives, which the replay keeps (default: inside a node,\n"
+                     "where --platform has the trace's GPU)");
   command.add_option("--traced-stack", text.traced_stack, "The stack that ran there");
   command.add_option("--traced-placement", text.traced_placement, "Its ranks on its nodes");
   command.add_flag("--against-measured", text.against_measured,

@@ -49,7 +49,8 @@ const std::map<std::string, Change>& changes() {
 
 ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
   ReplayText& text = question.text;
-  if (text.calibrate && text.traced_platform.empty()) {  // it was traced where nothing changes
+  if (text.traced_platform.empty()) {  // it was traced where nothing changes
+    text.traced_is_assumed = !text.calibrate;
     text.traced_platform = text.platform;
     text.traced_stack = text.stack;
     text.traced_placement = text.placement;

@@ -72,7 +72,8 @@ void add_trace_options(Subcommand command, TraceText& text) {
                   "The same of a tensor-parallel group, which divides matrix kernels: tensor=4")
       .allow_extra_args(false);
   command.add_flag("--without-stragglers", text.without_stragglers,
-                   "What if no rank computed for longer than the median rank");
+                   "What if no rank computed for longer than the median rank, or a single traced\n"
+                   "rank waited for none");
   command.add_option("--batch", text.batch, "Images of an iteration on each rank, for images/s");
 }
 

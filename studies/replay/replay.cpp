@@ -74,6 +74,24 @@ struct Variant {
   }
 };
 
+bool is_traced_known(const ReplayText& text) {
+  return !text.traced_platform.empty() && !text.traced_is_assumed;
+}
+
+// What the one traced rank waited for others is known where the platform of the trace is; the nodes
+// of a platform that has its GPU are taken to be like those of the trace.
+bool keeps_waits(const ReplayText& text, const MeasuredRun& measured) {
+  if (text.calibrate || text.import.without_stragglers || measured.collectives.size() != 1 ||
+      measured.world == 1)
+    return false;
+  if (is_traced_known(text)) return true;
+  const std::string& assumed = text.traced_platform.empty() ? text.platform : text.traced_platform;
+  if (measured.gpu.empty() || assumed.empty()) return false;
+  const Platform platform = load_platform(assumed);
+  return platform.has_gpus() && is_gpu_model(measured.gpu, platform.gpu_models.front().name) &&
+         platform.endpoints.size() >= static_cast<size_t>(measured.world);
+}
+
 void calibrate(Variant& variant, const ReplayText& text, const MeasuredRun& measured,
                Scenario scenario) {
   ReplayText traced = text;
@@ -89,7 +107,8 @@ void calibrate(Variant& variant, const ReplayText& text, const MeasuredRun& meas
   variant.traced = replay_place(traced, traced_ranks, scenario);
   const Choices choices = replay_choices(traced, traced_ranks);
   variant.calibration.emplace(
-      measured, CollectivePlace{variant.traced->platform, variant.traced->stack, choices});
+      measured, CollectivePlace{variant.traced->platform, variant.traced->stack, choices},
+      is_traced_known(text) ? TracedReach::kAll : TracedReach::kInsideNodes);
 }
 
 void check_calibration(const ReplayText& text, const MeasuredRun& measured) {
@@ -135,25 +154,23 @@ std::string other_gpu_note(const MeasuredRun& measured, const Platform& platform
       measured.gpu, platform.name, here, here);
 }
 
-// What the one traced rank waited for others is known where the platform of the trace is.
-bool keeps_waits(const ReplayText& text, const MeasuredRun& measured) {
-  return !text.calibrate && !text.traced_platform.empty() && measured.collectives.size() == 1 &&
-         measured.world > 1;
-}
-
-std::string waits_note(const Variant& variant, const MeasuredRun& measured) {
+std::string waits_note(const ReplayText& text, const Variant& variant,
+                       const MeasuredRun& measured) {
   const WaitsForOthers& waits = variant.calibration->waits();
+  const char* const reach = is_traced_known(text) ? "" : " inside a node";
   if (waits.calls == 0)
     return fmt::format(
-        "no collective of the trace took more than {:.0f} times what {} says on {}: none is taken "
+        "no collective of the trace{} took more than {:.0f} times what {} says on {}: none is "
+        "taken "
         "to have waited for ranks that were not traced",
-        kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name);
+        reach, kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name);
   return fmt::format(
       "taken to have waited for ranks that were not traced (assumed), which is kept as it was: {} "
       "of {} "
-      "collectives took more than {:.0f} times what {} says on {}, {:.3g} ms an iteration beyond "
+      "collectives{} took more than {:.0f} times what {} says on {}, {:.3g} ms an iteration beyond "
       "it",
-      waits.calls, waits.all, kWaitsFrom, variant.traced->stack.name, variant.traced->platform.name,
+      waits.calls, waits.all, reach, kWaitsFrom, variant.traced->stack.name,
+      variant.traced->platform.name,
       1e3 * waits.time_s / static_cast<double>(std::max<size_t>(measured.periods_s.size(), 1)));
 }
 
@@ -172,7 +189,7 @@ std::string correction_note(const Variant& variant) {
 // Why the replay differs from the measurement: every kind of collective in turn takes what it took
 // in the trace, then all.
 AgainstMeasured against_measured(const ReplayText& text, const Variant& variant,
-                                 const MeasuredRun& measured, const Choices& choices) {
+                                 const MeasuredRun& measured, const Choices& choices, Keeps keeps) {
   constexpr size_t kKindsMax = 12;
   std::vector<CorrectedCollective> kinds = variant.calibration->kinds();
   std::sort(
@@ -181,9 +198,8 @@ AgainstMeasured against_measured(const ReplayText& text, const Variant& variant,
       });
   if (kinds.size() > kKindsMax) kinds.resize(kKindsMax);
   const auto corrected = [&](const std::vector<std::string>& some) {
-    return variant.calibration->corrected(
-        variant.program, measured, variant.here(choices),
-        keeps_waits(text, measured) ? Keeps::kFactorOfRest : Keeps::kFactor, some);
+    return variant.calibration->corrected(variant.program, measured, variant.here(choices), keeps,
+                                          some);
   };
   std::vector<Program> programs;
   for (const CorrectedCollective& kind : kinds) programs.push_back(corrected({kind.name}));
@@ -242,7 +258,9 @@ Replay replay(const ReplayText& text) {
   check_calibration(text, measured);
   const Choices choices = replay_choices(text, imported.program);
   const Draws draws = text.range ? Draws::kEnds : Draws::kNominal;
+  const bool with_waits = keeps_waits(text, measured);
   std::vector<Variant> variants;
+  std::optional<Program> with_longer;  // collectives as long as they were, waits or not
   ScaledTime scaled;
   for (const Scenario& scenario : draws.scenarios()) {
     Variant& variant = variants.emplace_back(
@@ -251,11 +269,15 @@ Replay replay(const ReplayText& text) {
       scaled = move_to_gpu(variant.program, measured, text, scenario);  // of the same times
     split_kernels(variant.program, imported.kernel_split, scenario);
     scale_compute(variant.program, text.compute_scale);
-    if (text.calibrate || text.against_measured || keeps_waits(text, measured))
+    if (text.calibrate || text.against_measured || with_waits)
       calibrate(variant, text, measured, scenario);
-    if (keeps_waits(text, measured))
-      variant.program = variant.calibration->corrected(variant.program, measured,
-                                                       variant.here(choices), Keeps::kWaits);
+    if (!with_waits) continue;
+    const auto kept = [&](Keeps keeps) {
+      return variant.calibration->corrected(variant.program, measured, variant.here(choices),
+                                            keeps);
+    };
+    if (text.range && !with_longer) with_longer = kept(Keeps::kLonger);
+    variant.program = kept(Keeps::kWaits);
   }
   if (!text.gpu.empty()) imported.notes.push_back(gpu_note(text.gpu, scaled));
   const size_t ends = variants.size();
@@ -269,6 +291,7 @@ Replay replay(const ReplayText& text) {
   if (text.calibrate && text.range && !text.traced_platform.empty())
     programs.push_back(variants.front().calibration->corrected(
         variants.front().program, measured, variants.front().here(choices), Keeps::kDifference));
+  if (with_longer) programs.push_back(std::move(*with_longer));
   std::vector<std::function<ReplayRun()>> tasks;
   for (size_t i = 0; i < programs.size(); ++i)
     tasks.push_back([&, i] {
@@ -303,7 +326,8 @@ Replay replay(const ReplayText& text) {
                                      .hidden_s = measured.hidden_s},
                 .notes = imported.notes};
   if (text.against_measured)
-    result.against = against_measured(text, variants.front(), measured, choices);
+    result.against = against_measured(text, variants.front(), measured, choices,
+                                      with_waits ? Keeps::kFactorOfRest : Keeps::kFactor);
   std::stable_sort(result.critical_path.begin(), result.critical_path.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const std::string& note : notes_of(text, program)) result.notes.push_back(note);
@@ -311,7 +335,7 @@ Replay replay(const ReplayText& text) {
     if (std::string note = other_gpu_note(measured, place.platform); !note.empty())
       result.notes.push_back(std::move(note));
   if (text.calibrate) result.notes.push_back(correction_note(variants.front()));
-  if (keeps_waits(text, measured)) result.notes.push_back(waits_note(variants.front(), measured));
+  if (with_waits) result.notes.push_back(waits_note(text, variants.front(), measured));
   if ((text.calibrate || text.against_measured) && measured.collectives.size() == 1 &&
       measured.world > 1)
     result.notes.emplace_back(
@@ -323,7 +347,7 @@ Replay replay(const ReplayText& text) {
         "the replay is {:+.0f} % off the measurement: if {} is where the trace was made, "
         "--against-measured says why, {}--calibrate makes up for it",
         100 * error, place.platform.name,
-        measured.collectives.size() == 1 && text.traced_platform.empty()
+        measured.collectives.size() == 1 && measured.world > 1 && !is_traced_known(text)
             ? fmt::format("--traced-platform {} keeps what its rank waited for others, ",
                           place.platform.name)
             : ""));

@@ -35,7 +35,10 @@ struct ReplayText {
   // is that of the platform on which the trace was made; empty: the platform of the replay.
   bool calibrate = false;
   // Without `calibrate`: a single traced rank's waits for others are told apart by it, and kept.
+  // Where it is only assumed, or empty, so are those in collectives inside a node, if its GPU is
+  // the trace's.
   std::string traced_platform = {};
+  bool traced_is_assumed = false;
   std::string traced_stack = {};
   std::string traced_placement = {};
   std::vector<std::string> traced_plans = {};  // read where traced_platform is given

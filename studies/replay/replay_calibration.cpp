@@ -13,6 +13,7 @@
 #include "base/median.hpp"
 #include "sim/ask/isolated.hpp"
 #include "sim/run/simulate.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -208,8 +209,11 @@ bool is_wait(double measured_s, double predicted_s) {
 }  // namespace
 
 CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
-                                             const CollectivePlace& traced)
+                                             const CollectivePlace& traced, TracedReach waits_reach)
     : world_(measured.world) {
+  if (waits_reach == TracedReach::kInsideNodes)
+    for (int rank = 0; rank < world_; ++rank)
+      node_of_rank_.push_back(node_of_slot(traced.platform, rank));
   std::map<std::string, CollectiveShape> shapes;
   for (const auto& of_rank : measured.collectives)
     for (const TracedCollective& one : of_rank) {
@@ -230,6 +234,7 @@ CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
       kind.measured_s += one.time_s;
       kind.predicted_s += predicted_s;
       if (predicted_s > 0) factors[name].push_back(one.time_s / predicted_s);
+      if (!may_wait(one)) continue;
       ++waits_.all;
       if (!is_wait(one.time_s, predicted_s)) continue;
       ++waits_.calls;
@@ -239,10 +244,24 @@ CollectiveCalibration::CollectiveCalibration(const MeasuredRun& measured,
   for (const auto& [name, of_kind] : factors) median_factor_[name] = median(of_kind);
 }
 
+bool CollectiveCalibration::may_wait(const TracedCollective& collective) const {
+  if (node_of_rank_.empty()) return true;
+  std::set<int> nodes(node_of_rank_.begin(), node_of_rank_.end());
+  if (!collective.ranks.empty()) {
+    nodes.clear();
+    for (const int rank : collective.ranks)
+      nodes.insert(node_of_rank_[static_cast<std::size_t>(rank)]);
+  }
+  return nodes.size() == 1;
+}
+
 double CollectiveCalibration::wanted_s(const TracedCollective& collective, double predicted_s,
                                        Keeps keeps) const {
   const auto traced = traced_s_.find(traced_shape(collective, world_).key());
-  const bool has_waited = traced != traced_s_.end() && is_wait(collective.time_s, traced->second);
+  const bool may = traced != traced_s_.end() && may_wait(collective);
+  const bool has_waited = may && is_wait(collective.time_s, traced->second);
+  if (keeps == Keeps::kLonger)
+    return may ? predicted_s + std::max(0.0, collective.time_s - traced->second) : predicted_s;
   if (keeps == Keeps::kWaits)
     return has_waited ? predicted_s + collective.time_s - traced->second : predicted_s;
   if (keeps == Keeps::kFactorOfRest && has_waited) return predicted_s;
@@ -295,8 +314,9 @@ Program CollectiveCalibration::corrected(const Program& program, const MeasuredR
   for (const Target& target : targets)
     corrections[target.rank][target.request] = {
         .bytes = target.shape.bytes, .delay_s = std::max(0.0, target.wanted_s - target.time_s)};
-  const Timer::For beyond =
-      keeps == Keeps::kWaits ? Timer::For::kOtherRanks : Timer::For::kCorrection;
+  const Timer::For beyond = keeps == Keeps::kWaits || keeps == Keeps::kLonger
+                                ? Timer::For::kOtherRanks
+                                : Timer::For::kCorrection;
   Program made = program;
   std::map<const void*, ProgramRank> done;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {

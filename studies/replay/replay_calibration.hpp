@@ -43,10 +43,15 @@ struct WaitsForOthers {
   double time_s = 0;
 };
 
+// Which collectives a traced platform says something about: where it is only taken to be that of
+// the trace, as the GPUs are the same, those inside one node.
+enum class TracedReach { kAll, kInsideNodes };
+
 class CollectiveCalibration {
  public:
   // Simulates what `measured` has on the traced platform.
-  CollectiveCalibration(const MeasuredRun& measured, const CollectivePlace& traced);
+  CollectiveCalibration(const MeasuredRun& measured, const CollectivePlace& traced,
+                        TracedReach waits_reach = TracedReach::kAll);
 
   const std::vector<CorrectedCollective>& kinds() const { return kinds_; }
   const WaitsForOthers& waits() const { return waits_; }
@@ -56,6 +61,7 @@ class CollectiveCalibration {
     kFactor,       // so many times what the stack says
     kDifference,   // what it took longer, or shorter, than the stack says
     kWaits,        // waits for other ranks only: the stack is as it is
+    kLonger,       // all that it took longer than the stack says, waits or not
     kFactorOfRest  // as kFactor, of a program that has the waits already
   };
   // The program with the collectives of those kinds (all, where there are none) corrected: longer
@@ -66,8 +72,10 @@ class CollectiveCalibration {
 
  private:
   double wanted_s(const TracedCollective& collective, double predicted_s, Keeps keeps) const;
+  bool may_wait(const TracedCollective& collective) const;
 
   int world_;
+  std::vector<int> node_of_rank_ = {};  // empty: any collective may have waited
   std::vector<CorrectedCollective> kinds_;
   WaitsForOthers waits_;
   std::map<std::string, double> traced_s_;  // what the stack says, by shape

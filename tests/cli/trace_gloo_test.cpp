@@ -48,9 +48,10 @@ class TwoHosts {
   std::string address_;
 };
 
-std::string replay_of(const std::string& out, const std::string& options) {
+std::string replay_of(const std::string& out, const std::string& options,
+                      const std::vector<int>& ranks = {0, 1}) {
   std::string files;
-  for (const int rank : {0, 1})
+  for (const int rank : ranks)
     files += fmt::format("{0}/rank{1}.timeline.json {0}/rank{1}.execution.json ", out, rank);
   // 98 % of the cables' rate, as TCP over jumbo frames has it.
   return "replay " + files +
@@ -87,6 +88,30 @@ TEST(TraceGlooAlone, ATensorParallelStepIsReplayedHereAndOnASlowerNetwork) {
   slower.replace(slower.find("24.5MB/s"), 8, "12.25MB/s");
   const double slower_s = expect_answer(slower).json()["iteration_s"];
   EXPECT_NEAR(slower_s - replayed_s, 8 * 0.5e6 / 24.5e6, 0.15 * 8 * 0.5e6 / 24.5e6);
+}
+
+// Rank 1 computes three times as long: rank 0 waits for it in each of its all-reduces, and its
+// trace alone says so where the network is known. So does that of both, without being told.
+TEST(TraceGlooAlone, ARankThatWaitsIsReplayedFromItsOwnTrace) {
+  if (const std::string obstacle = gloo_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
+  const Workshop workshop;
+  const TwoHosts hosts;
+  const std::string traced = workshop.path("slow");
+  const std::string said = hosts.train(
+      "--megabytes 0.4 --layers 10 --forward-ms 60 --backward-ms 120 --steps 5 --traced-steps 3 "
+      "--bucket-mb 0.2 --slow-rank 1 --slow-factor 3",
+      traced);
+  ASSERT_TRUE(std::filesystem::exists(traced + "/steps.json")) << said;
+  const double measured_s = parse_json(text_of(traced + "/steps.json"))["step_s"];
+  EXPECT_GT(measured_s, 3 * 180e-3);
+  const auto replayed_s = [&](const std::vector<int>& ranks, const std::string& options) {
+    return expect_answer(replay_of(traced, options, ranks)).json()["iteration_s"].get<double>();
+  };
+  EXPECT_NEAR(replayed_s({0, 1}, ""), measured_s, 0.15 * measured_s);
+  EXPECT_LT(replayed_s({0}, "--ranks 2"), 0.5 * measured_s);
+  EXPECT_NEAR(
+      replayed_s({0}, "--ranks 2 --traced-platform star:hosts=2,bandwidth=24.5MB/s,latency=150us"),
+      measured_s, 0.15 * measured_s);
 }
 
 TEST(TraceGlooAlone, ARealRunIsReplayedWithItsOwnAndOtherBuckets) {

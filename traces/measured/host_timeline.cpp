@@ -11,8 +11,10 @@
 namespace forescale {
 namespace {
 
-// A thread notes the end of a collective after it has woken whom it waited for.
+// A thread notes the end of a collective after it has woken whom it waited for; on busy cores some
+// slices of the scheduler later.
 constexpr std::int64_t kNoted_ns = 1'000'000;
+constexpr std::int64_t kNotedLate_ns = 20'000'000;
 
 bool by_begin(const ClockSpan& a, const ClockSpan& b) { return a.begin_ns < b.begin_ns; }
 
@@ -95,30 +97,59 @@ std::int64_t HostTimeline::busy_end_ns(const ClockSpan& op) const {
   return is_within ? launch->span.end_ns : op.end_ns;
 }
 
+// On the thread that was free first, as soon as it was.
+void HostTimeline::end_with(Launch& launch, const ClockSpan& wait) {
+  std::map<std::string, std::int64_t> free_ns;  // by thread
+  for (const Launch& other : launches_)
+    if (other.ran != nullptr && other.span.begin_ns < launch.span.begin_ns) {
+      std::int64_t& from_ns = free_ns.try_emplace(other.ran->thread, 0).first->second;
+      from_ns = std::max(from_ns, other.ran->span.end_ns);
+    }
+  const auto first =
+      std::min_element(free_ns.begin(), free_ns.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  Collective& ran = unseen_.emplace_back(
+      Collective{.span = {launch.span.begin_ns, wait.end_ns}, .op = launch.op, .thread = {}});
+  if (first != free_ns.end()) {
+    ran.thread = first->first;
+    ran.span.begin_ns = std::min(std::max(launch.span.begin_ns, first->second), wait.end_ns);
+  }
+  launch.ran = &ran;
+}
+
 // A call that blocks leaves a gap behind it in which its collective ends. The others are waited for
 // by the time of the optimizer's step, or the end of the profiler's: once all of them are launched,
-// a gap in which one ends is a wait for it, and so is the last gap before that time.
+// a gap in which one ends is a wait for it, and so is the last gap before that time. One that is
+// not seen ending ended in the longest gap in which no other did.
 std::vector<ClockSpan> HostTimeline::waits(const std::vector<ClockSpan>& gaps,
                                            const MeasuredRank& rank) {
   const auto gap_at = [&](std::int64_t time_ns) {  // the last that begins before
     auto after = std::upper_bound(gaps.begin(), gaps.end(), ClockSpan{time_ns, time_ns}, by_begin);
     return after == gaps.begin() ? nullptr : &*std::prev(after);
   };
-  const auto longest_gap_at = [&](std::int64_t time_ns) {
+  const auto idle_ns = [](const ClockSpan* gap, std::int64_t time_ns) {
+    return gap == nullptr ? 0 : std::min(gap->end_ns, time_ns) - gap->begin_ns;
+  };
+  const auto idle_before = [&](std::int64_t time_ns, std::int64_t late_ns) {
     const ClockSpan* longest = nullptr;
     const ClockSpan* gap = gap_at(time_ns);
-    for (; gap != nullptr && gap->end_ns + kNoted_ns >= time_ns; --gap) {
-      if (longest == nullptr || gap->length_ns() > longest->length_ns()) longest = gap;
+    for (; gap != nullptr && gap->end_ns + late_ns >= time_ns; --gap) {
+      if (idle_ns(gap, time_ns) > idle_ns(longest, time_ns)) longest = gap;
       if (gap == gaps.data()) break;
     }
     return longest;
+  };
+  // In which the thread had done nothing for longest by then.
+  const auto wait_at = [&](std::int64_t time_ns) {
+    const ClockSpan* wait = idle_before(time_ns, kNoted_ns);
+    return idle_ns(wait, time_ns) >= kNoted_ns ? wait : idle_before(time_ns, kNotedLate_ns);
   };
   std::vector<ClockSpan> limits = optimizer_;
   for (const ClockSpan& step : rank.steps) limits.push_back({step.end_ns, step.end_ns});
   std::sort(limits.begin(), limits.end(), by_begin);
   std::set<const ClockSpan*> waits;
-  std::map<std::int64_t, std::vector<const Launch*>> pending;  // by the time of their limit
-  for (const Launch& launch : launches_) {
+  std::map<std::int64_t, std::vector<Launch*>> pending;  // by the time of their limit
+  for (Launch& launch : launches_) {
     const ClockSpan* behind = gap_at(launch.span.end_ns + 1);
     if (launch.ran != nullptr && behind != nullptr && behind->begin_ns <= launch.span.end_ns &&
         launch.ran->span.end_ns <= behind->end_ns) {
@@ -133,14 +164,26 @@ std::vector<ClockSpan> HostTimeline::waits(const std::vector<ClockSpan>& gaps,
     for (const Launch* launch : launches) {
       if (launch->ran == nullptr) continue;
       std::int64_t& end_ns = launch->ran->span.end_ns;
-      const ClockSpan* around = longest_gap_at(end_ns);
+      const ClockSpan* around = wait_at(end_ns);
       if (around == nullptr || around->end_ns <= launches.back()->span.end_ns ||
           around->end_ns > limit_ns)
         continue;
       waits.insert(around);
       end_ns = std::min(end_ns, around->end_ns);
     }
-    if (const ClockSpan* last = gap_at(limit_ns); last != nullptr) waits.insert(last);
+    const ClockSpan* last = gap_at(limit_ns);
+    if (last == nullptr) continue;
+    waits.insert(last);
+    for (Launch* launch : launches) {
+      if (launch->ran != nullptr) continue;
+      const ClockSpan* longest = last;
+      for (const ClockSpan* gap = last; gap->begin_ns >= launches.back()->span.end_ns; --gap) {
+        if (!waits.contains(gap) && gap->length_ns() > longest->length_ns()) longest = gap;
+        if (gap == gaps.data()) break;
+      }
+      waits.insert(longest);
+      if (launch->span.end_ns < longest->end_ns) end_with(*launch, *longest);
+    }
   }
   std::vector<ClockSpan> found;
   for (const ClockSpan* wait : waits) found.push_back(*wait);

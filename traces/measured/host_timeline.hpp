@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -41,10 +42,12 @@ class HostTimeline {
   std::vector<ClockSpan> gaps(const std::string& thread) const;
   std::int64_t busy_end_ns(const ClockSpan& op) const;
   std::vector<ClockSpan> waits(const std::vector<ClockSpan>& gaps, const MeasuredRank& rank);
+  void end_with(Launch& launch, const ClockSpan& wait);
 
   std::map<std::string, std::vector<ClockSpan>> ops_;  // by thread; no scopes around others
   std::vector<Launch> launches_;
   std::vector<Collective> collectives_;
+  std::deque<Collective> unseen_;  // that ended when they were waited for
   std::vector<ClockSpan> optimizer_;
   std::vector<ClockSpan> gradients_;
 };
