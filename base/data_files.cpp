@@ -13,24 +13,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path nearest_root(const fs::path& file) {
-  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
-    const fs::path root = folder / "share/forescale";
-    std::error_code error;
-    if (fs::is_directory(root, error)) return fs::canonical(root);
-    if (folder == folder.parent_path()) break;
+constexpr const char* kDataFolder = "share/forescale";
+
+// PATH in the nearest folder above the program that has it; empty where none does.
+fs::path above_program(const std::string& path) {
+  std::error_code error;
+  const fs::path program = fs::canonical("/proc/self/exe", error);
+  for (fs::path folder = program.parent_path();; folder = folder.parent_path()) {
+    if (fs::exists(folder / path, error)) return fs::canonical(folder / path);
+    if (folder == folder.parent_path()) return {};
   }
-  refuse(
-      "FORESCALE_DATA", "",
-      fmt::format("must name the folder of the data files: no folder above {} has share/forescale",
-                  file.string()));
+}
+
+std::string no_folder_has(const std::string& path) {
+  std::error_code error;
+  return fmt::format("no folder above {} has {}", fs::canonical("/proc/self/exe", error).string(),
+                     path);
 }
 
 fs::path data_root() {
   const char* chosen = std::getenv("FORESCALE_DATA");
   if (chosen != nullptr && *chosen != '\0') return chosen;
-  std::error_code no_proc;
-  static const fs::path root = nearest_root(fs::canonical("/proc/self/exe", no_proc));
+  static const fs::path root = above_program(kDataFolder);
+  if (root.empty())
+    refuse("FORESCALE_DATA", "",
+           "must name the folder of the data files: " + no_folder_has(kDataFolder));
   return root;
 }
 
@@ -76,6 +83,13 @@ std::string file_hint(const std::string& name) {
 
 std::string short_name(const std::string& name) {
   return name.ends_with(".json") ? std::filesystem::path(name).stem().string() : name;
+}
+
+std::string library_path(const std::string& name) {
+  const std::string path = "lib/forescale/" + name;
+  const fs::path found = above_program(path);
+  if (found.empty()) refuse(name, "", "is part of forescale, but " + no_folder_has(path));
+  return found.string();
 }
 
 std::string data_path(const std::string& path) { return (data_root() / path).string(); }

@@ -28,4 +28,8 @@ std::string short_name(const std::string& name);
 // at.
 std::string data_path(const std::string& path);
 
+// The library NAME of the program, which it loads when it needs it: lib/forescale/NAME of the
+// nearest folder above the program that has it. InputError where there is none.
+std::string library_path(const std::string& name);
+
 }  // namespace forescale

@@ -13,6 +13,7 @@ struct Command {
   std::string name;
   // Adds the subcommand; its callback does the work and throws for errors.
   void (*add)(Subcommand app) = nullptr;
+  bool knows_all = false;  // reads the options of all other commands, as completion does
 };
 
 // Runs the program on a command line; prints errors to stderr and returns the exit code.

@@ -42,6 +42,15 @@ void finish_output() {
     throw std::system_error(errno, std::generic_category(), "standard output cannot be written");
 }
 
+// Options of one command are a twentieth of all: the others are there only for who asks for them.
+void add_commands(Subcommand app, const std::string& first_word) {
+  const auto& all = Registry<Command>::all();
+  const auto named = all.find(first_word);
+  if (first_word == "--version") return;
+  if (named != all.end() && !named->second.knows_all) return named->second.add(app);
+  for (const auto& [name, command] : all) command.add(app);
+}
+
 int run_program(int count, char** arguments) {
   CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
@@ -57,7 +66,7 @@ int run_program(int count, char** arguments) {
       "finish, 4 a check failed.");
   parser.set_version(fmt::format("forescale {}", kVersion));
   app.require_subcommand();
-  for (const auto& [name, command] : Registry<Command>::all()) command.add(app);
+  add_commands(app, count > 1 ? arguments[1] : "");
   const std::optional<UsageError> error = parser.parse(count, arguments);
   if (error) print(*error);
   return error ? kBadInput : 0;

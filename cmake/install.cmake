@@ -16,6 +16,8 @@ foreach(program IN LISTS product_programs)
   endif()
 endforeach()
 
+install(TARGETS forescale-simgrid LIBRARY DESTINATION lib/forescale COMPONENT program)
+
 set(data_folder ${CMAKE_INSTALL_DATADIR}/forescale)
 file(GLOB_RECURSE data_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      ${CMAKE_SOURCE_DIR}/algorithms/*.json ${CMAKE_SOURCE_DIR}/calibrate/published*/*.json

@@ -9,6 +9,7 @@
 #include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
 
 namespace forescale {
@@ -163,6 +164,10 @@ struct Smaller {
   double messages_times = 0;        // messages of the whole over those of the last one
 };
 
+bool is_straight(double first_rate_s, double second_rate_s, double count) {
+  return std::abs(second_rate_s - first_rate_s) <= kExact * count * std::abs(second_rate_s);
+}
+
 // Along the line through the first and the last of them.
 Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const PlanChoice plan = plan_of(resolved);
@@ -170,6 +175,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   std::vector<std::function<std::string()>> tasks;
   for (const ResolvedCall& call : smaller.calls)
     tasks.emplace_back([&call, &plan, &rules] { return simulated_on(call, plan, rules).dump(); });
+  load_simgrid();
   std::vector<json> found;
   for (const std::string& text : run_isolated(tasks, 1, [](size_t) {}))
     found.push_back(parse_json(text));
@@ -199,15 +205,13 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
            (counts[from + 1] - counts[from]);
   };
   // As far from the line as three points that are not on one say.
-  const double bend = std::abs(rate_s(1) - rate_s(0)) / std::abs(rate_s(1));
-  if (bend > kExact * counts.back())
+  if (!is_straight(rate_s(0), rate_s(1), counts.back()))
     folded.error =
         std::abs(rate_s(1) - rate_s(0)) * (smaller.all - counts[2]) / folded.outcome.time_s;
   return folded;
 }
 
-Folded fold_ring(const ResolvedCall& resolved) {
-  const PlanChoice plan = plan_of(resolved);
+Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   for (const int nodes : kRingNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
@@ -219,12 +223,11 @@ Folded fold_ring(const ResolvedCall& resolved) {
   // As many a rank and step, and of the same size.
   smaller.messages_times = ranks / static_cast<double>(smaller.calls.back().group->slots.size()) *
                            smaller.all / smaller.counts.back();
-  return fold(resolved, smaller);
+  return smaller;
 }
 
 // A doubling of the nodes is a level more, and as many messages a rank.
-Folded fold_tree(const ResolvedCall& resolved) {
-  const PlanChoice plan = plan_of(resolved);
+Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   for (const int nodes : kTreeNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, resolved.call.bytes, plan));
@@ -233,7 +236,7 @@ Folded fold_tree(const ResolvedCall& resolved) {
   smaller.all = std::log2(resolved.group->members_of_node.size());
   smaller.messages_times = static_cast<double>(resolved.group->slots.size()) /
                            static_cast<double>(smaller.calls.back().group->slots.size());
-  return fold(resolved, smaller);
+  return smaller;
 }
 
 }  // namespace
@@ -265,11 +268,38 @@ std::string why_not_folded(const ResolvedCall& resolved) {
 
 Folded simulate_folded(const ResolvedCall& resolved) {
   const bool is_a_ring = is_ring(*resolved.collective);
-  Folded folded = is_a_ring ? fold_ring(resolved) : fold_tree(resolved);
+  const PlanChoice plan = plan_of(resolved);
+  Folded folded =
+      fold(resolved, is_a_ring ? smaller_rings(resolved, plan) : smaller_trees(resolved, plan));
   folded.is_large = is_a_ring ? resolved.group->shape.ranks > kWholeRanksMax
                               : folded.outcome.messages > kWholeMessagesMax;
   if (folded.error > 0) folded.error = std::max(folded.error, kLeastError);
   return folded;
+}
+
+std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
+  if (resolved.group->shape.nodes <= kWholeNodesMax || !is_ring(*resolved.collective) ||
+      !why_not_folded(resolved).empty())
+    return std::nullopt;
+  const PlanChoice plan = plan_of(resolved);
+  const Smaller smaller = smaller_rings(resolved, plan);
+  std::vector<CostResult> costs;
+  for (const ResolvedCall& call : smaller.calls) costs.push_back(evaluate_cost(call));
+  const auto rate_s = [&](size_t from) {
+    return (costs[from + 1].time_s - costs[from].time_s) /
+           (smaller.counts[from + 1] - smaller.counts[from]);
+  };
+  if (!is_straight(rate_s(0), rate_s(1), smaller.counts.back())) return std::nullopt;
+  const auto times = [&](auto count) {
+    return smaller.messages_times * static_cast<double>(count);
+  };
+  const CostResult& last = costs.back();
+  const double rate_of_all_s =
+      (last.time_s - costs.front().time_s) / (smaller.counts.back() - smaller.counts.front());
+  return CostResult{.time_s = last.time_s + rate_of_all_s * (smaller.all - smaller.counts.back()),
+                    .operations = static_cast<std::uint64_t>(std::llround(times(last.operations))),
+                    .messages = static_cast<std::uint64_t>(std::llround(times(last.messages))),
+                    .bytes_sent = times(last.bytes_sent)};
 }
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/cost_engine.hpp"
 #include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -44,7 +45,10 @@ Folded simulate_folded(const ResolvedCall& resolved);
 // Folded where that is exact, or where all are too many; nothing otherwise.
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
 
-// The same or, where that is nothing, whole, in a process of its own.
+// The same for the cost engine, of a call that it prices: a ring, where that is exact.
+std::optional<CostResult> cost_of_few(const ResolvedCall& resolved);
+
+// fold_where_it_pays() or, where that is nothing, whole, in a process of its own.
 Folded simulate_call(const ResolvedCall& resolved);
 
 }  // namespace forescale

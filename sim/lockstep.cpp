@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "sim/engine/world.hpp"
 #include "sim/folded.hpp"
 #include "sim/isolate.hpp"
 
@@ -123,6 +124,7 @@ double simulate_whole_s(const PredictionInputs& inputs, const TrainingRun& run) 
 }
 
 std::vector<std::string> beside_each_other(const std::vector<std::function<std::string()>>& tasks) {
+  load_simgrid();
   return run_isolated(tasks, available_cores(), [](size_t) {});
 }
 

@@ -130,7 +130,8 @@ void add_complete(Subcommand app) {
   command.callback([app, words] { complete(app, *words); });
 }
 
-const bool kCompleteRegistered = Registry<Command>::add({.name = "complete", .add = add_complete});
+const bool kCompleteRegistered =
+    Registry<Command>::add({.name = "complete", .add = add_complete, .knows_all = true});
 
 }  // namespace
 }  // namespace forescale

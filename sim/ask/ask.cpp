@@ -15,6 +15,7 @@
 #include "base/progress.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/spread.hpp"
+#include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
 #include "topologies/placement.hpp"
 #include "traces/timeline/timeline.hpp"
@@ -197,6 +198,9 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
     simulations.push_back([this, &task = tasks[i], &settings, leaves_files = i == 0] {
       return simulated(task, settings, leaves_files);
     });
+  if (std::any_of(tasks.begin(), tasks.end(),
+                  [](const Task& task) { return task.engines != Engines::kCostEngine; }))
+    load_simgrid();
   ProgressLine progress(settings.label, simulations.size());
   const auto on_done = [&](size_t finished) { progress.done(finished); };
   std::vector<IsolatedAnswer> texts;

@@ -24,7 +24,7 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
 
 int Machine::gpu(int rank) {
   int& gpu = gpus_[static_cast<size_t>(rank)];
-  if (gpu == kNotMade) gpu = world_.add_processor("processor " + std::to_string(rank));
+  if (gpu == kNotMade) gpu = world_.add_processor("processor " + std::to_string(rank), 1);
   return gpu;
 }
 

@@ -8,6 +8,10 @@
 //
 // One World per process (SimGrid's limit). Kernel context = timers and completion callbacks;
 // actors = the threads of ranks. Everything below may be called from both unless stated.
+//
+// SimGrid comes in with the first World: it is half of the time and two thirds of the memory of the
+// program's start (docs/performance.md), and much is answered without it. simgrid/ is a library of
+// its own for that.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +50,17 @@ class Continuation final : public Completion {
   std::function<void()> then;
 };
 
+// Where actors stand still.
+class Semaphore {
+ public:
+  Semaphore() = default;
+  virtual ~Semaphore() = default;
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+  virtual void acquire() = 0;
+  virtual void release() = 0;
+};
+
 // What one thread waits for and others set off. Level-triggered: waiting after open() returns at
 // once.
 class Gate {
@@ -61,7 +76,6 @@ class Gate {
 
  private:
   bool open_ = false;
-  struct Semaphore;
   std::unique_ptr<Semaphore> semaphore_;        // made when somebody waits
   std::vector<std::weak_ptr<Gate>> followers_;  // opened with this one
 };
@@ -70,48 +84,51 @@ enum class SharingSolver { kLazy, kFull };
 
 class World {
  public:
-  explicit World(SharingSolver solver = SharingSolver::kLazy);
-  ~World();
+  World() = default;
+  virtual ~World() = default;
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   // Before run(), or in kernel context.
-  SimLink add_link(const std::string& name, double bandwidth_bytes_per_s);
+  virtual SimLink add_link(const std::string& name, double bandwidth_bytes_per_s) = 0;
   // Does 1 s of work a second on each core; a task runs on one.
-  int add_processor(const std::string& name, int cores = 1);
+  virtual int add_processor(const std::string& name, int cores) = 0;
 
-  double now_s() const;
+  virtual double now_s() const = 0;
 
   // Runs `action` after `delay_s` (>= 0); equal times keep the order of the calls.
-  void after(double delay_s, std::function<void()> action);
+  virtual void after(double delay_s, std::function<void()> action) = 0;
   // Runs `action` in kernel context: at once if there already, else at this very instant, in order.
-  void in_kernel(std::function<void()> action);
+  virtual void in_kernel(std::function<void()> action) = 0;
 
   // Kernel context only. The route's vector must live until completion.
-  void start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion);
-  void start_task(int processor, double work_s, Completion* completion);
+  virtual void start_flow(const std::vector<SimLink>& route, double bytes,
+                          Completion* completion) = 0;
+  virtual void start_task(int processor, double work_s, Completion* completion) = 0;
 
   // Calls `observer` with the route, the bytes and the beginning of every flow that ends well.
   using FlowObserver =
       std::function<void(const std::vector<SimLink>& route, double bytes, double begin_s)>;
-  void observe_flows(FlowObserver observer);
+  virtual void observe_flows(FlowObserver observer) = 0;
 
   // Takes a link down after `delay_s`.
-  void fail_link(SimLink link, double delay_s);
+  virtual void fail_link(SimLink link, double delay_s) = 0;
 
   // A thread of control. Its function must not throw.
-  void spawn(const std::string& name, std::function<void()> body);
+  virtual void spawn(const std::string& name, std::function<void()> body) = 0;
 
   // Stops the simulation with a reason; the first one counts.
-  void stop(const std::string& reason);
+  virtual void stop(const std::string& reason) = 0;
 
   // Runs until nothing is left to do. Throws SimulationStuck with the reason given to stop(), or
   // with `describe_stuck()` (asked while the stuck actors still exist) when actors are left over.
-  void run(const std::function<std::string()>& describe_stuck);
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  virtual void run(const std::function<std::string()>& describe_stuck) = 0;
 };
+
+std::unique_ptr<World> make_world(SharingSolver solver = SharingSolver::kLazy);
+
+// Before processes are forked that each make one: they share it then. InputError where the library
+// is not there.
+void load_simgrid();
 
 }  // namespace forescale

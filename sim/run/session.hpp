@@ -141,7 +141,8 @@ class Session : private ProgressGate {
 
   const Stack& stack_;
   SessionOptions options_;
-  World world_;
+  const std::unique_ptr<World> made_world_;
+  World& world_;
   Machine machine_;
   Transport transport_;
   std::vector<std::unique_ptr<Rank>> ranks_;

@@ -10,6 +10,7 @@
 #include "sim/ask/ask.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/isolated.hpp"
+#include "sim/engine/world.hpp"
 #include "studies/replay/replay_calibration.hpp"
 #include "studies/replay/replay_compute.hpp"
 #include "studies/replay/replay_run.hpp"
@@ -254,6 +255,7 @@ Replay replay(const ReplayText& text) {
                       .value = fmt::format("{}", text.compute_scale),
                       .constraint = "must be from 1e-6 to 1e6"});
   ImportedTrace imported = import_trace(text.files, text.import);
+  load_simgrid();
   const MeasuredRun& measured = imported.measured;
   check_calibration(text, measured);
   const Choices choices = replay_choices(text, imported.program);

@@ -16,6 +16,7 @@
 #include "sim/ask/isolated.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
+#include "sim/engine/world.hpp"
 
 namespace forescale {
 namespace {
@@ -319,6 +320,7 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
       on_point(point);
       return point;
     });
+  load_simgrid();
   std::vector<TunedPoint> tuned = isolated(tasks, "tuning");
   for (size_t i = 0; i < open.size(); ++i) points[open[i]] = std::move(tuned[i]);
   return points;

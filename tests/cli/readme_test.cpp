@@ -123,7 +123,7 @@ void expect_what_users_look_for(const InstalledPackage& package) {
         "share/man/man1/forescale-calibrate-fit.1.gz", "share/doc/forescale/copyright",
         "share/bash-completion/completions/forescale", "share/zsh/vendor-completions/_forescale",
         "share/fish/vendor_completions.d/forescale.fish",
-        "share/forescale/topologies/presets/kesch.json"})
+        "share/forescale/topologies/presets/kesch.json", "lib/forescale/forescale-simgrid.so"})
     EXPECT_TRUE(fs::is_regular_file(package.installed(file))) << file;
 #ifndef __SANITIZE_ADDRESS__  // which names sources in its reports
   for (const auto& program : fs::directory_iterator(package.installed("bin")))
@@ -158,6 +158,22 @@ TEST(Package, ProgramWithoutItsDataSaysWhatIsMissing) {
   const Outcome outcome = run_program("stack list", "", alone);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err.find("FORESCALE_DATA: must name the folder of the data files"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST(Package, ProgramWithoutItsSimulatorSaysWhatIsMissing) {
+  const Workshop workshop;
+  const std::string alone = workshop.path("forescale");
+  fs::copy_file(FORESCALE_PROGRAM, alone);
+  const std::string star =
+      "collective --platform star:hosts=4,bandwidth=1GB/s,latency=1us --plan all-reduce/ring "
+      "--ranks 4 --bytes 1MiB --engine ";
+  const std::string data = "FORESCALE_DATA=" FORESCALE_SOURCE_DIR;
+  EXPECT_EQ(run_program(star + "cost", data, alone).exit_code, 0);  // SimGrid is not asked for
+  const Outcome outcome = run_program(star + "sim", data, alone);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("forescale-simgrid.so: is part of forescale, but no folder above"),
             std::string::npos)
       << outcome.err;
 }

@@ -47,7 +47,8 @@ std::vector<double> times_s(const Scene& scene) {
     const Platform platform = load_platform(scene.platform);
     const Stack stack = load_stack("ideal");
     const DataSource source = load_data_source(scene.source);
-    World world;
+    const auto made = make_world();
+    World& world = *made;
     Machine machine(world, platform, stack, scene.ranks);
     DataReading data(world, machine, source,
                      std::vector<std::int64_t>(static_cast<size_t>(scene.ranks), scene.images),
@@ -162,7 +163,8 @@ TEST(DataReading, PrefetchIsFinite) {
               const Platform platform = load_platform("kesch");
               const Stack stack = load_stack("ideal");
               const DataSource source = load_data_source("lmdb:prefetch=2");
-              World world;
+              const auto made = make_world();
+              World& world = *made;
               Machine machine(world, platform, stack, 3);
               DataReading data(world, machine, source, {10, 0, 20}, 100);
               world.run([] { return std::string("stuck"); });
@@ -179,7 +181,8 @@ TEST(DataReading, SingleReaderIsHeldUpByAFullQueue) {
       const Platform platform = load_platform("kesch");
       const Stack stack = load_stack("ideal");
       const DataSource source = load_data_source(text);
-      World world;
+      const auto made = make_world();
+      World& world = *made;
       Machine machine(world, platform, stack, 2);
       DataReading data(world, machine, source, {10, 10}, 20);
       double taken = 0;
@@ -203,7 +206,8 @@ TEST(DataReading, NfsSharesTheTrainingNetwork) {
       const Stack stack = load_stack("ideal");
       DataSource source = load_data_source("nfs:decode=0s,prefetch=1");
       source.reader_bandwidth = source.storage->client_bandwidth = {1e9};
-      World world;
+      const auto made = make_world();
+      World& world = *made;
       Machine machine(world, platform, stack, 2);
       DataReading data(world, machine, source, {100, 0}, 1);
       const Lane& lane = machine.lanes().lane(1, 0, BufferPlace::kGpu, 1 << 30);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "models/stack.hpp"
 #include "sim/ask/isolated.hpp"
@@ -73,6 +74,30 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   const double allowed = about.is_exact ? 1e-9 : folded.error;
   const double whole_s = ring.whole_s(call);
   EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
+}
+
+TEST(FoldedRingCosts, AreThoseOfAllRanks) {
+  for (const int ranks : {64, 100, 257})
+    for (const CollectiveOp op :
+         {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter}) {
+      const Platform platform =
+          load_platform("star:hosts=" + std::to_string(ranks) + ",bandwidth=12.5GB/s,latency=1us");
+      const Stack stack = load_stack("ideal");
+      const Lanes lanes(platform, stack);
+      std::vector<int> slots(static_cast<size_t>(ranks));
+      std::iota(slots.begin(), slots.end(), 0);
+      const PlanChoice plan{.collective = &find_collective(op, "ring", "test"), .options = {}};
+      const ResolvedCall call = resolve(lanes, shared_group(platform, slots),
+                                        {.op = op, .bytes = 100'000'000, .plan = &plan});
+      const auto few = cost_of_few(call);
+      ASSERT_TRUE(few.has_value()) << ranks;
+      const CostResult all = evaluate_cost(call);
+      // Blocks of one size: 257 ranks round theirs up.
+      EXPECT_NEAR(few->time_s / all.time_s, 1, ranks == 257 ? 1e-6 : 1e-9) << ranks;
+      EXPECT_EQ(few->messages, all.messages);
+      EXPECT_EQ(few->operations, all.operations);
+      EXPECT_NEAR(few->bytes_sent / all.bytes_sent, 1, 1e-5);
+    }
 }
 
 TEST(FoldedRingCounts, WhatAllRanksSend) {

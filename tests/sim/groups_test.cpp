@@ -213,7 +213,8 @@ TEST(Groups, OfFewMakeFewLinksOfALargeMachine) {
     const Platform platform = load_platform(name);
     const Stack stack = load_stack("nccl-2.20-h100");
     const std::vector<double> made = numbers_in_child([&]() -> std::vector<double> {
-      World world;
+      const auto made = make_world();
+      World& world = *made;
       Machine machine(world, platform, stack, platform.slot_count());
       const Lane& lane = machine.lanes().lane(0, 8, MessageKind(BufferPlace::kGpu), 1 << 20);
       const size_t before = machine.links_made();

@@ -103,7 +103,8 @@ class Noted : public Completion {
 
 std::vector<double> simulated_ends_s(const SharedLinks& scene, SharingSolver solver) {
   return numbers_in_child([&] {
-    World world(solver);
+    const auto made = make_world(solver);
+    World& world = *made;
     std::vector<SimLink> links;
     for (size_t i = 0; i < scene.bandwidths.size(); ++i)
       links.push_back(world.add_link(fmt::format("link{}", i), scene.bandwidths[i]));
@@ -188,9 +189,10 @@ struct Task {
 
 std::vector<double> task_ends_s(const std::vector<Task>& tasks) {
   return numbers_in_child([&] {
-    World world;
+    const auto made = make_world();
+    World& world = *made;
     const int processors = 2;
-    for (int i = 0; i < processors; ++i) world.add_processor(fmt::format("p{}", i));
+    for (int i = 0; i < processors; ++i) world.add_processor(fmt::format("p{}", i), 1);
     Gate all_done;
     int left = static_cast<int>(tasks.size());
     std::vector<double> ends_s(tasks.size());
@@ -229,7 +231,8 @@ TEST(Processors, WorkOfNothingTakesNoTime) {
 
 TEST(Time, EqualTimesKeepTheOrderOfTheCalls) {
   const std::vector<double> order = numbers_in_child([] {
-    World world;
+    const auto made = make_world();
+    World& world = *made;
     std::vector<double> seen;
     Gate done;
     for (int i = 0; i < 5; ++i) world.after(1e-3, [&seen, i] { seen.push_back(i); });
@@ -244,7 +247,8 @@ TEST(Time, EqualTimesKeepTheOrderOfTheCalls) {
 
 TEST(Time, StopGivesItsFirstReason) {
   EXPECT_EQ(error_in_child<SimulationStuck>([] {
-              World world;
+              const auto made = make_world();
+              World& world = *made;
               Gate never;
               world.after(1, [&] { world.stop("first"); });
               world.after(1, [&] { world.stop("second"); });
@@ -256,7 +260,8 @@ TEST(Time, StopGivesItsFirstReason) {
 
 TEST(Time, WaitForeverIsDescribed) {
   EXPECT_EQ(error_in_child<SimulationStuck>([] {
-              World world;
+              const auto made = make_world();
+              World& world = *made;
               Gate never;
               world.spawn("waits", [&] { never.wait(); });
               world.run([] { return std::string("the actor waits"); });

@@ -10,9 +10,10 @@ import re
 
 import project
 
-# Library headers with one home: a pattern of the name, the folder or the file that may include it.
+# Library headers with one home: a pattern of the name, the folder or the file that may include it. All
+# tests of a folder's first folder may: they compare with bare SimGrid and with SMPI.
 HOMES = [
-    (re.compile(r"(simgrid|xbt|smpi)/"), "sim"),
+    (re.compile(r"(simgrid|xbt|smpi)/"), "sim/engine/simgrid"),
     (re.compile(r"boost/"), "topologies"),
     (re.compile(r"(pugixml\.hpp|hwloc\.h)$"), "topologies/import"),
     (re.compile(r"(Eigen|unsupported/Eigen)/"), "calibrate"),
@@ -83,12 +84,14 @@ def complaint_about_project_header(root, path, place, name):
     return None
 
 
-def complaint_about_library(root, place, name):
+def complaint_about_library(root, path, place, name):
     first = name.split("/")[0]
     if first in project.FOLDERS + ["tests"] and (root / name).is_file():
         return f"<{name}>: the project's own headers are included in quotes"
     for pattern, home in HOMES:
-        if pattern.match(name) and not is_inside(place, home):
+        of_tests = path.parts[0] == "tests" and not home.endswith(".cpp")
+        allowed = home.split("/")[0] if of_tests else home
+        if pattern.match(name) and not is_inside(place, allowed):
             return f"<{name}> is for {home}{'' if home.endswith('.cpp') else '/'} only"
     for pattern, folder, reason in NOT_IN:
         if pattern.match(name) and is_inside(place, folder):
@@ -114,7 +117,7 @@ def main():
             if quoted is not None:
                 message = complaint_about_project_header(root, path, place, quoted)
             else:
-                message = complaint_about_library(root, place, angled)
+                message = complaint_about_library(root, path, place, angled)
             if message:
                 report.add(path, project.line_of(code, match.end()), message)
     report.finish(len(sources))

@@ -32,7 +32,7 @@ CLEAN = {
                                        'add({.name = "ring"});\n',
     "algorithms/schedules/two.cpp": "const bool kBoth = [] {\n  register_schedule(a);\n"
                                     "  return register_schedule(b);\n}();\n",
-    "sim/engine/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "base/units.hpp"\n',
+    "sim/engine/simgrid/world.cpp": '#include <simgrid/s4u.hpp>\n\n#include "base/units.hpp"\n',
     "calibrate/fit.cpp": "#include <Eigen/Dense>\n",
     "calibrate/bench/ping.cpp": "#include <cuda_runtime.h>\n#include <mpi.h>\n",
     "cli/command_line.cpp": "#include <CLI/CLI.hpp>\n",
