@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "sim/limits.hpp"
 
 namespace forescale {
 namespace {
@@ -97,6 +98,12 @@ ChildAnswer finish(const Child& child) {
   }
   if (WIFSIGNALED(status))
     return {'S', fmt::format("a simulation process died: {}", strsignal(WTERMSIG(status)))};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) {
+    const auto parts = nlohmann::json::array(
+        {"--max-memory", "", "",
+         "a simulation needs more than it may take: ask for fewer ranks, or raise it"});
+    return {'I', parts.dump()};
+  }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || child.text.empty())
     return {'S', fmt::format("a simulation process ended with status {}", status)};
   return {child.text.front(), child.text.substr(1)};

@@ -224,8 +224,10 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   std::vector<std::int64_t> images = shares;
   images.resize(run.jobs.size());  // servers read nothing
   point.servers = static_cast<int>(run.jobs.size()) - gpus;
-  const bool few_stand_for_all = gpus > kWholeWorkersMax && timeline == nullptr &&
-                                 record == nullptr && why_not_lockstep(inputs, run).empty();
+  std::string why_whole = timeline != nullptr || record != nullptr
+                              ? "what each does is written down"
+                              : why_not_lockstep(inputs, run);
+  const bool few_stand_for_all = gpus > kWholeWorkersMax && why_whole.empty();
   TrainingOutcome outcome;
   if (few_stand_for_all) {
     Lockstep found = simulate_lockstep(inputs, run);
@@ -233,6 +235,11 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
     point.simulated_ranks = found.ranks;
     point.folded_error = found.error;
   } else {
+    check_size({.option = "--gpus",
+                .ranks = static_cast<std::int64_t>(run.jobs.size()),
+                .rank_bytes = kTrainingRankBytes,
+                .why = why_whole},
+               inputs.limits);
     outcome = simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
                                 {.workers = gpus,
                                  .choices = inputs.choices,

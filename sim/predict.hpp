@@ -13,6 +13,7 @@
 #include "models/storage.hpp"
 #include "models/workload/network.hpp"
 #include "sim/ask/question.hpp"
+#include "sim/limits.hpp"
 #include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
 #include "traces/program/program.hpp"
@@ -37,6 +38,7 @@ struct PredictionInputs {
   DataSource data;  // of training images; synthetic unless set
   std::map<CollectiveOp, PlanChoice> choices;
   Provenance provenance;  // of the workload's numbers
+  SimulationLimits limits = {};
 };
 
 // One row. Times of the steady state, seconds.

@@ -93,6 +93,8 @@ void print_table(const std::vector<AnswerRow>& rows) {
                  answer.simulated_ranks,
                  answer.folded_error > 0 ? fmt::format("within {:.0f} %", 100 * answer.folded_error)
                                          : "exact to 1e-9");
+    if (!answer.not_simulated.empty())
+      fmt::print("{} ranks: not simulated: {}\n", answer.ranks, answer.not_simulated);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "sim/ask/spread.hpp"
 #include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
+#include "sim/limits.hpp"
 #include "topologies/placement.hpp"
 #include "traces/timeline/timeline.hpp"
 
@@ -160,8 +161,9 @@ void Asker::read_what_is_shared(const std::vector<Task>& tasks, bool keep_failur
 }
 
 std::string Asker::simulated(const Task& task, const AskSettings& settings, bool leaves_files) {
-  limit_own_time(settings.cpu_limit_s);
   const Question& question = task.question;
+  limit_own_time(settings.cpu_limit_s);
+  limit_memory(question.limits);
   if (!is_training(question)) {
     const QuestionMachine& read = machine(question, task.scenario);
     const CollectiveAnswer answer =

@@ -15,6 +15,7 @@
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
 #include "sim/folded.hpp"
+#include "sim/limits.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -61,6 +62,16 @@ void simulate(const Question& question, const ResolvedCall& resolved,
       answer.folded_error = few->error;
       return;
     }
+  const WholeSimulation all{
+      .option = "--ranks",
+      .ranks = answer.ranks,
+      .rank_bytes = kCollectiveRankBytes,
+      .pair_bytes = resolved.collective->op == CollectiveOp::kAllToAll ? kCollectivePairBytes : 0,
+      .why = why_not_folded(resolved)};
+  // Where the cost engine has answered already, that is the answer.
+  if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
+  if (!answer.not_simulated.empty()) return;
+  check_size(all, question.limits);
   const Platform& platform = resolved.lanes->platform();
   const std::vector<int>& slots = resolved.group->slots;
   const CollectiveOp op = resolved.collective->op;
@@ -104,6 +115,7 @@ void to_json(json& text, const CollectiveAnswer& answer) {
           {"bound_reason", answer.bound_reason},
           {"messages", answer.messages},
           {"bytes_sent", answer.bytes_sent}};
+  if (!answer.not_simulated.empty()) text["not_simulated"] = answer.not_simulated;
   if (!answer.simulated_s) return;
   text["simulated_ranks"] = answer.simulated_ranks;
   text["folded_error"] = answer.folded_error;
@@ -126,6 +138,7 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   text.at("bound_reason").get_to(answer.bound_reason);
   text.at("messages").get_to(answer.messages);
   text.at("bytes_sent").get_to(answer.bytes_sent);
+  answer.not_simulated = text.value("not_simulated", "");
   if (!answer.simulated_s) return;
   text.at("simulated_ranks").get_to(answer.simulated_ranks);
   text.at("folded_error").get_to(answer.folded_error);

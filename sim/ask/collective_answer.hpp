@@ -21,6 +21,7 @@ struct CollectiveAnswer {
   std::int64_t chunk_bytes = 0;  // 0: the plan has none
   double time_s = 0;             // simulated, or priced where nothing was simulated
   std::optional<double> simulated_s = {};
+  std::string not_simulated = {};            // why, where the cost engine alone answered both
   std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
   std::optional<double> closed_form_s = {};
   std::int64_t simulated_ranks = 0;  // in place of all (sim/folded.hpp); 0: nothing simulated

@@ -150,6 +150,23 @@ Texts print_staging(const Question& question) {
   return question.explicit_staging ? Texts{"true"} : Texts{};
 }
 
+void parse_max_ranks(Question& question, const std::string& text, const std::string& source) {
+  question.limits.ranks = parse_integer(text, source);
+  if (question.limits.ranks < 1) refuse(source, text, "must be >= 1");
+}
+Texts print_max_ranks(const Question& question) {
+  return question.limits.ranks == 0 ? Texts{} : Texts{std::to_string(question.limits.ranks)};
+}
+
+void parse_max_memory(Question& question, const std::string& text, const std::string& source) {
+  question.limits.memory_bytes = parse_bytes(text, source).value;
+  if (question.limits.memory_bytes < 1) refuse(source, text, "must be > 0");
+}
+Texts print_max_memory(const Question& question) {
+  const std::int64_t bytes = question.limits.memory_bytes;
+  return bytes == 0 ? Texts{} : Texts{std::to_string(bytes)};
+}
+
 void parse_scaling(Question& question, const std::string& text, const std::string& source) {
   if (text != "strong" && text != "weak") refuse(source, text, "must be strong or weak");
   question.scaling = text == "weak" ? Scaling::kWeak : Scaling::kStrong;
@@ -373,6 +390,15 @@ std::vector<QuestionField> make_fields() {
                              "formula)",
                       .parse = parse_staging,
                       .print = print_staging}),
+      of_both({.name = "max_ranks",
+               .doc = "Up to so many ranks are simulated where not a few of them stand for all "
+                      "(default 4096)",
+               .parse = parse_max_ranks,
+               .print = print_max_ranks}),
+      of_both({.name = "max_memory",
+               .doc = "What all simulations may take: 16GiB (default: nine tenths of what is free)",
+               .parse = parse_max_memory,
+               .print = print_max_memory}),
       of_both({.name = "network_scale",
                .doc = "Factor on the bandwidth of all links between nodes",
                .parse = parse_scale<&Question::network_scale>,

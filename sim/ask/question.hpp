@@ -16,6 +16,7 @@
 #include "models/compute/framework.hpp"
 #include "models/compute/gpu_kernel.hpp"
 #include "models/compute/measured_throughput.hpp"
+#include "sim/limits.hpp"
 
 namespace forescale {
 
@@ -65,6 +66,8 @@ struct Question {
   std::vector<std::int64_t> bytes = {};
   int root = 0;                   // rank
   bool explicit_staging = false;  // every segment of staged copies is simulated
+
+  SimulationLimits limits = {};
 
   // Hardware as it is not: factors on the bandwidth of links between nodes, and on single numbers
   // of the input files, by "FILE:/json/pointer".

@@ -49,7 +49,9 @@ void Gate::wait() {
   semaphore_->release();  // for the next one waiting
 }
 
-std::unique_ptr<World> make_world(SharingSolver solver) { return simgrid().make_world(solver); }
+std::unique_ptr<World> make_world(SharingSolver solver, int threads) {
+  return simgrid().make_world(solver, threads);
+}
 
 void load_simgrid() { simgrid(); }
 

@@ -125,7 +125,9 @@ class World {
   virtual void run(const std::function<std::string()>& describe_stuck) = 0;
 };
 
-std::unique_ptr<World> make_world(SharingSolver solver = SharingSolver::kLazy);
+// Of so many threads at least: a guard page behind each stack is more than the kernel maps for very
+// many.
+std::unique_ptr<World> make_world(SharingSolver solver = SharingSolver::kLazy, int threads = 0);
 
 // Before processes are forked that each make one: they share it then. InputError where the library
 // is not there.

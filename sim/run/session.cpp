@@ -11,7 +11,7 @@ Session::Session(const Platform& platform, const Stack& stack, int rank_count,
                  SessionOptions options)
     : stack_(stack),
       options_(std::move(options)),
-      made_world_(make_world(options_.solver)),
+      made_world_(make_world(options_.solver, rank_count)),
       world_(*made_world_),
       machine_(world_, platform, stack, rank_count),
       transport_(machine_, *this,

@@ -53,6 +53,8 @@ const std::map<std::string, std::string>& samples() {
       {"bytes", "1000"},
       {"root", "1"},
       {"explicit_staging", "true"},
+      {"max_ranks", "100"},
+      {"max_memory", "1000000000"},
       {"network_scale", "2"},
       {"number_scales", "models/stacks/gloo.json:/eager_limit_bytes=1.01"}};
   return texts;

@@ -11,7 +11,7 @@ inline constexpr const char* kSimGridLibrary = "forescale-simgrid.so";
 inline constexpr const char* kSimGridSymbol = "forescale_simgrid";
 
 struct SimGridModule {
-  std::unique_ptr<World> (*make_world)(SharingSolver solver);
+  std::unique_ptr<World> (*make_world)(SharingSolver solver, int threads);
   std::unique_ptr<Semaphore> (*make_semaphore)();
 };
 

@@ -23,6 +23,9 @@ using simgrid::kernel::routing::NetZoneImpl;
 using simgrid::kernel::routing::Route;
 using simgrid::kernel::timer::Timer;
 
+// Linux maps 65,530 areas for a process: two for a stack with its guard.
+constexpr int kGuardedThreadsMax = 16384;
+
 // A zone whose route is the one of the flow being started.
 class FlowZone : public NetZoneImpl {
  public:
@@ -56,7 +59,7 @@ class SimGridSemaphore final : public Semaphore {
 
 class SimGridWorld final : public World {
  public:
-  explicit SimGridWorld(SharingSolver solver);
+  SimGridWorld(SharingSolver solver, int threads);
   ~SimGridWorld() override;
   SimGridWorld(const SimGridWorld&) = delete;
   SimGridWorld& operator=(const SimGridWorld&) = delete;
@@ -159,7 +162,7 @@ class SimGridWorld final : public World {
   }
 };
 
-SimGridWorld::SimGridWorld(SharingSolver solver) {
+SimGridWorld::SimGridWorld(SharingSolver solver, int threads) {
   const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
   const std::string factory =
       std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw");
@@ -167,6 +170,7 @@ SimGridWorld::SimGridWorld(SharingSolver solver) {
       "forescale",
       factory,
       "--cfg=contexts/stack-size:256",
+      std::string("--cfg=contexts/guard-size:") + (threads > kGuardedThreadsMax ? "0" : "1"),
       "--cfg=network/model:CM02",
       "--cfg=network/crosstraffic:0",
       "--cfg=network/TCP-gamma:1e15",
@@ -297,8 +301,9 @@ void SimGridWorld::run(const std::function<std::string()>& describe_stuck) {
 extern "C" {
 extern const forescale::SimGridModule forescale_simgrid;
 const forescale::SimGridModule forescale_simgrid{
-    .make_world = [](forescale::SharingSolver solver) -> std::unique_ptr<forescale::World> {
-      return std::make_unique<forescale::SimGridWorld>(solver);
+    .make_world = [](forescale::SharingSolver solver,
+                     int threads) -> std::unique_ptr<forescale::World> {
+      return std::make_unique<forescale::SimGridWorld>(solver, threads);
     },
     .make_semaphore = []() -> std::unique_ptr<forescale::Semaphore> {
       return std::make_unique<forescale::SimGridSemaphore>();

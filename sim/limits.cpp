@@ -1,0 +1,120 @@
+#include "sim/limits.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "sim/isolate.hpp"
+
+namespace forescale {
+namespace {
+
+// A question's nominal, fast and slow simulation.
+constexpr int kAtOnceMax = 3;
+// Of what is free: other programs want some.
+constexpr double kFreeShare = 0.9;
+
+int simulations_at_once() { return std::min(available_cores(), kAtOnceMax); }
+
+double needed_bytes(const WholeSimulation& simulation, std::int64_t ranks) {
+  const auto count = static_cast<double>(ranks);
+  return simulations_at_once() *
+         (simulation.rank_bytes * count + simulation.pair_bytes * count * count);
+}
+
+// Linux' own estimate; 0: it is not known.
+double free_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  double kilobytes = 0;
+  std::string unit;
+  while (file >> name >> kilobytes) {
+    if (name == "MemAvailable:") return kFreeShare * 1024 * kilobytes;
+    std::getline(file, unit);
+  }
+  return 0;
+}
+
+double allowed_bytes(const SimulationLimits& limits) {
+  return limits.memory_bytes > 0 ? static_cast<double>(limits.memory_bytes) : free_bytes();
+}
+
+std::int64_t fitting_ranks(const WholeSimulation& simulation, double bytes) {
+  std::int64_t low = 0;
+  std::int64_t high = simulation.ranks;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (needed_bytes(simulation, middle) <= bytes ? low : high) = middle;
+  }
+  return low;
+}
+
+volatile long allowed_pages = 0;
+
+// What is resident, of /proc/self/statm: size, resident, ... in pages. Stacks of threads are mapped
+// whole and used in part, so that a limit on what is mapped would say nothing.
+void end_if_too_large(int /*signal*/) {
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  std::array<char, 64> text{};
+  const ssize_t count = read(file, text.data(), text.size());
+  close(file);
+  ssize_t at = 0;
+  while (at < count && text[static_cast<size_t>(at)] != ' ') ++at;
+  long pages = 0;
+  for (++at; at < count && text[static_cast<size_t>(at)] != ' '; ++at)
+    pages = 10 * pages + (text[static_cast<size_t>(at)] - '0');
+  if (pages > allowed_pages) _exit(kOutOfMemory);
+}
+
+std::string bytes_text(double bytes) { return to_text(Bytes{std::llround(bytes)}); }
+
+}  // namespace
+
+std::string why_too_large(const WholeSimulation& simulation, const SimulationLimits& limits) {
+  const std::int64_t most = limits.ranks > 0 ? limits.ranks : kMaxRanks;
+  const double needed = needed_bytes(simulation, simulation.ranks);
+  if (simulation.ranks > most)
+    return fmt::format(
+        "all {} ranks would have to be simulated ({}), more than --max-ranks {}: that takes about "
+        "{} and time that may grow with their square; ask for fewer, or raise --max-ranks",
+        simulation.ranks, simulation.why, most, bytes_text(needed));
+  const double allowed = allowed_bytes(limits);
+  if (allowed > 0 && needed > allowed)
+    return fmt::format(
+        "all {} ranks would have to be simulated ({}), which takes about {} of memory, and {} are "
+        "{}: about {} ranks would fit",
+        simulation.ranks, simulation.why, bytes_text(needed), bytes_text(allowed),
+        limits.memory_bytes > 0 ? "allowed by --max-memory" : "free (--max-memory says otherwise)",
+        fitting_ranks(simulation, allowed));
+  return "";
+}
+
+void check_size(const WholeSimulation& simulation, const SimulationLimits& limits) {
+  if (const std::string reason = why_too_large(simulation, limits); !reason.empty())
+    refuse(simulation.option, std::to_string(simulation.ranks), reason);
+}
+
+void limit_memory(const SimulationLimits& limits) {
+  const double allowed = allowed_bytes(limits) / simulations_at_once();
+  if (allowed <= 0) return;
+  allowed_pages = static_cast<long>(allowed) / sysconf(_SC_PAGESIZE);
+  struct sigaction look {};
+  look.sa_handler = end_if_too_large;
+  look.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &look, nullptr);
+  const itimerval ten_a_second{.it_interval = {.tv_sec = 0, .tv_usec = 100'000},
+                               .it_value = {.tv_sec = 0, .tv_usec = 100'000}};
+  setitimer(ITIMER_REAL, &ten_a_second, nullptr);
+}
+
+}  // namespace forescale

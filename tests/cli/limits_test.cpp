@@ -1,0 +1,68 @@
+// More ranks than are allowed, or more memory: refused before, or ended when it shows.
+#include <gtest/gtest.h>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+const std::string kHorovod =
+    "predict --platform piz-daint --model googlenet --batch 64 --scaling weak --system "
+    "horovod-mpi-opt --no-range --json ";
+const std::string kChains =
+    "collective --platform star:hosts=300,bandwidth=10GB/s,latency=1us --op reduce --algorithm cb "
+    "--chain-size 8 --chunk-bytes 1MiB --bytes 4MiB --ranks 300 --json ";
+
+void expect_refused(const std::string& arguments, const std::vector<std::string>& words) {
+  const Outcome outcome = run_program(arguments);
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+  for (const std::string& word : words)
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+}
+
+TEST(Limits, MoreRanksThanAllowedAreRefusedWithTheReason) {
+  expect_refused(kHorovod + "--gpus 32 --max-ranks 16",
+                 {"--gpus = 32", "the workers of horovod do not all do the same",
+                  "more than --max-ranks 16", "MiB"});
+  EXPECT_EQ(expect_answer(kHorovod + "--gpus 32 --max-ranks 32").json()["points"].size(), 1U);
+}
+
+TEST(Limits, MoreMemoryThanAllowedIsRefusedWithWhatWouldFit) {
+  const Outcome outcome = run_program(kHorovod + "--gpus 1000 --max-memory 100MB");
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+  // 300 kB each, beside each other on as many cores as there are, three at most.
+  const size_t about = outcome.err.find("about ", outcome.err.find("allowed by --max-memory"));
+  ASSERT_NE(about, std::string::npos) << outcome.err;
+  const int fits = std::stoi(outcome.err.substr(about + 6));
+  EXPECT_GE(fits, 111);
+  EXPECT_LE(fits, 333);
+}
+
+TEST(Limits, WhatFoldsIsNotCounted) {
+  const std::string ring =
+      "collective --platform star:hosts=5000,bandwidth=10GB/s,latency=1us --plan all-reduce/ring "
+      "--ranks 5000 --bytes 50MB --json --max-ranks 100";
+  EXPECT_EQ(expect_answer(ring).json()["simulated_ranks"], 10);
+}
+
+TEST(Limits, TheCostEngineAnswersAlone) {
+  const nlohmann::json both = expect_answer(kChains + "--max-ranks 299").json();
+  EXPECT_TRUE(both["simulated_s"].is_null());
+  EXPECT_GT(both["cost_engine_s"], 0.0);
+  EXPECT_NE(both["not_simulated"].get<std::string>().find("--max-ranks 299"), std::string::npos);
+  expect_refused(kChains + "--max-ranks 299 --engine sim", {"--ranks = 300", "--max-ranks 299"});
+  const nlohmann::json all = expect_answer(kChains + "--max-ranks 300").json();
+  EXPECT_NEAR(all["simulated_s"].get<double>(), all["cost_engine_s"].get<double>(), 1e-12);
+  EXPECT_FALSE(all.contains("not_simulated"));
+}
+
+// Messages to servers: what they take nobody knows before.
+TEST(Limits, ASimulationThatBecomesTooLargeIsEnded) {
+  expect_refused(
+      "predict --platform piz-daint --gpus 24 --model resnet-50 --batch 64 --scaling weak --system "
+      "mxnet-kvstore --no-range --max-memory 90MB",
+      {"--max-memory: a simulation needs more than it may take"});
+}
+
+}  // namespace
+}  // namespace forescale::testing
