@@ -13,13 +13,6 @@ const std::string kChains =
     "collective --platform star:hosts=300,bandwidth=10GB/s,latency=1us --op reduce --algorithm cb "
     "--chain-size 8 --chunk-bytes 1MiB --bytes 4MiB --ranks 300 --json ";
 
-void expect_refused(const std::string& arguments, const std::vector<std::string>& words) {
-  const Outcome outcome = run_program(arguments);
-  EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
-  for (const std::string& word : words)
-    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
-}
-
 TEST(Limits, MoreRanksThanAllowedAreRefusedWithTheReason) {
   expect_refused(kHorovod + "--gpus 32 --max-ranks 16",
                  {"--gpus = 32", "the workers of horovod do not all do the same",

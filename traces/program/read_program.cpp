@@ -101,21 +101,24 @@ class ProgramReader {
     const auto [next, error] = std::from_chars(communicator.data(), end, number);
     if (error != std::errc() || next != end || number < 0 || number > kCommunicatorMax)
       in.fail(fmt::format("must belong to a communicator from 0 to {}", kCommunicatorMax));
-    std::vector<RankGroup>& by_rank = program_.groups[number];
-    by_rank.resize(program_.ranks.size());
+    std::vector<std::shared_ptr<std::vector<int>>>
+        groups;  // all of them before a list of all ranks
     for (const JsonInput& group : in.elements()) {
-      auto members = std::make_shared<std::vector<int>>();
+      const auto& members = groups.emplace_back(std::make_shared<std::vector<int>>());
       for (const JsonInput& member : group.elements())
         members->push_back(static_cast<int>(
             member.integer(0, static_cast<std::int64_t>(program_.ranks.size()) - 1)));
       if (members->empty()) group.fail("must have at least one rank");
-      for (const int member : *members) {
+    }
+    std::vector<RankGroup>& by_rank = program_.groups[number];
+    by_rank.resize(program_.ranks.size());
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (const int member : *groups[i]) {
         RankGroup& of_member = by_rank[static_cast<size_t>(member)];
         if (of_member != nullptr)
-          group.fail(fmt::format("has rank {}, which is in a group already", member));
-        of_member = members;
+          in.elements()[i].fail(fmt::format("has rank {}, which is in a group already", member));
+        of_member = groups[i];
       }
-    }
   }
 
   // {"rank": 3} begins a rank; {"rank": 4, "same_as": 3} is one whole.
