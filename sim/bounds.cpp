@@ -154,6 +154,7 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
   const int root_slot = slots[static_cast<size_t>(call.root)];
   double hold_s = std::numeric_limits<double>::infinity();
   double alpha_s = hold_s;
+  PassingLanes passing(lanes);
   for (int rank = 0; rank < call.rank_count; ++rank) {
     if (rank == call.root) continue;
     const int slot = slots[static_cast<size_t>(rank)];
@@ -161,7 +162,7 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
       for (const auto& [from, to] : {std::pair(slot, root_slot), std::pair(root_slot, slot)})
         for (size_t protocol = 0; protocol < stack.protocols.size(); ++protocol) {
           const MessageKind kind(place, static_cast<int>(protocol));
-          const LaneCost cost = lanes.cost(lanes.lane(from, to, kind, size), 1);
+          const LaneCost cost = lanes.cost(passing.lane(from, to, kind, size), 1);
           hold_s = std::min(hold_s, cost.hold_s);
           alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
         }

@@ -75,13 +75,14 @@ bool is_of_one_node(const Platform& platform, const Resource& resource) {
 bool nodes_share_nothing(const ResolvedCall& resolved) {
   const Platform& platform = resolved.lanes->platform();
   const size_t each = members_a_node(resolved);
+  PassingLanes passing(*resolved.lanes);
   for (const std::vector<int>& part : resolved.parts())
     for (size_t last = each - 1; last < part.size(); last += each) {
       const auto slot = [&](size_t role) {
         return resolved.group->slots[static_cast<size_t>(part[role % part.size()])];
       };
       const Lane& lane =
-          resolved.lanes->lane(slot(last), slot(last + 1), resolved.kind(), resolved.call.bytes);
+          passing.lane(slot(last), slot(last + 1), resolved.kind(), resolved.call.bytes);
       for (const Resource& resource : lane.resources)
         if (!is_of_one_node(platform, resource)) return false;
     }

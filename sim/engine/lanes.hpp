@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -100,6 +101,7 @@ class Lanes {
   // What work on a rank's host occupies: half of its bytes are read, half written.
   std::vector<Resource> host_memory(int slot) const;
 
+  int lane_count() const { return lane_count_; }
   const Platform& platform() const { return platform_; }
   const Stack& stack() const { return stack_; }
 
@@ -123,6 +125,21 @@ class Lanes {
   const Stack& stack_;
   mutable std::unordered_map<std::uint64_t, Pair> pairs_;
   mutable int lane_count_ = 0;
+};
+
+// Lanes that are looked at once each: those of very many pairs are let go of in between.
+class PassingLanes {
+ public:
+  explicit PassingLanes(const Lanes& like) : like_(like) {}
+  const Lane& lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) {
+    constexpr int kKept = 4096;
+    if (!few_ || few_->lane_count() >= kKept) few_.emplace(like_.platform(), like_.stack());
+    return few_->lane(from_slot, to_slot, kind, bytes);
+  }
+
+ private:
+  const Lanes& like_;
+  std::optional<Lanes> few_ = {};
 };
 
 }  // namespace forescale
