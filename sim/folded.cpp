@@ -178,7 +178,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
     tasks.emplace_back([&call, &plan, &rules] { return simulated_on(call, plan, rules).dump(); });
   load_simgrid();
   std::vector<json> found;
-  for (const std::string& text : run_isolated(tasks, 1, [](size_t) {}))
+  for (const std::string& text : run_isolated(tasks, available_cores(), [](size_t) {}))
     found.push_back(parse_json(text));
   const std::vector<double>& counts = smaller.counts;
   const auto of_all = [&](double first, double third) {
