@@ -81,19 +81,20 @@ std::string bytes_text(double bytes) { return to_text(Bytes{std::llround(bytes)}
 }  // namespace
 
 std::string why_too_large(const WholeSimulation& simulation, const SimulationLimits& limits) {
+  const std::string why = simulation.why.empty() ? "so few are never folded" : simulation.why;
   const std::int64_t most = limits.ranks > 0 ? limits.ranks : kMaxRanks;
   const double needed = needed_bytes(simulation, simulation.ranks);
   if (simulation.ranks > most)
     return fmt::format(
         "all {} ranks would have to be simulated ({}), more than --max-ranks {}: that takes about "
         "{} and time that may grow with their square; ask for fewer, or raise --max-ranks",
-        simulation.ranks, simulation.why, most, bytes_text(needed));
+        simulation.ranks, why, most, bytes_text(needed));
   const double allowed = allowed_bytes(limits);
   if (allowed > 0 && needed > allowed)
     return fmt::format(
         "all {} ranks would have to be simulated ({}), which takes about {} of memory, and {} are "
         "{}: about {} ranks would fit",
-        simulation.ranks, simulation.why, bytes_text(needed), bytes_text(allowed),
+        simulation.ranks, why, bytes_text(needed), bytes_text(allowed),
         limits.memory_bytes > 0 ? "allowed by --max-memory" : "free (--max-memory says otherwise)",
         fitting_ranks(simulation, allowed));
   return "";

@@ -27,7 +27,7 @@ struct WholeSimulation {
   std::int64_t ranks = 0;
   double rank_bytes = 0;
   double pair_bytes = 0;
-  std::string why;  // it cannot be a few in place of all
+  std::string why;  // it cannot be a few in place of all; empty: so few are never folded
 };
 // Why the limits do not allow it, what would be allowed, and how they are raised; empty: they do.
 std::string why_too_large(const WholeSimulation& simulation, const SimulationLimits& limits);
