@@ -163,13 +163,25 @@ struct Smaller {
   std::vector<double> counts = {};  // steps, or levels
   double all = 0;                   // of the whole
   double messages_times = 0;        // messages of the whole over those of the last one
+
+  // Along the line through the first and the last of them.
+  double of_all(double first, double last) const {
+    return last + (last - first) / (counts.back() - counts.front()) * (all - counts.back());
+  }
+  std::uint64_t count_of_all(double last) const {
+    return static_cast<std::uint64_t>(std::llround(messages_times * last));
+  }
+  // How far the whole may be from that line, as three points say that are not on one; 0: they are.
+  double off_line_s(const std::vector<double>& times_s) const {
+    const auto rate_s = [&](size_t from) {
+      return (times_s[from + 1] - times_s[from]) / (counts[from + 1] - counts[from]);
+    };
+    const double bend_s = std::abs(rate_s(1) - rate_s(0));
+    if (bend_s <= kExact * counts.back() * std::abs(rate_s(1))) return 0;
+    return bend_s * (all - counts.back());
+  }
 };
 
-bool is_straight(double first_rate_s, double second_rate_s, double count) {
-  return std::abs(second_rate_s - first_rate_s) <= kExact * count * std::abs(second_rate_s);
-}
-
-// Along the line through the first and the last of them.
 Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const PlanChoice plan = plan_of(resolved);
   const RulesOf rules = rules_of(resolved);
@@ -178,37 +190,25 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
     tasks.emplace_back([&call, &plan, &rules] { return simulated_on(call, plan, rules).dump(); });
   load_simgrid();
   std::vector<json> found;
-  for (const std::string& text : run_isolated(tasks, available_cores(), [](size_t) {}))
+  std::vector<double> times_s;
+  for (const std::string& text : run_isolated(tasks, available_cores(), [](size_t) {})) {
     found.push_back(parse_json(text));
-  const std::vector<double>& counts = smaller.counts;
-  const auto of_all = [&](double first, double third) {
-    return third + (third - first) / (counts[2] - counts[0]) * (smaller.all - counts[2]);
-  };
-  const auto number_of_all = [&](const char* key) {
-    return of_all(found.front().at(key).get<double>(), found.back().at(key).get<double>());
-  };
+    times_s.push_back(found.back().at("time_s").get<double>());
+  }
   const json& last = found.back();
-  const auto times = [&](const char* key) {
-    return smaller.messages_times * last.at(key).get<double>();
-  };
   Folded folded{.outcome = {},
                 .ranks = static_cast<std::int64_t>(smaller.calls.back().group->slots.size())};
-  folded.outcome.time_s = number_of_all("time_s");
-  folded.outcome.messages = static_cast<std::uint64_t>(std::llround(times("messages")));
-  folded.outcome.bytes_sent = times("bytes_sent");
-  folded.outcome.busiest = {
-      .name = last.at("busiest").get<std::string>(), .busy_s = number_of_all("busy_s"), .bytes = 0};
-  for (const auto& [name, third_s] : last.at("root_s").items())
+  folded.outcome.time_s = smaller.of_all(times_s.front(), times_s.back());
+  folded.outcome.messages = smaller.count_of_all(last.at("messages").get<double>());
+  folded.outcome.bytes_sent = smaller.messages_times * last.at("bytes_sent").get<double>();
+  folded.outcome.busiest = {.name = last.at("busiest").get<std::string>(),
+                            .busy_s = smaller.of_all(found.front().at("busy_s").get<double>(),
+                                                     last.at("busy_s").get<double>()),
+                            .bytes = 0};
+  for (const auto& [name, last_s] : last.at("root_s").items())
     folded.outcome.root_s[name] =
-        of_all(found.front().at("root_s").value(name, 0.0), third_s.get<double>());
-  const auto rate_s = [&](size_t from) {
-    return (found[from + 1].at("time_s").get<double>() - found[from].at("time_s").get<double>()) /
-           (counts[from + 1] - counts[from]);
-  };
-  // As far from the line as three points that are not on one say.
-  if (!is_straight(rate_s(0), rate_s(1), counts.back()))
-    folded.error =
-        std::abs(rate_s(1) - rate_s(0)) * (smaller.all - counts[2]) / folded.outcome.time_s;
+        smaller.of_all(found.front().at("root_s").value(name, 0.0), last_s.get<double>());
+  folded.error = smaller.off_line_s(times_s) / folded.outcome.time_s;
   return folded;
 }
 
@@ -285,22 +285,17 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
   const PlanChoice plan = plan_of(resolved);
   const Smaller smaller = smaller_rings(resolved, plan);
   std::vector<CostResult> costs;
-  for (const ResolvedCall& call : smaller.calls) costs.push_back(evaluate_cost(call));
-  const auto rate_s = [&](size_t from) {
-    return (costs[from + 1].time_s - costs[from].time_s) /
-           (smaller.counts[from + 1] - smaller.counts[from]);
-  };
-  if (!is_straight(rate_s(0), rate_s(1), smaller.counts.back())) return std::nullopt;
-  const auto times = [&](auto count) {
-    return smaller.messages_times * static_cast<double>(count);
-  };
+  std::vector<double> times_s;
+  for (const ResolvedCall& call : smaller.calls) {
+    costs.push_back(evaluate_cost(call));
+    times_s.push_back(costs.back().time_s);
+  }
+  if (smaller.off_line_s(times_s) > 0) return std::nullopt;
   const CostResult& last = costs.back();
-  const double rate_of_all_s =
-      (last.time_s - costs.front().time_s) / (smaller.counts.back() - smaller.counts.front());
-  return CostResult{.time_s = last.time_s + rate_of_all_s * (smaller.all - smaller.counts.back()),
-                    .operations = static_cast<std::uint64_t>(std::llround(times(last.operations))),
-                    .messages = static_cast<std::uint64_t>(std::llround(times(last.messages))),
-                    .bytes_sent = times(last.bytes_sent)};
+  return CostResult{.time_s = smaller.of_all(times_s.front(), times_s.back()),
+                    .operations = smaller.count_of_all(static_cast<double>(last.operations)),
+                    .messages = smaller.count_of_all(static_cast<double>(last.messages)),
+                    .bytes_sent = smaller.messages_times * last.bytes_sent};
 }
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {

@@ -125,8 +125,8 @@ class World {
   virtual void run(const std::function<std::string()>& describe_stuck) = 0;
 };
 
-// Of so many threads at least: a guard page behind each stack is more than the kernel maps for very
-// many.
+// For about so many threads: the stacks of very many have no guard pages, of which the kernel maps
+// too few.
 std::unique_ptr<World> make_world(SharingSolver solver = SharingSolver::kLazy, int threads = 0);
 
 // Before processes are forked that each make one: they share it then. InputError where the library

@@ -29,8 +29,9 @@ class TwoHosts {
   TwoHosts(const TwoHosts&) = delete;
   TwoHosts& operator=(const TwoHosts&) = delete;
 
-  // Trains and traces on both at once; what they said.
-  std::string train(const std::string& options, const std::string& out) const {
+  // Trains and traces on both at once; the measured step. Throws what they said where they have
+  // not.
+  double train_s(const std::string& options, const std::string& out) const {
     std::string both;
     for (const int rank : {0, 1})
       both += fmt::format(
@@ -40,7 +41,9 @@ class TwoHosts {
           options, out, rank);
     // NOLINTNEXTLINE(cert-env33-c): two processes of a test, side by side.
     static_cast<void>(!std::system((both + "wait").c_str()));
-    return text_of(out + ".0") + text_of(out + ".1");
+    if (!std::filesystem::exists(out + "/steps.json"))
+      throw std::runtime_error(text_of(out + ".0") + text_of(out + ".1"));
+    return parse_json(text_of(out + "/steps.json"))["step_s"];
   }
 
  private:
@@ -75,12 +78,10 @@ TEST(TraceGlooAlone, ATensorParallelStepIsReplayedHereAndOnASlowerNetwork) {
   const Workshop workshop;
   const TwoHosts hosts;
   const std::string traced = workshop.path("tensor");
-  const std::string said = hosts.train(
+  const double measured_s = hosts.train_s(
       "--parallel tensor --megabytes 1 --layers 4 --activation-mb 0.5 --forward-ms 60 "
       "--backward-ms 120 --steps 5 --traced-steps 3",
       traced);
-  ASSERT_TRUE(std::filesystem::exists(traced + "/steps.json")) << said;
-  const double measured_s = parse_json(text_of(traced + "/steps.json"))["step_s"];
   const double replayed_s = expect_answer(replay_of(traced, "")).json()["iteration_s"];
   EXPECT_NEAR(replayed_s, measured_s, 0.2 * measured_s);
   // Eight all-reduces of 0.5 MB that nothing hides: each takes as long again on half the rate.
@@ -97,12 +98,10 @@ TEST(TraceGlooAlone, ARankThatWaitsIsReplayedFromItsOwnTrace) {
   const Workshop workshop;
   const TwoHosts hosts;
   const std::string traced = workshop.path("slow");
-  const std::string said = hosts.train(
+  const double measured_s = hosts.train_s(
       "--megabytes 0.4 --layers 10 --forward-ms 60 --backward-ms 120 --steps 5 --traced-steps 3 "
       "--bucket-mb 0.2 --slow-rank 1 --slow-factor 3",
       traced);
-  ASSERT_TRUE(std::filesystem::exists(traced + "/steps.json")) << said;
-  const double measured_s = parse_json(text_of(traced + "/steps.json"))["step_s"];
   EXPECT_GT(measured_s, 3 * 180e-3);
   const auto replayed_s = [&](const std::vector<int>& ranks, const std::string& options) {
     return expect_answer(replay_of(traced, options, ranks)).json()["iteration_s"].get<double>();
@@ -124,10 +123,7 @@ TEST(TraceGlooAlone, ARealRunIsReplayedWithItsOwnAndOtherBuckets) {
   std::string traced[2];
   for (const int i : {0, 1}) {
     traced[i] = workshop.path(i == 0 ? "small" : "large");
-    const std::string said =
-        hosts.train(training + "--bucket-mb " + (i == 0 ? "1" : "25"), traced[i]);
-    ASSERT_TRUE(std::filesystem::exists(traced[i] + "/steps.json")) << said;
-    measured_s[i] = parse_json(text_of(traced[i] + "/steps.json"))["step_s"];
+    measured_s[i] = hosts.train_s(training + "--bucket-mb " + (i == 0 ? "1" : "25"), traced[i]);
   }
   const auto replayed_s = [&](int i, const std::string& options) {
     return expect_answer(replay_of(traced[i], options)).json()["iteration_s"].get<double>();
