@@ -18,13 +18,12 @@ Machine::Machine(World& world, const Platform& platform, const Stack& stack, int
                       .constraint = fmt::format("must be <= {}, the slots of platform {}",
                                                 platform.slot_count(), platform.name)});
   gpus_.assign(static_cast<size_t>(rank_count), kNotMade);
-  if (stack.shared_cores > 0)
-    shared_cores_ = world.add_processor("shared cores", stack.shared_cores);
+  if (stack.shared_cores > 0) shared_cores_ = world.add_processor(stack.shared_cores);
 }
 
 int Machine::gpu(int rank) {
   int& gpu = gpus_[static_cast<size_t>(rank)];
-  if (gpu == kNotMade) gpu = world_.add_processor("processor " + std::to_string(rank), 1);
+  if (gpu == kNotMade) gpu = world_.add_processor(1);
   return gpu;
 }
 
@@ -53,10 +52,7 @@ Machine::Carried* Machine::carried(const Resource& resource) {
   if (!limits(resource)) return nullptr;
   const double bandwidth = lanes_.bandwidth(resource);
   Carried& made = resources_[resource];
-  made.link =
-      world_.add_link(fmt::format("{}:{}:{}:{}:{}", static_cast<int>(resource.kind), resource.index,
-                                  resource.rule, resource.channel, resource.other),
-                      bandwidth);
+  made.link = world_.add_link(bandwidth);
   resource_of_.emplace(made.link, resource);
   if (const double burst = lanes_.burst_bytes(resource); burst > 0)
     made.bucket = std::make_unique<Bucket>(
@@ -76,8 +72,6 @@ double Machine::enter(const Path& path, double bytes) {
     bucket->since_s = now_s;
     spared = std::min(spared, bucket->tokens);
   }
-  constexpr double kRounding_bytes = 1e-6;
-  spared = std::floor(spared + kRounding_bytes);  // flows carry whole bytes
   for (Bucket* bucket : path.buckets) {
     bucket->tokens -= spared;
     ++bucket->flows;
@@ -153,18 +147,17 @@ const Machine::Path& Machine::host_memory_path(int rank) {
 }
 
 void Machine::watch(LinkUse& use) {
-  world_.observe_flows(
-      [this, &use, numbers = std::map<SimLink, int>()](const std::vector<SimLink>& route,
-                                                       double bytes, double begin_s) mutable {
-        for (SimLink link : route) {
-          const auto made = resource_of_.find(link);
-          if (made == resource_of_.end()) continue;  // storage's
-          const auto [known, is_new] = numbers.try_emplace(link, 0);
-          if (is_new)
-            known->second = use.add_link(lanes_.name(made->second), lanes_.bandwidth(made->second));
-          use.add_flow(known->second, begin_s, world_.now_s(), bytes);
-        }
-      });
+  world_.observe_flows([this, &use, numbers = std::map<SimLink, int>()](
+                           std::span<const SimLink> route, double bytes, double begin_s) mutable {
+    for (SimLink link : route) {
+      const auto made = resource_of_.find(link);
+      if (made == resource_of_.end()) continue;  // storage's
+      const auto [known, is_new] = numbers.try_emplace(link, 0);
+      if (is_new)
+        known->second = use.add_link(lanes_.name(made->second), lanes_.bandwidth(made->second));
+      use.add_flow(known->second, begin_s, world_.now_s(), bytes);
+    }
+  });
 }
 
 Machine::Busiest Machine::busiest() const {

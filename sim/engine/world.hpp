@@ -17,17 +17,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace simgrid::kernel::resource {
-class StandardLinkImpl;
-}
-
 namespace forescale {
 
-using SimLink = simgrid::kernel::resource::StandardLinkImpl*;
+struct SharedCapacity;
+using SimLink = SharedCapacity*;
 
 // Told once when a flow or a task has finished.
 class Completion {
@@ -90,9 +88,9 @@ class World {
   World& operator=(const World&) = delete;
 
   // Before run(), or in kernel context.
-  virtual SimLink add_link(const std::string& name, double bandwidth_bytes_per_s) = 0;
+  virtual SimLink add_link(double bandwidth_bytes_per_s) = 0;
   // Does 1 s of work a second on each core; a task runs on one.
-  virtual int add_processor(const std::string& name, int cores) = 0;
+  virtual int add_processor(int cores) = 0;
 
   virtual double now_s() const = 0;
 
@@ -108,7 +106,7 @@ class World {
 
   // Calls `observer` with the route, the bytes and the beginning of every flow that ends well.
   using FlowObserver =
-      std::function<void(const std::vector<SimLink>& route, double bytes, double begin_s)>;
+      std::function<void(std::span<const SimLink> route, double bytes, double begin_s)>;
   virtual void observe_flows(FlowObserver observer) = 0;
 
   // Takes a link down after `delay_s`.

@@ -11,9 +11,9 @@
 namespace forescale {
 namespace {
 
-// Opens and core-seconds are flows too. Flows have whole units, so theirs are small.
-constexpr double kUnitsPerOpen = 1e9;
-constexpr double kUnitsPerCoreSecond = 1e12;
+// Opens and core-seconds are flows too. What is shared has a smallest part, so theirs are many.
+constexpr double kUnitsPerOpen = 1e6;
+constexpr double kUnitsPerCoreSecond = 1e9;
 
 }  // namespace
 
@@ -105,11 +105,9 @@ DataReading::Node& DataReading::node_of(int rank, const StorageSystem& storage) 
   nodes_.push_back(std::make_unique<Node>());
   Node& node = *nodes_.back();
   node.number = number;
-  node.client =
-      world_.add_link(fmt::format("storage client {}", number), storage.client_bandwidth.value);
+  node.client = world_.add_link(storage.client_bandwidth.value);
   if (platform.cores_per_node > 0)
-    node.cores = world_.add_link(fmt::format("cores {}", number),
-                                 platform.cores_per_node * kUnitsPerCoreSecond);
+    node.cores = world_.add_link(platform.cores_per_node * kUnitsPerCoreSecond);
   if (storage.network == StorageNetwork::kFabric) {
     std::vector<Resource> resources;
     for (const Capacity capacity : platform.from_fabric(platform.host_of(device)))
@@ -123,15 +121,14 @@ void DataReading::build(const StorageSystem& storage) {
   const int cores = machine_.lanes().platform().cores_per_node;
   const int threads = source_.threads(cores);
   const int reading_threads = source_.reading_threads(cores);
-  const SimLink files = world_.add_link("storage", storage.bandwidth.value);
-  const SimLink opens = world_.add_link("storage opens", storage.opens_per_s * kUnitsPerOpen);
+  const SimLink files = world_.add_link(storage.bandwidth.value);
+  const SimLink opens = world_.add_link(storage.opens_per_s * kUnitsPerOpen);
   std::map<const Node*, Reader*> of_node;
   for (int number = 0; number < machine_.rank_count(); ++number) {
     Rank& rank = *ranks_[static_cast<size_t>(number)];
     if (rank.to_start == 0) continue;
     Node& node = node_of(number, storage);
-    rank.decode_route = {
-        world_.add_link(fmt::format("decoding threads {}", number), threads * kUnitsPerCoreSecond)};
+    rank.decode_route = {world_.add_link(threads * kUnitsPerCoreSecond)};
     if (node.cores != nullptr) rank.decode_route.push_back(node.cores);
     Reader*& shared = of_node[&node];
     if (source_.reader == ReaderPlace::kRank || shared == nullptr) {
@@ -142,10 +139,8 @@ void DataReading::build(const StorageSystem& storage) {
       reader.open_route = {opens};
       if (storage.open_latency.value > 0)
         reader.open_route.push_back(
-            world_.add_link(fmt::format("opening threads {}", number),
-                            reading_threads / storage.open_latency.value * kUnitsPerOpen));
-      reader.read_route = {world_.add_link(fmt::format("reading threads {}", number),
-                                           reading_threads * source_.reader_bandwidth.value),
+            world_.add_link(reading_threads / storage.open_latency.value * kUnitsPerOpen));
+      reader.read_route = {world_.add_link(reading_threads * source_.reader_bandwidth.value),
                            node.client, files};
       reader.read_route.insert(reader.read_route.end(), node.from_fabric.links.begin(),
                                node.from_fabric.links.end());
@@ -155,7 +150,7 @@ void DataReading::build(const StorageSystem& storage) {
   }
   const double database = database_bandwidth(source_, static_cast<int>(readers_.size()));
   if (!std::isfinite(database) || readers_.empty()) return;
-  const SimLink link = world_.add_link("database", database);
+  const SimLink link = world_.add_link(database);
   for (const auto& reader : readers_) reader->read_route.push_back(link);
 }
 

@@ -106,8 +106,7 @@ std::vector<double> simulated_ends_s(const SharedLinks& scene, SharingSolver sol
     const auto made = make_world(solver);
     World& world = *made;
     std::vector<SimLink> links;
-    for (size_t i = 0; i < scene.bandwidths.size(); ++i)
-      links.push_back(world.add_link(fmt::format("link{}", i), scene.bandwidths[i]));
+    for (const double bandwidth : scene.bandwidths) links.push_back(world.add_link(bandwidth));
     Gate all_done;
     int left = static_cast<int>(scene.flows.size());
     std::vector<double> ends_s(scene.flows.size());
@@ -163,6 +162,14 @@ TEST(Fluid, ReferenceSharesByHand) {
   expect_same(fluid_ends_s(scene), {1.5, 1.0}, "");
 }
 
+// More of them than SimGrid counts: given to it in pieces.
+TEST(Fluid, FlowsOfVeryManyBytesShareALink) {
+  const SharedLinks scene = {.bandwidths = {1e9},
+                             .flows = {{.begin_s = 0, .bytes = 1e16, .links = {0}},
+                                       {.begin_s = 0, .bytes = 2e16, .links = {0}}}};
+  expect_same(simulated_ends_s(scene, SharingSolver::kLazy), {2e7, 3e7}, "");
+}
+
 class Sharing : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Sharing, IsExactMaxMinWithBothSolvers) {
@@ -187,12 +194,12 @@ struct Task {
   double work_s = 0;
 };
 
-std::vector<double> task_ends_s(const std::vector<Task>& tasks) {
+std::vector<double> task_ends_s(const std::vector<Task>& tasks, int cores = 1) {
   return numbers_in_child([&] {
     const auto made = make_world();
     World& world = *made;
     const int processors = 2;
-    for (int i = 0; i < processors; ++i) world.add_processor(fmt::format("p{}", i), 1);
+    for (int i = 0; i < processors; ++i) world.add_processor(cores);
     Gate all_done;
     int left = static_cast<int>(tasks.size());
     std::vector<double> ends_s(tasks.size());
@@ -221,6 +228,20 @@ TEST(Processors, TwoTasksShareEvenly) {
   expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
                            {.processor = 1, .begin_s = 0, .work_s = 1}}),
               {1.0, 1.0}, "on two processors");
+}
+
+TEST(Processors, TasksShareWhenThereAreMoreThanCores) {
+  // Two on two cores do not: 1 s and 2 s. With a third from 0.5 s on, 2 / 3 of a core each: 0.5 s
+  // of the first takes 0.75 s; then two are left, alone again, with 1 s and 1.5 s of work.
+  expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
+                           {.processor = 0, .begin_s = 0, .work_s = 2}},
+                          2),
+              {1.0, 2.0}, "as many");
+  expect_same(task_ends_s({{.processor = 0, .begin_s = 0, .work_s = 1},
+                           {.processor = 0, .begin_s = 0, .work_s = 2},
+                           {.processor = 0, .begin_s = 0.5, .work_s = 2}},
+                          2),
+              {1.25, 2.25, 2.75}, "one more");
 }
 
 TEST(Processors, WorkOfNothingTakesNoTime) {

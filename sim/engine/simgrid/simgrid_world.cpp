@@ -6,13 +6,15 @@
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <limits>
-#include <map>
 #include <queue>
 #include <typeinfo>
 
 #include "base/error.hpp"
+#include "sim/engine/simgrid/shared_capacity.hpp"
 
 namespace forescale {
 namespace {
@@ -26,6 +28,10 @@ using simgrid::kernel::timer::Timer;
 // Linux maps 65,530 areas for a process: two for a stack with its guard.
 constexpr int kGuardedThreadsMax = 16384;
 
+// SimGrid counts whole ones, of 64 bits, in place of bytes.
+constexpr double kPartsOfAByte = 4096;
+constexpr double kBytesMax = 0x1p51;
+
 // A zone whose route is the one of the flow being started.
 class FlowZone : public NetZoneImpl {
  public:
@@ -34,13 +40,14 @@ class FlowZone : public NetZoneImpl {
                        double* /*latency*/) override {
     into->link_list_.insert(into->link_list_.end(), current->begin(), current->end());
   }
-  const std::vector<SimLink>* current = nullptr;
+  const std::vector<simgrid::kernel::resource::StandardLinkImpl*>* current = nullptr;
 };
 
 struct TimedAction {
   double time_s = 0;
   std::uint64_t order = 0;
-  mutable std::function<void()> action;  // moved out of the queue's const top()
+  mutable std::function<void()> action = {};  // moved out of the queue's const top()
+  Use* ends = nullptr;                        // instead: one that was free and has this number
   bool operator>(const TimedAction& other) const {
     return time_s != other.time_s ? time_s > other.time_s : order > other.order;
   }
@@ -64,8 +71,8 @@ class SimGridWorld final : public World {
   SimGridWorld(const SimGridWorld&) = delete;
   SimGridWorld& operator=(const SimGridWorld&) = delete;
 
-  SimLink add_link(const std::string& name, double bandwidth_bytes_per_s) override;
-  int add_processor(const std::string& name, int cores) override;
+  SimLink add_link(double bandwidth_bytes_per_s) override;
+  int add_processor(int cores) override;
   double now_s() const override { return sg::Engine::get_clock(); }
   void after(double delay_s, std::function<void()> action) override;
   void in_kernel(std::function<void()> action) override;
@@ -78,34 +85,30 @@ class SimGridWorld final : public World {
   void run(const std::function<std::string()>& describe_stuck) override;
 
  private:
-  struct Running {
-    sg::ActivityPtr activity;
-    Completion* completion = nullptr;
-    // Of a flow that is observed.
-    const std::vector<SimLink>* route = nullptr;
-    double bytes = 0;
-    double begin_s = 0;
-  };
-
   std::unique_ptr<sg::Engine> engine_;
   FlowZone* zone_ = nullptr;  // the root; owned by the engine
-  // Links and processors, made when they are first used: SimGrid seals the root and what is below
-  // it when the simulation begins, so this one is beside it, with the root's models.
+  // Links and processors: SimGrid seals the root and what is below it when the simulation begins,
+  // so this one is beside it, with the root's models.
   FlowZone* things_ = nullptr;
+  std::string next_name();    // of one; SimGrid wants them to differ
   sg::Host* from_ = nullptr;  // ends of every flow: routes are ours
   sg::Host* to_ = nullptr;
-  std::vector<sg::Host*> processors_;
-  std::map<SimLink, sg::Link*> links_;
+  std::vector<simgrid::kernel::resource::StandardLinkImpl*> route_;  // of the flow being started
+  bool frees_uses_;                                                  // else SimGrid is given all
+  std::deque<SharedCapacity> capacities_;
+  std::deque<SharedCapacity*> processors_;
+  int named_ = 0;
   // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
   // the first.
   std::priority_queue<TimedAction, std::vector<TimedAction>, std::greater<>> actions_;
-  std::uint64_t next_order_ = 0;
+  std::uint64_t next_order_ = 1;
   double armed_s_ = std::numeric_limits<double>::infinity();
   bool running_actions_ = false;
   // Never release the last pointer to an activity inside its own callback.
   sg::ActivityPtr parked_;
-  std::vector<std::unique_ptr<Running>> running_pool_;
-  std::vector<Running*> free_running_;
+  std::vector<std::unique_ptr<Use>> uses_;
+  std::vector<Use*> unused_;
+  std::vector<Use*> crowded_;  // by what is happening
   int actors_alive_ = 0;
   std::string stop_reason_;
   bool deadlock_ = false;
@@ -113,30 +116,14 @@ class SimGridWorld final : public World {
   std::string stuck_;
   FlowObserver flow_observer_;
 
-  Running* new_running(sg::ActivityPtr activity, Completion* completion) {
-    if (free_running_.empty()) {
-      running_pool_.push_back(std::make_unique<Running>());
-      free_running_.push_back(running_pool_.back().get());
-    }
-    Running* running = free_running_.back();
-    free_running_.pop_back();
-    running->activity = std::move(activity);
-    running->completion = completion;
-    running->route = nullptr;
-    return running;
-  }
-
-  void finished(Running* running, bool ok) {
-    parked_ = std::move(running->activity);
-    Completion* completion = running->completion;
-    if (ok && running->route != nullptr)
-      flow_observer_(*running->route, running->bytes, running->begin_s);
-    free_running_.push_back(running);
-    if (ok)
-      completion->complete();
-    else
-      completion->failed();
-  }
+  void begin(std::span<SharedCapacity* const> way, double amount, Completion* completion);
+  void end_when_done(Use& use);
+  void hand_over(Use& use);
+  void hand_over_crowded();
+  sg::Link* made_link(SharedCapacity& capacity);
+  void start_comm(Use& use);
+  void start_exec(Use& use);
+  void ended(Use& use, bool ok);
 
   void arm() {
     if (running_actions_ || actions_.empty() || actions_.top().time_s >= armed_s_) return;
@@ -154,15 +141,21 @@ class SimGridWorld final : public World {
     armed_s_ = std::numeric_limits<double>::infinity();
     while (!actions_.empty() && actions_.top().time_s <= now_s) {
       const auto action = std::move(actions_.top().action);
+      Use* const use = actions_.top().ends;
+      const std::uint64_t number = actions_.top().order;
       actions_.pop();
-      action();
+      if (use == nullptr)
+        action();
+      else if (use->number == number)
+        ended(*use, true);
     }
     running_actions_ = false;
     arm();
   }
 };
 
-SimGridWorld::SimGridWorld(SharingSolver solver, int threads) {
+SimGridWorld::SimGridWorld(SharingSolver solver, int threads)
+    : frees_uses_(solver != SharingSolver::kFull) {
   const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
   const std::string factory =
       std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw");
@@ -194,11 +187,10 @@ SimGridWorld::SimGridWorld(SharingSolver solver, int threads) {
   to_ = zone_->create_host("to", {1.0})->seal();
   sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
     // Every activity of this world is a Comm or an Exec.
-    auto* running = typeid(activity) == typeid(sg::Comm)
-                        ? static_cast<const sg::Comm&>(activity).get_data<Running>()
-                        : static_cast<const sg::Exec&>(activity).get_data<Running>();
-    if (running != nullptr)
-      finished(running, activity.get_state() == sg::Activity::State::FINISHED);
+    auto* use = typeid(activity) == typeid(sg::Comm)
+                    ? static_cast<const sg::Comm&>(activity).get_data<Use>()
+                    : static_cast<const sg::Exec&>(activity).get_data<Use>();
+    if (use != nullptr) ended(*use, activity.get_state() == sg::Activity::State::FINISHED);
   });
   sg::Engine::on_deadlock_cb([this] {
     deadlock_ = true;
@@ -209,21 +201,21 @@ SimGridWorld::SimGridWorld(SharingSolver solver, int threads) {
 // An error leaves flows under way, and SimGrid prints a backtrace for each that is let go of: they
 // are not, as a process has one engine.
 SimGridWorld::~SimGridWorld() {
-  for (const std::unique_ptr<Running>& running : running_pool_) running->activity.detach();
+  for (const std::unique_ptr<Use>& use : uses_) use->activity.detach();
 }
 
-SimLink SimGridWorld::add_link(const std::string& name, double bandwidth_bytes_per_s) {
-  FORESCALE_CHECK(in_kernel_context(), "links are made in kernel context");
-  sg::Link* link = things_->create_link(name, {bandwidth_bytes_per_s})->seal();
-  links_.emplace(link->get_impl(), link);
-  return link->get_impl();
+SimLink SimGridWorld::add_link(double bandwidth_bytes_per_s) {
+  return &capacities_.emplace_back(
+      SharedCapacity{.per_s = bandwidth_bytes_per_s, .pace_per_s = bandwidth_bytes_per_s});
 }
 
-int SimGridWorld::add_processor(const std::string& name, int cores) {
-  FORESCALE_CHECK(in_kernel_context(), "processors are made in kernel context");
-  processors_.push_back(things_->create_host(name, {1.0})->set_core_count(cores)->seal());
+int SimGridWorld::add_processor(int cores) {
+  processors_.push_back(&capacities_.emplace_back(
+      SharedCapacity{.per_s = static_cast<double>(cores), .pace_per_s = 1, .is_processor = true}));
   return static_cast<int>(processors_.size()) - 1;
 }
+
+std::string SimGridWorld::next_name() { return std::to_string(named_++); }
 
 void SimGridWorld::after(double delay_s, std::function<void()> action) {
   actions_.push({now_s() + delay_s, next_order_++, std::move(action)});
@@ -239,38 +231,126 @@ void SimGridWorld::in_kernel(std::function<void()> action) {
 
 void SimGridWorld::start_flow(const std::vector<SimLink>& route, double bytes,
                               Completion* completion) {
-  if (bytes <= 0 || route.empty()) {
+  begin(route, bytes, completion);
+}
+
+void SimGridWorld::start_task(int processor, double work_s, Completion* completion) {
+  begin({&processors_[static_cast<size_t>(processor)], 1}, work_s, completion);
+}
+
+void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
+                         Completion* completion) {
+  if (amount <= 0 || way.empty()) {
     after(0, [completion] { completion->complete(); });
     return;
   }
-  sg::CommPtr flow = sg::Comm::sendto_init();
-  Running* running = new_running(flow, completion);
-  if (flow_observer_) {
-    running->route = &route;
-    running->bytes = bytes;
-    running->begin_s = now_s();
+  if (unused_.empty()) unused_.push_back(uses_.emplace_back(std::make_unique<Use>()).get());
+  Use& use = *unused_.back();
+  unused_.pop_back();
+  use.way = way;
+  use.amount = amount;
+  use.completion = completion;
+  use.begin_s = now_s();
+  use.number = next_order_++;
+  use.left = 0;
+  const bool is_free = enter(use, crowded_) && frees_uses_;
+  hand_over_crowded();
+  if (is_free)
+    end_when_done(use);
+  else
+    hand_over(use);
+}
+
+void SimGridWorld::end_when_done(Use& use) {
+  actions_.push(
+      {.time_s = use.begin_s + use.amount / use.pace_per_s, .order = use.number, .ends = &use});
+  arm();
+}
+
+// What is left of it; where that is nothing, it ends at this instant.
+void SimGridWorld::hand_over(Use& use) {
+  use.number = 0;
+  use.left = left_of(use, now_s());
+  const bool is_task = use.way.front()->is_processor;
+  if (use.left <= 0 || (!is_task && use.left * kPartsOfAByte < 1)) {
+    use.left = 0;
+    after(0, [this, &use] { ended(use, true); });
+    return;
   }
-  flow->set_data(running);
-  flow->set_payload_size(static_cast<uint64_t>(bytes));
-  zone_->current = &route;
+  if (is_task)
+    start_exec(use);
+  else
+    start_comm(use);
+}
+
+void SimGridWorld::hand_over_crowded() {
+  for (Use* use : crowded_) hand_over(*use);
+  crowded_.clear();
+}
+
+sg::Link* SimGridWorld::made_link(SharedCapacity& capacity) {
+  if (capacity.link == nullptr)
+    capacity.link = things_->create_link(next_name(), {capacity.per_s * kPartsOfAByte})->seal();
+  return capacity.link;
+}
+
+void SimGridWorld::start_comm(Use& use) {
+  route_.clear();
+  for (SharedCapacity* capacity : use.way) {
+    route_.push_back(made_link(*capacity)->get_impl());
+  }
+  sg::CommPtr flow = sg::Comm::sendto_init();
+  use.activity = flow;
+  flow->set_data(&use);
+  const double bytes = std::min(use.left, kBytesMax);
+  use.left -= bytes;
+  flow->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kPartsOfAByte)));
+  zone_->current = &route_;
   flow->set_source(from_);
   flow->set_destination(to_);  // starts it
 }
 
-void SimGridWorld::start_task(int processor, double work_s, Completion* completion) {
-  if (work_s <= 0) {
-    after(0, [completion] { completion->complete(); });
-    return;
-  }
+void SimGridWorld::start_exec(Use& use) {
+  SharedCapacity& capacity = *use.way.front();
+  if (capacity.processor == nullptr)
+    capacity.processor = things_->create_host(next_name(), {1.0})
+                             ->set_core_count(static_cast<int>(capacity.per_s))
+                             ->seal();
   sg::ExecPtr task = sg::Exec::init();
-  task->set_data(new_running(task, completion));
-  task->set_host(processors_[static_cast<size_t>(processor)]);
-  task->set_flops_amount(work_s);
+  use.activity = task;
+  task->set_data(&use);
+  task->set_host(capacity.processor);
+  task->set_flops_amount(use.left);
+  use.left = 0;
   task->start();
 }
 
+void SimGridWorld::ended(Use& use, bool ok) {
+  if (ok && use.left > 0) {
+    parked_ = std::move(use.activity);
+    start_comm(use);
+    return;
+  }
+  leave(use);
+  parked_ = std::move(use.activity);
+  Completion* const completion = use.completion;
+  if (ok && flow_observer_ && !use.way.front()->is_processor)
+    flow_observer_(use.way, use.amount, use.begin_s);
+  unused_.push_back(&use);
+  if (ok)
+    completion->complete();
+  else
+    completion->failed();
+}
+
+// SimGrid tells those that cross it.
 void SimGridWorld::fail_link(SimLink link, double delay_s) {
-  after(delay_s, [this, link] { links_.at(link)->turn_off(); });
+  after(delay_s, [this, link] {
+    link->is_down = true;
+    crowd(*link, crowded_);
+    hand_over_crowded();
+    made_link(*link)->turn_off();
+  });
 }
 
 void SimGridWorld::spawn(const std::string& name, std::function<void()> body) {
