@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "sim/engine/world.hpp"
+#include "sim/fabric_use.hpp"
 #include "sim/isolate.hpp"
 
 namespace forescale {
@@ -58,34 +59,6 @@ bool nodes_are_alike(const ResolvedCall& resolved) {
     for (size_t i = 0; i < members.size(); ++i)
       if (place(members[i]) != place(first[i])) return false;
   }
-  return true;
-}
-
-// Only the two nodes of a message load it: a link with a switch at both ends belongs to all.
-bool is_of_one_node(const Platform& platform, const Resource& resource) {
-  if (resource.kind == ResourceKind::kFabricCap) return false;
-  if (resource.kind != ResourceKind::kLink) return true;
-  const Link& link = platform.links[static_cast<size_t>(resource.index / 2)];
-  const auto is_switch = [&](int device) {
-    return platform.devices[static_cast<size_t>(device)].kind == DeviceKind::kFabricSwitch;
-  };
-  return !is_switch(link.from) || !is_switch(link.to);
-}
-
-bool nodes_share_nothing(const ResolvedCall& resolved) {
-  const Platform& platform = resolved.lanes->platform();
-  const size_t each = members_a_node(resolved);
-  PassingLanes passing(*resolved.lanes);
-  for (const std::vector<int>& part : resolved.parts())
-    for (size_t last = each - 1; last < part.size(); last += each) {
-      const auto slot = [&](size_t role) {
-        return resolved.group->slots[static_cast<size_t>(part[role % part.size()])];
-      };
-      const Lane& lane =
-          passing.lane(slot(last), slot(last + 1), resolved.kind(), resolved.call.bytes);
-      for (const Resource& resource : lane.resources)
-        if (!is_of_one_node(platform, resource)) return false;
-    }
   return true;
 }
 
@@ -158,27 +131,42 @@ json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const Rules
 }
 
 // Three smaller calls, and what they are counted in.
-struct Smaller {
+class Smaller {
+ public:
   std::vector<ResolvedCall> calls = {};
   std::vector<double> counts = {};  // steps, or levels
   double all = 0;                   // of the whole
   double messages_times = 0;        // messages of the whole over those of the last one
+  // What ways that are longer than the shortest add, to each and to the whole.
+  std::vector<double> longer_s = {};
+  double all_longer_s = 0;
+  double unsure_s = 0;  // of that
 
   // Along the line through the first and the last of them.
   double of_all(double first, double last) const {
     return last + (last - first) / (counts.back() - counts.front()) * (all - counts.back());
   }
+  double time_of_all_s(std::vector<double> times_s) const {
+    take_longer(times_s);
+    return of_all(times_s.front(), times_s.back()) + all_longer_s;
+  }
   std::uint64_t count_of_all(double last) const {
     return static_cast<std::uint64_t>(std::llround(messages_times * last));
   }
   // How far the whole may be from that line, as three points say that are not on one; 0: they are.
-  double off_line_s(const std::vector<double>& times_s) const {
+  double off_line_s(std::vector<double> times_s) const {
+    take_longer(times_s);
     const auto rate_s = [&](size_t from) {
       return (times_s[from + 1] - times_s[from]) / (counts[from + 1] - counts[from]);
     };
     const double bend_s = std::abs(rate_s(1) - rate_s(0));
-    if (bend_s <= kExact * counts.back() * std::abs(rate_s(1))) return 0;
-    return bend_s * (all - counts.back());
+    if (bend_s <= kExact * counts.back() * std::abs(rate_s(1))) return unsure_s;
+    return bend_s * (all - counts.back()) + unsure_s;
+  }
+
+ private:
+  void take_longer(std::vector<double>& times_s) const {
+    for (size_t i = 0; i < longer_s.size(); ++i) times_s[i] -= longer_s[i];
   }
 };
 
@@ -198,7 +186,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const json& last = found.back();
   Folded folded{.outcome = {},
                 .ranks = static_cast<std::int64_t>(smaller.calls.back().group->slots.size())};
-  folded.outcome.time_s = smaller.of_all(times_s.front(), times_s.back());
+  folded.outcome.time_s = smaller.time_of_all_s(times_s);
   folded.outcome.messages = smaller.count_of_all(last.at("messages").get<double>());
   folded.outcome.bytes_sent = smaller.messages_times * last.at("bytes_sent").get<double>();
   folded.outcome.busiest = {.name = last.at("busiest").get<std::string>(),
@@ -226,6 +214,34 @@ Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
                            smaller.all / smaller.counts.back();
   return smaller;
 }
+
+// What goes once around a ring takes all its ways but one, one after the other: all long ones, when
+// it is the last to arrive. Nobody waits for a long one but what crosses it, as latency holds no
+// ports.
+double longer_tours_s(const ResolvedCall& resolved, double least_s) {
+  const auto ranks = static_cast<double>(resolved.group->slots.size());
+  const auto nodes = static_cast<double>(resolved.group->members_of_node.size());
+  const double tours = steps_of(resolved, ranks) / (ranks - 1);
+  return tours * (fabric_use(resolved).longest_tour_s - nodes * least_s);
+}
+
+void add_longer_tours(Smaller& smaller, const ResolvedCall& resolved, const FabricUse& use) {
+  for (const ResolvedCall& few : smaller.calls)
+    smaller.longer_s.push_back(longer_tours_s(few, use.least_s));
+  smaller.all_longer_s = longer_tours_s(resolved, use.least_s);
+}
+
+// Up the tree and down again, a way a level: between none of them longer than the shortest and all
+// as long as the longest.
+void add_longer_ways(Smaller& smaller, const FabricUse& use) {
+  for (size_t i = 0; i < smaller.calls.size(); ++i)
+    smaller.longer_s.push_back(smaller.counts[i] *
+                               (fabric_use(smaller.calls[i]).most_s - use.least_s));
+  smaller.all_longer_s = smaller.all * (use.most_s - use.least_s);
+  smaller.unsure_s = smaller.all_longer_s;
+}
+
+bool ways_differ(const FabricUse& use) { return use.most_s > use.least_s * (1 + kExact); }
 
 // A doubling of the nodes is a level more, and as many messages a rank.
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
@@ -263,15 +279,25 @@ std::string why_not_folded(const ResolvedCall& resolved) {
   if (nodes < kFoldedNodesMin) return "there are few nodes";
   if (resolved.through_host) return "buffers are copied through the host";
   if (!nodes_are_alike(resolved)) return "the group has not the same GPUs of every node";
-  if (!nodes_share_nothing(resolved)) return "messages of several nodes share links";
+  const FabricUse use = fabric_use(resolved);
+  if (!use.nodes_share_nothing) return "messages of several nodes share links";
+  if (ways_differ(use) && resolved.lanes->stack().latency_holds_ports)
+    return "latencies between nodes differ, and hold ports";
   return "";
 }
 
 Folded simulate_folded(const ResolvedCall& resolved) {
   const bool is_a_ring = is_ring(*resolved.collective);
   const PlanChoice plan = plan_of(resolved);
-  Folded folded =
-      fold(resolved, is_a_ring ? smaller_rings(resolved, plan) : smaller_trees(resolved, plan));
+  const FabricUse use = fabric_use(resolved);
+  Smaller smaller = is_a_ring ? smaller_rings(resolved, plan) : smaller_trees(resolved, plan);
+  if (ways_differ(use)) {
+    if (is_a_ring)
+      add_longer_tours(smaller, resolved, use);
+    else
+      add_longer_ways(smaller, use);
+  }
+  Folded folded = fold(resolved, smaller);
   folded.is_large = is_a_ring ? resolved.group->shape.ranks > kWholeRanksMax
                               : folded.outcome.messages > kWholeMessagesMax;
   if (folded.error > 0) folded.error = std::max(folded.error, kLeastError);
@@ -280,7 +306,7 @@ Folded simulate_folded(const ResolvedCall& resolved) {
 
 std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
   if (resolved.group->shape.nodes <= kWholeNodesMax || !is_ring(*resolved.collective) ||
-      !why_not_folded(resolved).empty())
+      !why_not_folded(resolved).empty() || ways_differ(fabric_use(resolved)))
     return std::nullopt;
   const PlanChoice plan = plan_of(resolved);
   const Smaller smaller = smaller_rings(resolved, plan);

@@ -7,7 +7,8 @@
 //                              -card_link- card0 -gpu_link- gpu0, gpu1    more: the card's switch
 //
 // With switches_per_socket = 0 the cards hang on the CPU. Slots are numbered socket by socket, card
-// by card, so that neighbours are close. "explicit": devices and links listed; "host": a bare host.
+// by card, so that neighbours are close. "explicit": devices and links listed; "host": a bare host;
+// "preset": the node of another platform.
 #pragma once
 
 #include "topologies/link_reader.hpp"

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "models/compute/fitted_gpu.hpp"
 #include "topologies/node_template.hpp"
@@ -157,6 +158,19 @@ void read_host_copy(Platform& platform, const JsonInput& in) {
   gpu.host_copy = host_copy->bandwidth();
 }
 
+NodeTemplate read_preset_node(Platform& platform, LinkReader& classes, const JsonInput& in) {
+  in.allow_only({"count", "layout", "preset"});
+  const JsonInput name = in.at("preset");
+  const std::string option = name.file() + ":" + name.path();
+  const JsonInput preset = JsonInput::from_file(
+      find_data_file("topologies/presets", name.string(), option), &platform.provenance);
+  if (const auto own = preset.find("link_classes")) classes.define(*own);
+  const JsonInput node = preset.at("node");
+  if (required(node, "layout").string() == "preset")
+    name.fail("must be a preset that describes its node itself");
+  return read_node(platform, classes, node);
+}
+
 }  // namespace
 
 void read_gpu(Platform& platform, const JsonInput& name) {
@@ -181,7 +195,9 @@ void read_cpu(Platform& platform, const JsonInput& name) {
 }
 
 NodeTemplate read_node(Platform& platform, LinkReader& classes, const JsonInput& in) {
-  const std::string layout = required(in, "layout").one_of({"pcie-tree", "explicit", "host"});
+  const std::string layout =
+      required(in, "layout").one_of({"pcie-tree", "explicit", "host", "preset"});
+  if (layout == "preset") return read_preset_node(platform, classes, in);
   NodeTemplate node = layout == "pcie-tree"  ? read_pcie_tree(platform, classes, in)
                       : layout == "explicit" ? read_explicit(platform, classes, in)
                                              : read_host(platform, in);

@@ -26,7 +26,8 @@ std::vector<int> slots_of_nodes(int nodes, int each, int stride = 1) {
 }
 
 struct Ring {
-  Platform platform = load_platform("dgx-h100");
+  explicit Ring(Platform on = load_platform("dgx-h100")) : platform(std::move(on)) {}
+  Platform platform;
   Stack stack = load_stack("nccl-2.20-h100");
   Lanes lanes{platform, stack};
 
@@ -133,17 +134,69 @@ TEST(FoldedRingRefuses, WhatIsNotAlike) {
             std::string::npos);
 }
 
-TEST(FoldedRingRefuses, LinksOfSeveralNodes) {
-  const Platform platform =
-      load_platform("fat-tree:radix=8,levels=2,bandwidth=12.5GB/s,latency=1us");
-  const Stack stack = load_stack("ideal");
+// Leaves of 4 hosts: a ring whose every way leads to another leaf.
+std::string why_not_on_fat_tree(const char* text, const char* stack_name, int stride) {
+  const Platform platform = load_platform(text);
+  const Stack stack = load_stack(stack_name);
   const Lanes lanes(platform, stack);
   const PlanChoice plan{.collective = &find_collective(CollectiveOp::kAllGather, "ring", "test"),
                         .options = {}};
+  std::vector<int> slots;
+  for (int begin = 0; begin < stride; ++begin)
+    for (int slot = begin; slot < 32; slot += stride) slots.push_back(slot);
+  return why_not_folded(resolve(lanes, shared_group(platform, slots),
+                                {.op = CollectiveOp::kAllGather, .bytes = kOneGiB, .plan = &plan}));
+}
+
+TEST(FoldedRingRefuses, LinksOfSeveralNodes) {
+  const char* two_to_one = "fat-tree:down=4x8,up=2,bandwidth=12.5GB/s,latency=1us";
+  EXPECT_EQ(why_not_on_fat_tree(two_to_one, "openmpi-1.10", 4),
+            "messages of several nodes share links");
+  EXPECT_EQ(why_not_on_fat_tree(two_to_one, "openmpi-1.10", 1), "");
+}
+
+TEST(FoldedRingRefuses, LatenciesThatDifferAndHoldPorts) {
+  EXPECT_EQ(why_not_on_fat_tree("fat-tree:radix=8,bandwidth=12.5GB/s,latency=1us", "ideal", 1),
+            "latencies between nodes differ, and hold ports");
+}
+
+// Four nodes a scalable unit, so that most of 32 nodes are several switches away.
+Platform rail_optimized() {
+  return read_platform(R"({
+    "format": "forescale-platform-1", "name": "rails", "assumptions": ["a test"],
+    "link_classes": {"far": {"bandwidth_bytes_per_s": 48.8e9, "latency_s": 5e-6}},
+    "node": {"count": 32, "layout": "preset", "preset": "dgx-h100"},
+    "fabric": {"layout": "fat-tree", "down": [4, 64], "up": [4], "rails": 8, "routing": "adaptive",
+               "link": "ndr", "up_link": "far"}})",
+                       "rails.json");
+}
+
+TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
+  const Ring ring(rail_optimized());
+  // Of one GPU of each node one way in four is longer; of two, whose rings change rails, all are;
+  // of eight, what parts meet on differs from step to step.
+  for (const CollectiveOp op : {CollectiveOp::kAllGather, CollectiveOp::kAllReduce})
+    for (const int each : {1, 2, 8}) {
+      if (each == 8 && op == CollectiveOp::kAllReduce) continue;  // takes twice as long
+      const ResolvedCall call = ring.call(op, slots_of_nodes(32, each), 4 << 20);
+      ASSERT_EQ(why_not_folded(call), "");
+      const Folded folded = simulate_folded(call);
+      EXPECT_EQ(folded.error == 0, each < 8);
+      EXPECT_LT(folded.error, 0.05);
+      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, std::max(1e-9, folded.error));
+    }
+}
+
+TEST(FoldedOverSwitches, TreesTakeTheirLongerWays) {
+  const Ring ring(rail_optimized());
+  const PlanChoice plan = parse_plan("all-reduce/star-tree:chain_size=1,chunk_bytes=65536", "x");
   const ResolvedCall call =
-      resolve(lanes, shared_first_slots(platform, 16),
-              {.op = CollectiveOp::kAllGather, .bytes = kOneGiB, .plan = &plan});
-  EXPECT_EQ(why_not_folded(call), "messages of several nodes share links");
+      resolve(ring.lanes, shared_group(ring.platform, slots_of_nodes(32, 1)),
+              {.op = CollectiveOp::kAllReduce, .bytes = 32 << 20, .plan = &plan});
+  ASSERT_EQ(why_not_folded(call), "");
+  const Folded folded = simulate_folded(call);
+  EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
+  EXPECT_LT(folded.error, 0.2);
 }
 
 // NCCL's trees on 32 nodes, in chunks of 64 KiB.

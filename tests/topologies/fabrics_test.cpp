@@ -1,14 +1,20 @@
 // What each fabric's formulas say: hops, latencies, who shares a link.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "tests/base/refusal.hpp"
 #include "tests/topologies/route_checks.hpp"
+#include "topologies/node_template.hpp"
 
 namespace forescale {
 namespace {
+
+using ::testing::HasSubstr;
+using testing::refusal;
 
 size_t hops(const Platform& platform, int from, int to) {
   return platform
@@ -90,6 +96,81 @@ TEST(FatTree, OversubscriptionSharesUplinks) {
   std::set<Capacity> uplinks;
   for (int host = 0; host < 4; ++host) uplinks.insert(platform.route(host, host + 4).capacities[1]);
   EXPECT_EQ(uplinks.size(), 2u);
+}
+
+// Nodes of 8 adapters, 4 nodes a scalable unit: adapter k of each on leaf k of the unit's 8.
+TEST(FatTree, RailsOfAUnitMeetInOneSwitch) {
+  const Platform platform = read_platform(R"({
+    "format": "forescale-platform-1", "name": "rails",
+    "node": {"count": 6, "layout": "preset", "preset": "dgx-h100"},
+    "fabric": {"layout": "fat-tree", "down": [4, 64], "up": [4], "rails": 8, "link": "ndr"}})",
+                                          "rails.json");
+  const std::vector<int> ports = fabric_ports(platform);
+  const auto links_between = [&](size_t from, size_t to) {
+    return platform.fabric_route(ports[from], ports[to]).capacities.size();
+  };
+  for (size_t rail = 0; rail < 8; ++rail) {
+    EXPECT_EQ(links_between(rail, 3 * 8 + rail), 2u) << rail;  // over their leaf switch
+    EXPECT_EQ(links_between(rail, 4 * 8 + rail), 4u) << rail;  // node 4: the next unit
+  }
+  EXPECT_EQ(links_between(0, 8 + 1), 4u);  // another rail
+  // 8 leaf switches for nodes 0 to 3 and 8 for the other two, and no more are built.
+  EXPECT_NE(platform.fabric_summary.find("16 leaf switches of 4 ports"), std::string::npos)
+      << platform.fabric_summary;
+}
+
+// 4 hosts a leaf share what its 2 uplinks carry.
+TEST(FatTree, AdaptiveRoutingSharesAllUplinksOfALeaf) {
+  const Platform platform = load_platform("fat-tree:down=4x2,up=2,link=edr,routing=adaptive");
+  std::set<Capacity> uplinks;
+  for (int host = 0; host < 4; ++host) uplinks.insert(platform.route(host, host + 4).capacities[1]);
+  ASSERT_EQ(uplinks.size(), 1u);
+  EXPECT_DOUBLE_EQ(platform.bandwidth(*uplinks.begin()).value,
+                   2 * platform.bandwidth(platform.route(0, 4).capacities[0]).value);
+  EXPECT_EQ(bisection_bandwidth(platform).value,
+            bisection_bandwidth(load_platform("fat-tree:down=4x2,up=2,link=edr")).value);
+}
+
+TEST(FatTree, RailsAreRefusedWhereTheyDoNotFit) {
+  const auto with_fabric = [](const std::string& fabric) {
+    return refusal([&] {
+      read_platform(R"({"format": "forescale-platform-1", "name": "rails",
+        "node": {"count": 6, "layout": "preset", "preset": "dgx-h100"}, "fabric": )" +
+                        fabric + "}",
+                    "rails.json");
+    });
+  };
+  EXPECT_THAT(with_fabric(R"({"layout": "fat-tree", "radix": 64, "rails": 3, "link": "ndr"})"),
+              HasSubstr("/fabric/rails = 3: must divide the adapters of a node: 8"));
+  EXPECT_THAT(with_fabric(R"({"layout": "fat-tree", "radix": 8, "rails": 8, "link": "ndr"})"),
+              HasSubstr("must have room for 48 ports"));
+  EXPECT_THAT(with_fabric(R"({"layout": "fat-tree", "radix": 4, "rails": 8, "link": "ndr"})"),
+              HasSubstr("must not need more than all ports: 16 of 8"));
+  EXPECT_THAT(refusal([] { load_platform("fat-tree:radix=8,link=edr,rails=2"); }),
+              HasSubstr("a host has one port"));
+}
+
+// Its node is read from there, with what that file says of it alone.
+TEST(PresetNode, IsThatOfThePreset) {
+  const Platform own = load_platform("dgx-h100");
+  const Platform taken = load_platform("dgx-h100-superpod:nodes=32");
+  EXPECT_EQ(taken.node_device_count, own.node_device_count);
+  EXPECT_EQ(taken.gpu_models.front().name, "h100");
+  EXPECT_EQ(link_names(taken, taken.route(0, 7)), link_names(own, own.route(0, 7)));
+}
+
+TEST(PresetNode, IsRefusedWhereThereIsNone) {
+  const auto with_node_of = [](const std::string& preset) {
+    return refusal([&] {
+      read_platform(R"({"format": "forescale-platform-1", "name": "x", "node": {"count": 1,
+                    "layout": "preset", "preset": ")" +
+                        preset + R"("}})",
+                    "x.json");
+    });
+  };
+  EXPECT_THAT(with_node_of("dgx-h10"), HasSubstr("did you mean \"dgx-h100\"?"));
+  EXPECT_THAT(with_node_of("dgx-h100-superpod"),
+              HasSubstr("must be a preset that describes its node itself"));
 }
 
 TEST(Dragonfly, MinimalRoutesHaveAtMostOneGlobalLink) {

@@ -67,6 +67,14 @@ int FabricSite::link_class(const LinkKeys& keys) {
                        .full_duplex = !way || way->one_of({"full", "half"}) == "full"});
 }
 
+int FabricSite::together(int link_class_, std::int64_t count) {
+  if (count == 1) return link_class_;
+  LinkClass all = platform.link_classes[static_cast<size_t>(link_class_)];
+  all.name = fmt::format("{} x {}", count, all.name);
+  all.bandwidth = static_cast<double>(count) * all.bandwidth;
+  return classes_.add(all);
+}
+
 int FabricSite::add_switch(const std::string& name) {
   platform.devices.push_back(
       {.kind = DeviceKind::kFabricSwitch, .node = -1, .socket = -1, .name = name});

@@ -58,6 +58,8 @@ class FabricSite {
   // Fails when there are more ports than the fabric has room for.
   void check_room(std::int64_t port_count_max) const;
   int link_class(const LinkKeys& keys);
+  // So many links of a class as one.
+  int together(int link_class_, std::int64_t count);
   int link_class_named(const JsonInput& reference) { return classes_.read(reference); }
   int add_switch(const std::string& name);
   // Starts a run of links of one class; add_link() then appends to it.

@@ -7,6 +7,13 @@
 // Routing is deterministic d-mod-k (Zahavi 2009): at level l towards destination d go up through
 // port floor(d / (w_1...w_l)) mod w_(l+1); downwards there is one way.
 // Bisection without oversubscription: N/2 * bandwidth. `latency` of the generator is per link.
+//
+// `rails` = R (NVIDIA DGX SuperPOD reference architecture RA-11333): of any R adapters in a row
+// each goes to a leaf of its own, and with it the same ones of as many others as a leaf has ports.
+// So messages along a rail cross one switch within such a scalable unit.
+// `routing` = adaptive: what goes up spreads evenly over all uplinks of the switches that could
+// carry it, as packets do where switches choose: they are one link of their bandwidth together.
+// The top has as many children as the nodes need.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +29,7 @@ struct Level {
   std::int64_t width = 1;   // w_1...w_l: switches that share the same ports below
   std::int64_t ports = 1;   // m_1...m_l: ports below one switch
   std::int64_t groups = 1;  // m_(l+1)...m_h
+  std::int64_t pooled = 1;  // uplinks that are one
   LinkRun uplinks;          // switch * up + port
   std::int64_t first_switch = 0;
 };
@@ -82,16 +90,68 @@ std::vector<Level> read_levels(const JsonInput& in) {
   return levels;
 }
 
+// No more children of the top than have ports.
+void fit_top(std::vector<Level>& levels, std::int64_t ports) {
+  if (levels.size() < 2) return;
+  const std::int64_t each = levels[levels.size() - 2].ports;
+  const std::int64_t children = std::max<std::int64_t>(1, (ports + each - 1) / each);
+  Level& top = levels.back();
+  top.down = std::min(top.down, children);
+  top.ports = top.down * each;
+  for (Level& level : levels) level.groups = top.ports / level.ports;
+}
+
+// As many uplinks as the switches of a group have are one, and so are the switches.
+void pool_uplinks(std::vector<Level>& levels) {
+  for (Level& level : levels) {
+    level.pooled = level.width * std::max<std::int64_t>(level.up, 1);
+    level.width = 1;
+    level.up = std::min<std::int64_t>(level.up, 1);
+  }
+}
+
 std::string switch_name(size_t level, size_t level_count, std::int64_t number) {
   if (level == 0) return fmt::format("leaf{}", number);
   if (level + 1 == level_count) return fmt::format("spine{}", number);
   return fmt::format("middle{}.{}", level, number);
 }
 
-Route d_mod_k(const std::vector<Level>& levels, const LinkRun& host_links, std::int64_t from,
-              std::int64_t to) {
+// Where a port, counted node by node, is among those of the leaf switches.
+struct Places {
+  std::int64_t rails = 1;
+  std::int64_t leaf_ports = 1;
+
+  std::int64_t of(std::int64_t port) const {
+    const std::int64_t row = port / rails;
+    return (row / leaf_ports * rails + port % rails) * leaf_ports + row % leaf_ports;
+  }
+  // Of the leaf switches that so many ports need, all.
+  std::int64_t needed(std::int64_t ports) const {
+    const std::int64_t unit = rails * leaf_ports;
+    return (ports + unit - 1) / unit * unit;
+  }
+};
+
+Places read_places(const FabricSite& site, const std::vector<Level>& levels) {
+  const auto rails = site.in.find("rails");
+  if (rails && site.is_generated) rails->fail("is for platform files: a host has one port");
+  Places places{.rails = rails ? rails->integer(1, kRadixMax) : 1, .leaf_ports = levels[0].down};
+  const std::int64_t adapters = site.port_count() / site.platform.node_count;
+  if (adapters % places.rails != 0)
+    rails->fail(fmt::format("must divide the adapters of a node: {}", adapters));
+  const std::int64_t unit = places.needed(1);
+  if (unit > levels.back().ports)
+    rails->fail(
+        fmt::format("must not need more than all ports: {} of {}", unit, levels.back().ports));
+  return places;
+}
+
+Route d_mod_k(const std::vector<Level>& levels, const LinkRun& host_links, std::int64_t from_port,
+              std::int64_t to_port, const Places& places) {
   Route route;
-  host_links.forward(route, from);
+  host_links.forward(route, from_port);
+  const std::int64_t from = places.of(from_port);
+  const std::int64_t to = places.of(to_port);
   std::int64_t column = 0;  // which of the `width` switches of the level
   size_t level = 0;
   for (; from / levels[level].ports != to / levels[level].ports; ++level) {
@@ -108,13 +168,19 @@ Route d_mod_k(const std::vector<Level>& levels, const LinkRun& host_links, std::
     const std::int64_t number = to / below.ports * below.width + column;
     below.uplinks.backward(route, number * below.up + port);
   }
-  host_links.backward(route, to);
+  host_links.backward(route, to_port);
   return route;
 }
 
 PortRoute build_fat_tree(FabricSite& site) {
   std::vector<Level> levels = read_levels(site.in);
-  site.check_room(levels.back().ports);
+  const auto routing = site.in.find("routing");
+  const bool is_adaptive = routing && routing->one_of({"d-mod-k", "adaptive"}) == "adaptive";
+  if (is_adaptive) pool_uplinks(levels);
+  const Places places = read_places(site, levels);
+  const std::int64_t unit = places.needed(1);
+  site.check_room(levels.back().ports / unit * unit);
+  fit_top(levels, places.needed(site.port_count()));
   const int host_class = site.link_class({.prefix = "", .fallback = -1, .latency_share = 1});
   const int up_class =
       site.link_class({.prefix = "up_", .fallback = host_class, .latency_share = 1});
@@ -126,32 +192,38 @@ PortRoute build_fat_tree(FabricSite& site) {
   const LinkRun host_links = site.start_run(host_class);
   for (std::int64_t port = 0; port < site.port_count(); ++port)
     site.add_link(site.ports[static_cast<size_t>(port)],
-                  static_cast<int>(levels[0].first_switch + port / levels[0].ports), host_class);
+                  static_cast<int>(levels[0].first_switch + places.of(port) / levels[0].ports),
+                  host_class);
   for (size_t l = 0; l + 1 < levels.size(); ++l) {
     Level& here = levels[l];
     const Level& above = levels[l + 1];
-    here.uplinks = site.start_run(up_class);
+    const int uplink_class = site.together(up_class, here.pooled);
+    here.uplinks = site.start_run(uplink_class);
     for (std::int64_t i = 0; i < here.groups * here.width; ++i)
       for (std::int64_t port = 0; port < here.up; ++port) {
         const std::int64_t group = i / here.width / above.down;
         const std::int64_t column = i % here.width + port * here.width;
         site.add_link(static_cast<int>(here.first_switch + i),
                       static_cast<int>(above.first_switch + group * above.width + column),
-                      up_class);
+                      uplink_class);
       }
   }
   site.platform.fabric_summary =
-      fmt::format("fat tree: {} levels, {} leaf switches of {} ports, {} top switches, d-mod-k",
-                  levels.size(), levels[0].groups, levels[0].down, levels.back().width);
-  return [levels, host_links](int from, int to) { return d_mod_k(levels, host_links, from, to); };
+      fmt::format("fat tree: {} levels, {} leaf switches of {} ports, {} top switches, {}{}",
+                  levels.size(), levels[0].groups, levels[0].down,
+                  levels.back().width * levels.back().pooled, is_adaptive ? "adaptive" : "d-mod-k",
+                  places.rails > 1 ? fmt::format(", {} rails", places.rails) : "");
+  return [levels, host_links, places](int from, int to) {
+    return d_mod_k(levels, host_links, from, to, places);
+  };
 }
 
 const bool kFatTreeRegistered = add_fabric(
     {.name = "fat-tree",
-     .usage = "fat-tree:radix=K[,levels=2|3][,hosts=N],bandwidth=B,latency=T[,up_bandwidth=B] or "
-              "fat-tree:down=4x8,up=2,...",
-     .summary = "levels of switches, d-mod-k routing; latency is per link",
-     .keys = {"radix", "levels", "down", "up"},
+     .usage = "fat-tree:radix=K[,levels=2|3][,hosts=N],bandwidth=B,latency=T[,up_bandwidth=B]"
+              "[,routing=adaptive] or fat-tree:down=4x8,up=2,...",
+     .summary = "levels of switches, d-mod-k routing unless adaptive; latency is per link",
+     .keys = {"radix", "levels", "down", "up", "rails", "routing"},
      .generator_keys = {"hosts"},
      .link_prefixes = {"", "up_"},
      .host_count = [](const JsonInput& in) { return hosts_or(in, read_levels(in).back().ports); },
