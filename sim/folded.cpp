@@ -22,6 +22,10 @@ using nlohmann::json;
 constexpr std::array kRingNodesSimulated{6, 8, 10};
 constexpr double kExact = 1e-9;
 constexpr std::array kTreeNodesSimulated{4, 8, 16};
+// Of so many GPUs each, fewer:
+constexpr size_t kWideNode = 32;
+constexpr std::array kWideRingNodesSimulated{3, 4, 5};
+constexpr std::array kWideTreeNodesSimulated{2, 4, 8};
 // What was seen between 10 nodes and 32 of rings, 16 and 32 of trees, 4 and 8 H100 each
 // (tests/sim).
 constexpr double kLeastError = 0.03;
@@ -40,6 +44,8 @@ bool is_tree(const Collective& collective) {
 size_t members_a_node(const ResolvedCall& resolved) {
   return resolved.group->members_of_node.front().size();
 }
+
+bool is_wide(const ResolvedCall& resolved) { return members_a_node(resolved) >= kWideNode; }
 
 double steps_of(const ResolvedCall& resolved, double ranks) {
   return (resolved.collective->op == CollectiveOp::kAllReduce ? 2 : 1) * (ranks - 1);
@@ -202,7 +208,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
 
 Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
-  for (const int nodes : kRingNodesSimulated) {
+  for (const int nodes : is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
     smaller.counts.push_back(
         steps_of(resolved, static_cast<double>(smaller.calls.back().group->slots.size())));
@@ -246,7 +252,7 @@ bool ways_differ(const FabricUse& use) { return use.most_s > use.least_s * (1 + 
 // A doubling of the nodes is a level more, and as many messages a rank.
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
-  for (const int nodes : kTreeNodesSimulated) {
+  for (const int nodes : is_wide(resolved) ? kWideTreeNodesSimulated : kTreeNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, resolved.call.bytes, plan));
     smaller.counts.push_back(std::log2(nodes));
   }
@@ -325,8 +331,9 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
 }
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
-  if (resolved.group->shape.nodes <= kWholeNodesMax || !why_not_folded(resolved).empty())
-    return std::nullopt;
+  const GroupShape& shape = resolved.group->shape;
+  const bool are_few = shape.nodes <= kWholeNodesMax && shape.ranks <= kWholeRanksMax;
+  if (are_few || !why_not_folded(resolved).empty()) return std::nullopt;
   const Folded few = simulate_folded(resolved);
   if (few.error > 0 && !few.is_large) return std::nullopt;
   return few;

@@ -20,10 +20,10 @@
 
 namespace forescale {
 
-// Up to so many nodes all is simulated whole,
+// Up to so many nodes and ranks all is simulated whole,
 inline constexpr int kWholeNodesMax = 63;
-// and where folding is not exact rings up to so many ranks, trees up to so many messages.
 inline constexpr int kWholeRanksMax = 512;
+// and where folding is not exact rings up to so many ranks, trees up to so many messages.
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
 inline constexpr int kFoldedNodesMin = 12;
 
