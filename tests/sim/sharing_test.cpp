@@ -266,6 +266,39 @@ TEST(Time, EqualTimesKeepTheOrderOfTheCalls) {
   EXPECT_EQ(order, (std::vector<double>{0, 1, 2, 3, 4, 5}));
 }
 
+// Of 40 instants, in turn and at random, more than are kept at hand; some are added at their
+// instant.
+TEST(Time, ManyActionsRunByTimeAndInTheOrderOfTheCalls) {
+  const std::vector<double> seen = numbers_in_child([] {
+    const auto made = make_world();
+    World& world = *made;
+    std::mt19937 random(7);
+    std::vector<double> order;  // instant and number of the call, in turn
+    const auto note = [&order](int instant, int call) {
+      order.push_back(instant);
+      order.push_back(call);
+    };
+    Gate done;
+    int call = 0;
+    for (; call < 2000; ++call) {
+      const int instant =
+          call % 2 == 0 ? call / 2 % 40 : std::uniform_int_distribution<int>(0, 39)(random);
+      world.after(1e-3 * (1 + instant), [&, instant, call] {
+        note(instant, call);
+        if (call % 7 == 0) world.after(0, [&, instant, call] { note(instant, 10000 + call); });
+      });
+    }
+    world.after(1, [&] { done.open(); });
+    world.spawn("waits", [&] { done.wait(); });
+    world.run([] { return std::string("stuck"); });
+    return order;
+  });
+  std::vector<std::pair<double, double>> pairs;
+  for (size_t i = 0; i + 1 < seen.size(); i += 2) pairs.emplace_back(seen[i], seen[i + 1]);
+  EXPECT_EQ(pairs.size(), 2000u + 286);
+  EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end()));
+}
+
 TEST(Time, StopGivesItsFirstReason) {
   EXPECT_EQ(error_in_child<SimulationStuck>([] {
               const auto made = make_world();

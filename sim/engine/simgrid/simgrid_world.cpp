@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <deque>
 #include <limits>
-#include <queue>
 #include <typeinfo>
 
 #include "base/error.hpp"
 #include "sim/engine/simgrid/shared_capacity.hpp"
+#include "sim/engine/simgrid/timed_actions.hpp"
 
 namespace forescale {
 namespace {
@@ -41,16 +41,6 @@ class FlowZone : public NetZoneImpl {
     into->link_list_.insert(into->link_list_.end(), current->begin(), current->end());
   }
   const std::vector<simgrid::kernel::resource::StandardLinkImpl*>* current = nullptr;
-};
-
-struct TimedAction {
-  double time_s = 0;
-  std::uint64_t order = 0;
-  mutable std::function<void()> action = {};  // moved out of the queue's const top()
-  Use* ends = nullptr;                        // instead: one that was free and has this number
-  bool operator>(const TimedAction& other) const {
-    return time_s != other.time_s ? time_s > other.time_s : order > other.order;
-  }
 };
 
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
@@ -100,8 +90,7 @@ class SimGridWorld final : public World {
   int named_ = 0;
   // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
   // the first.
-  std::priority_queue<TimedAction, std::vector<TimedAction>, std::greater<>> actions_;
-  std::uint64_t next_order_ = 1;
+  TimedActions actions_;
   double armed_s_ = std::numeric_limits<double>::infinity();
   bool running_actions_ = false;
   // Never release the last pointer to an activity inside its own callback.
@@ -126,8 +115,8 @@ class SimGridWorld final : public World {
   void ended(Use& use, bool ok);
 
   void arm() {
-    if (running_actions_ || actions_.empty() || actions_.top().time_s >= armed_s_) return;
-    armed_s_ = actions_.top().time_s;
+    if (running_actions_ || actions_.empty() || actions_.first_s() >= armed_s_) return;
+    armed_s_ = actions_.first_s();
     Timer::set(armed_s_, [this, time_s = armed_s_] {
       if (time_s == armed_s_) run_actions();  // else an earlier timer has taken its place
     });
@@ -139,15 +128,12 @@ class SimGridWorld final : public World {
     // SimGrid may fire a timer a rounding error before its time.
     const double now_s = std::max(sg::Engine::get_clock(), armed_s_);
     armed_s_ = std::numeric_limits<double>::infinity();
-    while (!actions_.empty() && actions_.top().time_s <= now_s) {
-      const auto action = std::move(actions_.top().action);
-      Use* const use = actions_.top().ends;
-      const std::uint64_t number = actions_.top().order;
-      actions_.pop();
-      if (use == nullptr)
-        action();
-      else if (use->number == number)
-        ended(*use, true);
+    while (!actions_.empty() && actions_.first_s() <= now_s) {
+      const TimedAction first = actions_.take_first();
+      if (first.ends == nullptr)
+        first.action();
+      else if (first.ends->number == first.number)
+        ended(*first.ends, true);
     }
     running_actions_ = false;
     arm();
@@ -218,7 +204,7 @@ int SimGridWorld::add_processor(int cores) {
 std::string SimGridWorld::next_name() { return std::to_string(named_++); }
 
 void SimGridWorld::after(double delay_s, std::function<void()> action) {
-  actions_.push({now_s() + delay_s, next_order_++, std::move(action)});
+  actions_.add(now_s() + delay_s, std::move(action));
   arm();
 }
 
@@ -251,7 +237,7 @@ void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
   use.amount = amount;
   use.completion = completion;
   use.begin_s = now_s();
-  use.number = next_order_++;
+  use.number = actions_.next_number();
   use.left = 0;
   const bool is_free = enter(use, crowded_) && frees_uses_;
   hand_over_crowded();
@@ -262,8 +248,7 @@ void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
 }
 
 void SimGridWorld::end_when_done(Use& use) {
-  actions_.push(
-      {.time_s = use.begin_s + use.amount / use.pace_per_s, .order = use.number, .ends = &use});
+  actions_.add_end(use.begin_s + use.amount / use.pace_per_s, use);
   arm();
 }
 
