@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -246,6 +247,52 @@ TEST(Processors, TasksShareWhenThereAreMoreThanCores) {
 
 TEST(Processors, WorkOfNothingTakesNoTime) {
   EXPECT_EQ(task_ends_s({{.processor = 0, .begin_s = 0.25, .work_s = 0}}).front(), 0.25);
+}
+
+// ---- links that fail ----
+
+// One that is alone on its way when the link fails, and one that begins later; a third is
+// elsewhere.
+TEST(FailedLink, EndsWhatCrossesItAndWhatWould) {
+  const std::vector<double> seen = numbers_in_child([] {
+    const auto made = make_world();
+    World& world = *made;
+    struct Told : Completion {
+      double end_s = 0;
+      World* world = nullptr;
+      Gate* done = nullptr;
+      void complete() override {
+        end_s = world->now_s();
+        done->open();
+      }
+      void failed() override {
+        end_s = -world->now_s();
+        done->open();
+      }
+    };
+    const SimLink fails = world.add_link(1e9);
+    const SimLink lasts = world.add_link(1e9);
+    const std::vector<std::vector<SimLink>> routes = {{fails, lasts}, {fails}, {lasts}};
+    std::array<Gate, 3> gates;
+    std::array<Told, 3> told;
+    for (size_t i = 0; i < told.size(); ++i) {
+      told[i].world = &world;
+      told[i].done = &gates[i];
+    }
+    world.after(0, [&] { world.start_flow(routes[0], 2e9, &told[0]); });
+    world.after(1.5, [&] { world.start_flow(routes[1], 1e9, &told[1]); });
+    world.after(1.5, [&] { world.start_flow(routes[2], 1e9, &told[2]); });
+    world.fail_link(fails, 1);
+    world.spawn("waits", [&] {
+      for (Gate& gate : gates) gate.wait();
+    });
+    world.run([] { return std::string("stuck"); });
+    return std::vector<double>{told[0].end_s, told[1].end_s, told[2].end_s};
+  });
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_NEAR(seen[0], -1, 1e-9);
+  EXPECT_NEAR(seen[1], -1.5, 1e-9);
+  EXPECT_NEAR(seen[2], 2.5, 1e-9);
 }
 
 // ---- time ----

@@ -10,7 +10,7 @@ namespace {
 constexpr double kRounding = 1e-11;
 
 bool suffices(const SharedCapacity& capacity) {
-  return !capacity.is_down && capacity.wanted_per_s <= capacity.per_s * (1 + kRounding);
+  return capacity.wanted_per_s <= capacity.per_s * (1 + kRounding);
 }
 
 // Forgets those that are over once they are most.

@@ -230,6 +230,10 @@ void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
     after(0, [completion] { completion->complete(); });
     return;
   }
+  if (std::any_of(way.begin(), way.end(), [](const auto* each) { return each->is_down; })) {
+    after(0, [completion] { completion->failed(); });  // SimGrid would tell nobody
+    return;
+  }
   if (unused_.empty()) unused_.push_back(uses_.emplace_back(std::make_unique<Use>()).get());
   Use& use = *unused_.back();
   unused_.pop_back();
