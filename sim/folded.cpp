@@ -29,12 +29,17 @@ constexpr std::array kWideTreeNodesSimulated{2, 4, 8};
 // What was seen between 10 nodes and 32 of rings, 16 and 32 of trees, 4 and 8 H100 each
 // (tests/sim).
 constexpr double kLeastError = 0.03;
+// Of three points on a line, where messages slow each other: who comes first may still change among
+// more nodes (0.02 % over the registry in tests/sim).
+constexpr double kLeastSharedError = 0.001;
 
 bool is_ring(const Collective& collective) {
   return collective.algorithm == "ring" &&
          (collective.op == CollectiveOp::kAllReduce || collective.op == CollectiveOp::kAllGather ||
           collective.op == CollectiveOp::kReduceScatter);
 }
+
+bool adds(const Collective& collective) { return collective.op != CollectiveOp::kAllGather; }
 
 // NCCL's: two trees of the nodes, in which there are chains or stars.
 bool is_tree(const Collective& collective) {
@@ -87,6 +92,16 @@ std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
                                    static_cast<double>(members_a_node(resolved)));
 }
 
+// What larger blocks than the whole has can have added: its blocks are of two sizes where its
+// elements do not divide into as many. Relative.
+double rounding_of_blocks(const ResolvedCall& resolved, const CollectiveOutcome& outcome) {
+  const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
+  const double more =
+      static_cast<double>(ring_bytes(resolved, nodes)) / static_cast<double>(resolved.call.bytes) -
+      1;
+  return more * outcome.busiest.busy_s / outcome.time_s;
+}
+
 // The same on the first nodes.
 ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t bytes,
                       const PlanChoice& plan) {
@@ -105,7 +120,8 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t byte
 json text_of(const CollectiveOutcome& outcome) {
   return {{"time_s", outcome.time_s},         {"messages", outcome.messages},
           {"bytes_sent", outcome.bytes_sent}, {"busiest", outcome.busiest.name},
-          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s}};
+          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s},
+          {"has_shared", outcome.has_shared}};
 }
 
 CollectiveOutcome outcome_of(const json& text) {
@@ -115,7 +131,8 @@ CollectiveOutcome outcome_of(const json& text) {
                             .busiest = {.name = text.at("busiest").get<std::string>(),
                                         .busy_s = text.at("busy_s").get<double>(),
                                         .bytes = 0},
-                            .root_s = {}};
+                            .root_s = {},
+                            .has_shared = text.at("has_shared").get<bool>()};
   text.at("root_s").get_to(outcome.root_s);
   return outcome;
 }
@@ -203,6 +220,8 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
     folded.outcome.root_s[name] =
         smaller.of_all(found.front().at("root_s").value(name, 0.0), last_s.get<double>());
   folded.error = smaller.off_line_s(times_s) / folded.outcome.time_s;
+  for (const json& each : found)
+    if (each.at("has_shared").get<bool>()) folded.outcome.has_shared = true;
   return folded;
 }
 
@@ -282,13 +301,18 @@ std::string why_not_folded(const ResolvedCall& resolved) {
   if (!is_ring(*resolved.collective) && !is_tree(*resolved.collective))
     return fmt::format("{} is neither a ring nor one of NCCL's trees", resolved.collective->name);
   const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
-  if (nodes < kFoldedNodesMin) return "there are few nodes";
+  if (nodes < (is_wide(resolved) ? kFoldedWideNodesMin : kFoldedNodesMin))
+    return "there are few nodes";
   if (resolved.through_host) return "buffers are copied through the host";
   if (!nodes_are_alike(resolved)) return "the group has not the same GPUs of every node";
   const FabricUse use = fabric_use(resolved);
   if (!use.nodes_share_nothing) return "messages of several nodes share links";
-  if (ways_differ(use) && resolved.lanes->stack().latency_holds_ports)
+  if (!ways_differ(use)) return "";
+  if (resolved.lanes->stack().latency_holds_ports)
     return "latencies between nodes differ, and hold ports";
+  if (adds(*resolved.collective) &&
+      resolved.lanes->reduction(resolved.place).place != ReductionPlace::kFree)
+    return "latencies between nodes differ, and what is added holds up what comes next";
   return "";
 }
 
@@ -306,7 +330,11 @@ Folded simulate_folded(const ResolvedCall& resolved) {
   Folded folded = fold(resolved, smaller);
   folded.is_large = is_a_ring ? resolved.group->shape.ranks > kWholeRanksMax
                               : folded.outcome.messages > kWholeMessagesMax;
-  if (folded.error > 0) folded.error = std::max(folded.error, kLeastError);
+  if (folded.error > 0)
+    folded.error = std::max(folded.error, kLeastError);
+  else if (folded.outcome.has_shared)
+    folded.error = kLeastSharedError;
+  if (is_a_ring) folded.error += rounding_of_blocks(resolved, folded.outcome);
   return folded;
 }
 
@@ -335,7 +363,8 @@ std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
   const bool are_few = shape.nodes <= kWholeNodesMax && shape.ranks <= kWholeRanksMax;
   if (are_few || !why_not_folded(resolved).empty()) return std::nullopt;
   const Folded few = simulate_folded(resolved);
-  if (few.error > 0 && !few.is_large) return std::nullopt;
+  if (few.error >= kLeastError && (!few.is_large || few.error > kMostFoldedError))
+    return std::nullopt;
   return few;
 }
 

@@ -6,7 +6,8 @@
 // with each step. A tree becomes deeper by a level with each doubling of the nodes, and its chunks
 // follow each other as fast. Three numbers of nodes show whether it is so. With one GPU a node a
 // ring does to 1e-9; where parts of a call meet on a node's links, who comes first differs from
-// step to step, and so do steps, by a few per cent.
+// step to step, and so do steps, by a few per cent; three numbers of nodes on a line are not taken
+// for exact there.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,10 @@ inline constexpr int kWholeNodesMax = 63;
 inline constexpr int kWholeRanksMax = 512;
 // and where folding is not exact rings up to so many ranks, trees up to so many messages.
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
-inline constexpr int kFoldedNodesMin = 12;
+inline constexpr int kFoldedNodesMin = 16;
+inline constexpr int kFoldedWideNodesMin = 12;  // of many GPUs each
+// Relative: where few say less about all, as of chains of several nodes, all are simulated.
+inline constexpr double kMostFoldedError = 0.25;
 
 // Why the call is none of those: another algorithm, few nodes, nodes that differ, a fabric that
 // messages of several nodes share. Empty: it can be folded.
@@ -42,7 +46,7 @@ void from_json(const nlohmann::json& json, Folded& folded);
 // Of one that can be. Simulates in processes of its own.
 Folded simulate_folded(const ResolvedCall& resolved);
 
-// Folded where that is exact, or where all are too many; nothing otherwise.
+// Folded where few lie on a line, or where all are too many and few say enough; nothing otherwise.
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.

@@ -91,7 +91,7 @@ void print_table(const std::vector<AnswerRow>& rows) {
     if (answer.simulated_ranks > 0 && answer.simulated_ranks < answer.ranks)
       fmt::print("{} ranks: {} of them simulated in place of all, {}\n", answer.ranks,
                  answer.simulated_ranks,
-                 answer.folded_error > 0 ? fmt::format("within {:.0f} %", 100 * answer.folded_error)
+                 answer.folded_error > 0 ? fmt::format("within {:.2g} %", 100 * answer.folded_error)
                                          : "exact to 1e-9");
     if (!answer.not_simulated.empty())
       fmt::print("{} ranks: not simulated: {}\n", answer.ranks, answer.not_simulated);

@@ -29,7 +29,7 @@ class Machine {
 
   int rank_count() const { return rank_count_; }
   const Lanes& lanes() const { return lanes_; }
-  World& world() { return world_; }
+  World& world() const { return world_; }
 
   // What a flow crosses, in the World; kept for the machine's life.
   struct Path {

@@ -104,6 +104,9 @@ class World {
                           Completion* completion) = 0;
   virtual void start_task(int processor, double work_s, Completion* completion) = 0;
 
+  // Whether some flow or task was slowed by another so far.
+  virtual bool has_shared() const = 0;
+
   // Calls `observer` with the route, the bytes and the beginning of every flow that ends well.
   using FlowObserver =
       std::function<void(std::span<const SimLink> route, double bytes, double begin_s)>;

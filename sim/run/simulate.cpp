@@ -28,7 +28,8 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
           .messages = session.transport().message_count(),
           .bytes_sent = session.transport().bytes_sent(),
           .busiest = session.machine().busiest(),
-          .root_s = breakdown(timeline, root_rank, session.finished_s())};
+          .root_s = breakdown(timeline, root_rank, session.finished_s()),
+          .has_shared = session.machine().world().has_shared()};
 }
 
 namespace {

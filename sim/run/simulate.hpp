@@ -20,6 +20,7 @@ struct CollectiveOutcome {
   double bytes_sent = 0;
   Machine::Busiest busiest;
   std::map<std::string, double> root_s;  // what the root (rank 0 without one) did: breakdown()
+  bool has_shared = false;               // some message was slowed by another
 };
 
 // All ranks, or those of step.group, start at 0 with their buffers in their default place, or

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <set>
 
+#include "base/error.hpp"
 #include "models/stack.hpp"
 #include "sim/ask/isolated.hpp"
 #include "topologies/platform.hpp"
@@ -25,6 +29,23 @@ std::vector<int> slots_of_nodes(int nodes, int each, int stride = 1) {
   return slots;
 }
 
+double simulated_whole_s(const ResolvedCall& call) {
+  const auto simulate = [&] {
+    SessionOptions options;
+    options.choices[call.collective->op] = {.collective = call.collective,
+                                            .options = call.call.options};
+    const std::vector<int>& slots = call.group->slots;
+    return simulate_collective(call.lanes->platform(), call.lanes->stack(),
+                               {.op = call.collective->op,
+                                .bytes = call.call.bytes,
+                                .label = "whole",
+                                .group = std::make_shared<const std::vector<int>>(slots)},
+                               *std::max_element(slots.begin(), slots.end()) + 1, options)
+        .time_s;
+  };
+  return isolated<double>({simulate}, "simulating").front();
+}
+
 struct Ring {
   explicit Ring(Platform on = load_platform("dgx-h100")) : platform(std::move(on)) {}
   Platform platform;
@@ -36,22 +57,7 @@ struct Ring {
     return resolve(lanes, shared_group(platform, slots), {.op = op, .bytes = bytes, .plan = &plan});
   }
 
-  double whole_s(const ResolvedCall& call) const {
-    const auto simulate = [&] {
-      SessionOptions options;
-      options.choices[call.collective->op] = {.collective = call.collective,
-                                              .options = call.call.options};
-      return simulate_collective(
-                 platform, stack,
-                 {.op = call.collective->op,
-                  .bytes = call.call.bytes,
-                  .label = "whole",
-                  .group = std::make_shared<const std::vector<int>>(call.group->slots)},
-                 call.group->slots.back() + 1, options)
-          .time_s;
-    };
-    return isolated<double>({simulate}, "simulating").front();
-  }
+  double whole_s(const ResolvedCall& call) const { return simulated_whole_s(call); }
 };
 
 struct FoldedCase {
@@ -71,7 +77,8 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   ASSERT_EQ(why_not_folded(call), "");
   const Folded folded = simulate_folded(call);
   EXPECT_EQ(folded.ranks, 10 * about.each);
-  EXPECT_EQ(folded.error == 0, about.is_exact);
+  // Parts of a rank slow each other, so that no more is said; these are exact all the same.
+  EXPECT_EQ(folded.error, about.is_exact ? 0.001 : 0.03);
   const double allowed = about.is_exact ? 1e-9 : folded.error;
   const double whole_s = ring.whole_s(call);
   EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
@@ -181,9 +188,8 @@ TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
       const ResolvedCall call = ring.call(op, slots_of_nodes(32, each), 4 << 20);
       ASSERT_EQ(why_not_folded(call), "");
       const Folded folded = simulate_folded(call);
-      EXPECT_EQ(folded.error == 0, each < 8);
-      EXPECT_LT(folded.error, 0.05);
-      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, std::max(1e-9, folded.error));
+      EXPECT_EQ(folded.error, each < 8 ? 0.001 : 0.03);
+      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, each < 8 ? 1e-9 : folded.error);
     }
 }
 
@@ -198,6 +204,75 @@ TEST(FoldedOverSwitches, TreesTakeTheirLongerWays) {
   EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
   EXPECT_LT(folded.error, 0.2);
 }
+
+// Every registered collective, wherever it folds: to 1e-9 or within what it says. What does not
+// fold says why.
+struct FoldedPlace {
+  const char* platform;
+  const char* stack;
+  std::vector<int> ranks;
+  std::set<std::string> folds;  // of the registry
+};
+class FoldedRegistry : public ::testing::TestWithParam<FoldedPlace> {};
+
+TEST_P(FoldedRegistry, IsTheWholeOrSaysWhyNot) {
+  const Platform platform = load_platform(GetParam().platform);
+  const Stack stack = load_stack(GetParam().stack);
+  const Lanes lanes(platform, stack);
+  std::set<std::string> folds;
+  for (const int ranks : GetParam().ranks)
+    for (const Collective* collective : all_collectives()) {
+      const PlanChoice plan{.collective = collective, .options = {}};
+      std::optional<ResolvedCall> call;
+      try {
+        call = resolve(lanes, shared_first_slots(platform, ranks),
+                       {.op = collective->op, .bytes = 1 << 20, .plan = &plan});
+      } catch (const InputError&) {
+        continue;  // not for so many ranks
+      }
+      if (!why_not_folded(*call).empty()) continue;
+      const Folded folded = simulate_folded(*call);
+      if (folded.error > kMostFoldedError) continue;  // not used
+      folds.insert(collective->name);
+      EXPECT_NEAR(folded.outcome.time_s / simulated_whole_s(*call), 1, std::max(1e-9, folded.error))
+          << collective->name << " " << ranks;
+    }
+  EXPECT_EQ(folds, GetParam().folds);
+}
+
+const std::set<std::string> kRingsAndTrees = {"allgather/ring", "all-reduce/ring",
+                                              "reduce-scatter/ring", "all-reduce/chain-tree",
+                                              "all-reduce/star-tree"};
+// Where ways between nodes are of different lengths and sums are made on cores.
+const std::set<std::string> kGathers = {"allgather/ring"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Where, FoldedRegistry,
+    ::testing::Values(
+        FoldedPlace{"star:hosts=256,bandwidth=12.5GB/s,latency=1us",
+                    "ideal",
+                    {16, 17, 64, 256},
+                    kRingsAndTrees},
+        FoldedPlace{"fat-tree:radix=16,bandwidth=12.5GB/s,latency=1us",
+                    "openmpi-1.10",
+                    {16, 128},
+                    kGathers},
+        FoldedPlace{"fat-tree:down=8x16,up=4,bandwidth=12.5GB/s,latency=1us",
+                    "openmpi-1.10",
+                    {16, 128},
+                    kGathers},
+        FoldedPlace{"dragonfly:groups=9,routers=4,hosts=4,globals=2,bandwidth=12.5GB/s,latency=1us",
+                    "openmpi-1.10",
+                    {16, 144},
+                    kGathers},
+        FoldedPlace{
+            "torus:dims=4x4x4,bandwidth=12.5GB/s,latency=1us", "openmpi-1.10", {16, 64}, kGathers},
+        FoldedPlace{"dgx-h100", "nccl-2.20-h100", {96, 128}, kRingsAndTrees},
+        FoldedPlace{"kesch", "mvapich2-gdr", {16, 192}, {}}),
+    [](const auto& tested) {
+      std::string name = tested.param.platform;
+      return name.substr(0, name.find_first_of(":-")) + std::to_string(tested.index);
+    });
 
 // NCCL's trees on 32 nodes, in chunks of 64 KiB.
 TEST(FoldedTree, IsAsLongAsTheWholeOne) {

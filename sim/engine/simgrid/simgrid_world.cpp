@@ -68,6 +68,7 @@ class SimGridWorld final : public World {
   void in_kernel(std::function<void()> action) override;
   void start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion) override;
   void start_task(int processor, double work_s, Completion* completion) override;
+  bool has_shared() const override { return has_shared_; }
   void observe_flows(FlowObserver observer) override { flow_observer_ = std::move(observer); }
   void fail_link(SimLink link, double delay_s) override;
   void spawn(const std::string& name, std::function<void()> body) override;
@@ -85,6 +86,7 @@ class SimGridWorld final : public World {
   sg::Host* to_ = nullptr;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> route_;  // of the flow being started
   bool frees_uses_;                                                  // else SimGrid is given all
+  bool has_shared_ = false;
   std::deque<SharedCapacity> capacities_;
   std::deque<SharedCapacity*> processors_;
   int named_ = 0;
@@ -258,6 +260,7 @@ void SimGridWorld::end_when_done(Use& use) {
 
 // What is left of it; where that is nothing, it ends at this instant.
 void SimGridWorld::hand_over(Use& use) {
+  has_shared_ = true;
   use.number = 0;
   use.left = left_of(use, now_s());
   const bool is_task = use.way.front()->is_processor;
