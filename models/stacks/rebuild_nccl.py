@@ -201,6 +201,7 @@ class Rule:
     up_to_bytes: int = None
     up_to_ranks: int = None
     up_to_nodes: int = None
+    ranks_per_node: int = None
     chunk_bytes: int = None
     call_overhead_s: dict = None  # None: the launch in NCCL's table
     orders: list = None  # None: the stack's
@@ -216,6 +217,7 @@ def written(stack, rule):
     algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
         rule.protocol.split("-")[0]]
     fields = {"up_to_ranks": rule.up_to_ranks, "up_to_nodes": rule.up_to_nodes,
+              "ranks_per_node": rule.ranks_per_node,
               "up_to_bytes": rule.up_to_bytes,
               "algorithm": algorithm, "chain_size": stack.gpus if algorithm != "ring" else None,
               "chunk_bytes": rule.chunk_bytes,
@@ -651,11 +653,17 @@ def stacks():
                            f"{B200}")
             reduces.append(Rule("nvls", whole_rack, up_to, ranks, chunk_bytes=chunk,
                                 call_overhead_s=call, orders=rotations(72)[:ranks]))
+    of_a_rack = next(rule for rule in reduces if rule.up_to_ranks == 72)
+    between = ("between whole racks, assumed: NVLS in them and a tree between, in the sizes in which "
+               "the H100 stack has trees; chunks as in one rack")
+    trees = [dataclasses.replace(of_a_rack, source=between, up_to_bytes=up_to, up_to_ranks=None,
+                                 ranks_per_node=72, chunk_bytes=chunk)
+             for up_to, chunk in ((72 * MIB, 256 * KIB), (GIB, MIB), (4 * GIB, 4 * MIB))]
     stack.rules = [
         *(dataclasses.replace(rule, up_to_nodes=1) for rule in reduces),
         Rule("tree-ll", "between racks, size range assumed: small ones go by trees", MIB,
              chunk_bytes=16 * KIB),
-        Rule("ring-simple", "between racks, assumed: rings; NVLS with a tree between is not modelled")]
+        *trees, Rule("ring-simple", "between racks, assumed: rings of what is left")]
     stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
     yield stack
 
