@@ -18,9 +18,9 @@ TEST(Limits, MoreRanksThanAllowedAreRefusedWithTheReason) {
                  {"--gpus = 32", "the workers of horovod do not all do the same",
                   "more than --max-ranks 16", "MiB"});
   expect_refused(
-      "predict --platform dgx-h100 --gpus 104 --model resnet-50 --batch 64 --scaling weak --system "
+      "predict --platform dgx-h100 --gpus 128 --model resnet-50 --batch 64 --scaling weak --system "
       "ddp-nccl --no-range --max-ranks 100",
-      {"--gpus = 104", "so few are never folded"});
+      {"--gpus = 128", "so few are never folded"});
   EXPECT_EQ(expect_answer(kHorovod + "--gpus 32 --max-ranks 32").json()["points"].size(), 1U);
 }
 
