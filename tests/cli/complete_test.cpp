@@ -43,18 +43,18 @@ std::string completed_by(const std::string& shell, const std::string& script) {
 
 TEST(Complete, BashAsks) {
   const std::string script = "source " + source_file("cli/completion/completion.bash") + R"(
-    COMP_WORDS=(forescale predict --platform = dgx-h1); COMP_CWORD=4
-    _forescale forescale dgx-h1; echo "${COMPREPLY[@]}"
+    COMP_WORDS=(forescale predict --platform = dgx-h2); COMP_CWORD=4
+    _forescale forescale dgx-h2; echo "${COMPREPLY[@]}"
     COMP_WORDS=(forescale cross); COMP_CWORD=1
     _forescale forescale cross; echo "${COMPREPLY[@]}")";
-  EXPECT_EQ(completed_by("bash", script), "dgx-h100\ncrossover\n");
+  EXPECT_EQ(completed_by("bash", script), "dgx-h200\ncrossover\n");
 }
 
 TEST(Complete, FishAsks) {
   const std::string script = "source " + source_file("cli/completion/completion.fish") +
-                             "\ncomplete -C 'forescale predict --platform dgx-h1'"
+                             "\ncomplete -C 'forescale predict --platform dgx-h2'"
                              "\ncomplete -C 'forescale cross'";
-  EXPECT_EQ(completed_by("fish --no-config", script).substr(0, 19), "dgx-h100\ncrossover\t");
+  EXPECT_EQ(completed_by("fish --no-config", script).substr(0, 19), "dgx-h200\ncrossover\t");
 }
 
 // zsh completes at a terminal only: one of its own, in which somebody types and presses the
@@ -67,8 +67,8 @@ TEST(Complete, ZshAsks) {
     zpty -w shell "PS1=; FPATH=)" +
                              workshop.path("functions") +
                              R"(:\$FPATH; autoload -Uz compinit; compinit -u -D"
-    zpty -w -n shell $'forescale predict --platform dgx-h1\t'
-    zpty -r shell said '*dgx-h100*' && print completed
+    zpty -w -n shell $'forescale predict --platform dgx-h2\t'
+    zpty -r shell said '*dgx-h200*' && print completed
     zpty -d shell)";
   EXPECT_EQ(completed_by("timeout 30 zsh -f", script), "completed\n");
 }
