@@ -243,17 +243,17 @@ Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
 // What goes once around a ring takes all its ways but one, one after the other: all long ones, when
 // it is the last to arrive. Nobody waits for a long one but what crosses it, as latency holds no
 // ports.
-double longer_tours_s(const ResolvedCall& resolved, double least_s) {
+double longer_tours_s(const ResolvedCall& resolved, const FabricUse& use, double least_s) {
   const auto ranks = static_cast<double>(resolved.group->slots.size());
   const auto nodes = static_cast<double>(resolved.group->members_of_node.size());
   const double tours = steps_of(resolved, ranks) / (ranks - 1);
-  return tours * (fabric_use(resolved).longest_tour_s - nodes * least_s);
+  return tours * (use.longest_tour_s - nodes * least_s);
 }
 
 void add_longer_tours(Smaller& smaller, const ResolvedCall& resolved, const FabricUse& use) {
   for (const ResolvedCall& few : smaller.calls)
-    smaller.longer_s.push_back(longer_tours_s(few, use.least_s));
-  smaller.all_longer_s = longer_tours_s(resolved, use.least_s);
+    smaller.longer_s.push_back(longer_tours_s(few, fabric_use(few), use.least_s));
+  smaller.all_longer_s = longer_tours_s(resolved, use, use.least_s);
 }
 
 // Up the tree and down again, a way a level: between none of them longer than the shortest and all

@@ -28,7 +28,8 @@ using simgrid::kernel::timer::Timer;
 // Linux maps 65,530 areas for a process: two for a stack with its guard.
 constexpr int kGuardedThreadsMax = 16384;
 
-// SimGrid counts whole ones, of 64 bits, in place of bytes.
+// A flow's size is a whole number of 64 bits to SimGrid: of such parts, and no more bytes at a
+// time.
 constexpr double kPartsOfAByte = 4096;
 constexpr double kBytesMax = 0x1p51;
 
