@@ -25,11 +25,17 @@ void settle(SteadyState& state) {
   if (std::abs(periods[count - 1] - periods[count - 2]) <= kSame * periods.back()) return;
   state.begin = first_to_count(count);
   state.period_s = mean_between(periods, state.begin, count);
+  // Of three iterations or so only two count, which are no halves: they have to be closer.
+  constexpr size_t kTwoHalves = 4;
+  constexpr double kHalvesAgree = 0.01;
+  constexpr double kTwoAgree = 0.001;
   const size_t middle = (state.begin + count) / 2;
-  constexpr double kSteady = 0.01;
-  state.is_steady = middle > state.begin &&
-                    std::abs(mean_between(periods, state.begin, middle) -
-                             mean_between(periods, middle, count)) <= kSteady * state.period_s;
+  const double apart_s = middle == state.begin
+                             ? state.period_s
+                             : std::abs(mean_between(periods, state.begin, middle) -
+                                        mean_between(periods, middle, count));
+  const double agreed = count - state.begin >= kTwoHalves ? kHalvesAgree : kTwoAgree;
+  state.is_steady = apart_s <= agreed * state.period_s;
 }
 
 // Ranks go at their own pace: together they train the sum of their rates. Steady when the last

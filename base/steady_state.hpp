@@ -12,7 +12,8 @@ struct SteadyState {
   // The last period where it equals the one before; else the mean of those after the first third
   // (asynchronous schedules: of every rank's own, weighted by its images).
   double period_s = 0;
-  bool is_steady = true;            // the two halves of those periods agree within 1 % (2 %)
+  // The two halves of those periods agree within 1 % (2 %); where fewer than four count, 0.1 %.
+  bool is_steady = true;
   std::size_t begin = 0;            // the first iteration that counts
   std::vector<double> periods_s{};  // of all iterations, the first from time 0
 };

@@ -32,6 +32,10 @@ constexpr double kLeastError = 0.03;
 // Of three points on a line, where messages slow each other: who comes first may still change among
 // more nodes (0.02 % over the registry in tests/sim).
 constexpr double kLeastSharedError = 0.001;
+// Of the cost engine, which says no error: blocks that are larger by more are all walked, where a
+// second is enough for all messages.
+constexpr double kBlocksRounded = 1e-5;
+constexpr double kPricedMessagesMax = 1e7;
 
 bool is_ring(const Collective& collective) {
   return collective.algorithm == "ring" &&
@@ -92,14 +96,18 @@ std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
                                    static_cast<double>(members_a_node(resolved)));
 }
 
-// What larger blocks than the whole has can have added: its blocks are of two sizes where its
+// By how much the blocks of few are larger than the whole's, which are of two sizes where its
 // elements do not divide into as many. Relative.
-double rounding_of_blocks(const ResolvedCall& resolved, const CollectiveOutcome& outcome) {
+double blocks_rounded(const ResolvedCall& resolved) {
   const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
-  const double more =
-      static_cast<double>(ring_bytes(resolved, nodes)) / static_cast<double>(resolved.call.bytes) -
-      1;
-  return more * outcome.busiest.busy_s / outcome.time_s;
+  return static_cast<double>(ring_bytes(resolved, nodes)) /
+             static_cast<double>(resolved.call.bytes) -
+         1;
+}
+
+// What that can have added to the time. Relative.
+double rounding_of_blocks(const ResolvedCall& resolved, const CollectiveOutcome& outcome) {
+  return blocks_rounded(resolved) * outcome.busiest.busy_s / outcome.time_s;
 }
 
 // The same on the first nodes.
@@ -298,6 +306,7 @@ void from_json(const json& text, Folded& folded) {
 }
 
 std::string why_not_folded(const ResolvedCall& resolved) {
+  if (resolved.call.bytes == 0) return "nothing is sent";
   if (!is_ring(*resolved.collective) && !is_tree(*resolved.collective))
     return fmt::format("{} is neither a ring nor one of NCCL's trees", resolved.collective->name);
   const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
@@ -344,6 +353,8 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
     return std::nullopt;
   const PlanChoice plan = plan_of(resolved);
   const Smaller smaller = smaller_rings(resolved, plan);
+  const bool are_few_messages = std::pow(resolved.group->shape.ranks, 2) <= kPricedMessagesMax;
+  if (are_few_messages && blocks_rounded(resolved) > kBlocksRounded) return std::nullopt;
   std::vector<CostResult> costs;
   std::vector<double> times_s;
   for (const ResolvedCall& call : smaller.calls) {

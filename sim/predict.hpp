@@ -56,8 +56,10 @@ struct PredictionPoint {
   double io_s = 0;                     // waiting for training data
   double exposed_communication_s = 0;  // propagation + aggregation that nothing hides
   double waiting_s = 0;                // for ranks that have not called a collective yet
-  PhaseTimes root_s;                   // rank 0: by phase, and "idle"
-  PhaseTimes mean_s;                   // the same, mean over the ranks
+  // Rank 0: by phase, and "idle"; together the iteration, but for asynchronous schedules, whose
+  // ranks have periods of their own.
+  PhaseTimes root_s;
+  PhaseTimes mean_s;  // the same, mean over the ranks
   double bound_s = 0;
   std::string bound_reason;
   std::string busiest;       // the resource busiest in the simulation

@@ -27,22 +27,32 @@ const Device& device(const NodeTemplate& node, int number) {
 
 void fill_table(const NodeTemplate& node, const std::vector<LinkClass>& classes,
                 const JsonInput& in, NodeRoutes& routes) {
-  PathProblem problem{.vertex_count = routes.device_count,
-                      .arcs = arcs_of(node.links, classes, 0),
-                      .may_transit = {}};
-  for (const Device& each : node.devices)
-    problem.may_transit.push_back(may_be_on_the_way(each.kind) ? 1 : 0);
+  PathProblem all{.vertex_count = routes.device_count,
+                  .arcs = arcs_of(node.links, classes, 0),
+                  .may_transit = {}};
+  PathProblem of_gpus = all;  // links and switches that are theirs alone
+  for (const Device& each : node.devices) {
+    all.may_transit.push_back(may_be_on_the_way(each.kind) ? 1 : 0);
+    of_gpus.may_transit.push_back(each.kind == DeviceKind::kNvSwitch ? 1 : 0);
+  }
   for (int from = 0; from < routes.device_count; ++from) {
-    const std::vector<int> arrivals = arrivals_from(problem, from);
+    const std::vector<int> any_arrivals = arrivals_from(all, from);
+    const std::vector<int> gpu_arrivals = device(node, from).kind == DeviceKind::kGpu
+                                              ? arrivals_from(of_gpus, from)
+                                              : std::vector<int>();
     for (int to = 0; to < routes.device_count; ++to) {
       NodeRoutes::Local local;
       const bool is_nvswitch = device(node, from).kind == DeviceKind::kNvSwitch ||
                                device(node, to).kind == DeviceKind::kNvSwitch;
       if (from != to && !is_nvswitch) {  // nothing begins or ends in one
+        const bool are_joined = !gpu_arrivals.empty() &&
+                                device(node, to).kind == DeviceKind::kGpu &&
+                                gpu_arrivals[static_cast<size_t>(to)] >= 0;
+        const std::vector<int>& arrivals = are_joined ? gpu_arrivals : any_arrivals;
         if (arrivals[static_cast<size_t>(to)] < 0)
           in.fail(fmt::format("must connect all its devices: there is no way from {} to {}",
                               device(node, from).name, device(node, to).name));
-        local.route = walk_back(problem, arrivals, to);
+        local.route = walk_back(are_joined ? of_gpus : all, arrivals, to);
       }
       for (Capacity capacity : local.route.capacities) {
         const Link& link = node.links[static_cast<size_t>(capacity / 2)];

@@ -1,7 +1,9 @@
 // Routes inside a node: one table for the node template serves every node, as all are replicas.
 //
 // GPUs, NICs and hosts are ends only; PCIe switches and CPUs (their root complexes) are on the way,
-// and NVSwitches between GPUs, to which alone they are joined.
+// and NVSwitches between GPUs, to which alone they are joined. GPUs that are joined by links and
+// NVSwitches of their own use those, however short the way over PCIe is, as CUDA's peer access and
+// NCCL do (NVIDIA NCCL, src/graph/topo.h: PATH_NVL comes before PATH_PIX).
 // The nearest NIC is one on the same socket if there is one, then the one with the fewest hops;
 // equally near ones are shared out in turn over the node's endpoints.
 #pragma once

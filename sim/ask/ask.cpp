@@ -27,6 +27,9 @@ namespace {
 
 using nlohmann::json;
 
+// What has no steady state by then has a mean.
+constexpr int kSettlingIterationsMax = 24;
+
 void limit_own_time(double limit_s) {
   if (limit_s <= 0) return;
   const auto seconds = static_cast<rlim_t>(limit_s);
@@ -160,22 +163,22 @@ void Asker::read_what_is_shared(const std::vector<Task>& tasks, bool keep_failur
   }
 }
 
-std::string Asker::simulated(const Task& task, const AskSettings& settings, bool leaves_files) {
+std::string Asker::simulated(const Task& task, const AskSettings& settings) {
   const Question& question = task.question;
+  const AskFiles files = task.leaves_files ? settings.files : AskFiles();
   limit_own_time(settings.cpu_limit_s);
   limit_memory(question.limits);
   if (!is_training(question)) {
     const QuestionMachine& read = machine(question, task.scenario);
-    const CollectiveAnswer answer =
-        answer_collective(question, read, task.engines, leaves_files ? settings.files.trace : "");
+    const CollectiveAnswer answer = answer_collective(question, read, task.engines, files.trace);
     return json{{"collective", answer},
                 {"nodes", nodes_under(slots_of(question, read.platform), read.platform)}}
         .dump();
   }
-  const PredictionInputs& read = inputs(question, task.scenario);
+  PredictionInputs read = inputs(question, task.scenario);
+  if (task.iterations > 0) read.iterations = task.iterations;
   const int gpus = gpu_counts(question, read).front();
-  return json{{"training",
-               simulated_point(question, read, gpus, leaves_files ? settings.files : AskFiles())},
+  return json{{"training", simulated_point(question, read, gpus, files)},
               {"compute_ratio", compute_ratio(read, gpus)},
               {"reads_images", read.data.image.value > 0},
               {"from_kernels", read.compute.from_kernels},
@@ -197,16 +200,16 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
                    [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
   std::vector<std::function<std::string()>> simulations;
   for (const size_t i : order)
-    simulations.push_back([this, &task = tasks[i], &settings, leaves_files = i == 0] {
-      return simulated(task, settings, leaves_files);
-    });
+    simulations.push_back(
+        [this, &task = tasks[i], &settings] { return simulated(task, settings); });
   if (std::any_of(tasks.begin(), tasks.end(),
                   [](const Task& task) { return task.engines != Engines::kCostEngine; }))
     load_simgrid();
   ProgressLine progress(settings.label, simulations.size());
   const auto on_done = [&](size_t finished) { progress.done(finished); };
   std::vector<IsolatedAnswer> texts;
-  if (settings.keep_failures)
+  const bool goes_on = tasks.front().iterations > 0;  // there are answers already
+  if (settings.keep_failures || goes_on)
     texts = run_isolated_each(simulations, available_cores(), on_done);
   else
     for (std::string& text : run_isolated(simulations, available_cores(), on_done))
@@ -214,6 +217,10 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   for (size_t i = 0; i < order.size(); ++i) {
     const Task& task = tasks[order[i]];
     Answer& answer = answers_[task.key()];
+    if (goes_on && !texts[i].failure.empty()) {
+      too_long_.insert(task.key());
+      continue;
+    }
     answer.about = task.question.about;
     answer.failure = texts[i].failure;
     if (!answer.failure.empty()) continue;
@@ -230,20 +237,40 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   }
 }
 
+std::vector<Asker::Task> Asker::unsettled(const std::vector<Task>& tasks) {
+  std::vector<Task> open;
+  for (const Task& task : tasks) {
+    const Answer& answer = answers_.at(task.key());
+    if (!is_training(task.question) || task.question.iterations > 0 || !answer.is_there() ||
+        answer.training.is_steady || too_long_.contains(task.key()))
+      continue;
+    const int so_far =
+        task.iterations > 0 ? task.iterations : inputs(task.question, task.scenario).iterations;
+    if (2 * so_far > kSettlingIterationsMax) continue;
+    open.push_back(task);
+    open.back().iterations = 2 * so_far;
+  }
+  return open;
+}
+
 std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
                                     const std::vector<Scenario>& scenarios,
                                     const AskSettings& settings) {
   FORESCALE_CHECK(questions.size() == scenarios.size(), "one scenario for each question");
   std::vector<Task> open;
   std::map<std::string, bool> listed;
-  const auto list = [&](size_t i, bool again) {
+  const auto list = [&](size_t i, bool leaves_files) {
     const Question& question = questions[i];
     FORESCALE_CHECK(is_training(question)
                         ? question.gpus.size() == 1
                         : question.ranks.size() <= 1 && question.bytes.size() == 1,
                     "a question to simulate has one count and one size");
-    Task task{.question = question, .scenario = scenarios[i], .engines = settings.engines};
-    if ((answers_.contains(task.key()) && !again) || !listed.emplace(task.key(), true).second)
+    Task task{.question = question,
+              .scenario = scenarios[i],
+              .engines = settings.engines,
+              .leaves_files = leaves_files};
+    if ((answers_.contains(task.key()) && !leaves_files) ||
+        !listed.emplace(task.key(), true).second)
       return;
     open.push_back(std::move(task));
   };
@@ -251,7 +278,7 @@ std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
   if (settings.files_of) list(*settings.files_of, true);
   for (size_t i = 0; i < questions.size(); ++i) list(i, false);
   read_what_is_shared(open, settings.keep_failures);
-  simulate(open, settings);
+  for (; !open.empty(); open = unsettled(open)) simulate(open, settings);
   std::vector<Answer> answers;
   for (size_t i = 0; i < questions.size(); ++i)
     answers.push_back(answers_.at(

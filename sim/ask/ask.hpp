@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -110,16 +111,21 @@ class Asker {
     Question question;
     Scenario scenario;
     Engines engines;
+    bool leaves_files = false;
+    int iterations = 0;  // 0: as many as the question says
     std::string key() const;
   };
   void read_what_is_shared(const std::vector<Task>& tasks, bool keep_failures);
-  std::string simulated(const Task& task, const AskSettings& settings, bool leaves_files);
+  std::string simulated(const Task& task, const AskSettings& settings);
   void simulate(const std::vector<Task>& tasks, const AskSettings& settings);
+  // Of those simulated, what has not settled and was not said to end: for twice as many iterations.
+  std::vector<Task> unsettled(const std::vector<Task>& tasks);
 
   const std::vector<QuestionMachine>* given_ = nullptr;
   std::map<std::string, std::unique_ptr<PredictionInputs>> inputs_;
   std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
   std::map<std::string, Answer> answers_;
+  std::set<std::string> too_long_;  // did not settle in the time that there was
 };
 
 }  // namespace forescale

@@ -49,6 +49,23 @@ Attribution mean(const std::vector<Attribution>& attributions, size_t begin) {
   return sum;
 }
 
+bool is_compute(size_t phase) { return kPhases[phase].kind == TimeKind::kCompute; }
+
+// A rank's own iterations begin and end a little before or after those of the slowest, between
+// which a period is: what of them no kernel runs in is stretched, so that all is the period.
+Attribution filling(Attribution attribution, double period_s) {
+  double compute_s = 0;
+  double rest_s = attribution.idle_s;
+  for (size_t phase = 0; phase < kPhases.size(); ++phase)
+    (is_compute(phase) ? compute_s : rest_s) += attribution.phase_s[phase];
+  if (rest_s <= 0 || period_s <= compute_s) return attribution;
+  const double stretch = (period_s - compute_s) / rest_s;
+  for (size_t phase = 0; phase < kPhases.size(); ++phase)
+    if (!is_compute(phase)) attribution.phase_s[phase] *= stretch;
+  attribution.idle_s *= stretch;
+  return attribution;
+}
+
 // Runs `session`, whose workers train `images` an iteration.
 TrainingOutcome outcome_of(Session& session, int iteration_count,
                            const std::vector<std::int64_t>& images, bool is_asynchronous) {
@@ -74,8 +91,11 @@ TrainingOutcome outcome_of(Session& session, int iteration_count,
   for (std::size_t i = 0; i < steady.begin; ++i) outcome.counted_begin_s += steady.periods_s[i];
   outcome.periods_s = steady.periods_s;
   outcome.finished_s = std::max(outcome.simulated_s, session.finished_s());
-  for (const auto& attributions : session.attributions())
-    outcome.attributions.push_back(mean(attributions, steady.begin));
+  for (const auto& attributions : session.attributions()) {
+    const Attribution own = mean(attributions, steady.begin);
+    const bool has_periods = !is_asynchronous && attributions.size() > steady.begin;
+    outcome.attributions.push_back(has_periods ? filling(own, steady.period_s) : own);
+  }
   outcome.messages = session.transport().message_count();
   outcome.bytes_sent = session.transport().bytes_sent();
   outcome.control_bytes = session.transport().control_bytes();

@@ -193,7 +193,12 @@ TEST(CollectiveCommand, TakesAPlanInOneWordOrSpelledOut) {
       expect_answer(question + "--plan reduce/cb:chain_size=4,chunk_bytes=64KiB").out,
       expect_answer(question + "--op reduce --algorithm cb --chain-size 4 --chunk-bytes 64KiB")
           .out);
+  // An operation alone is the stack's choice, as the command that repeats an answer says it.
+  EXPECT_EQ(expect_answer(question + "--plan reduce").out,
+            expect_answer(question + "--op reduce").out);
   expect_refused(question + "--plan reduce/cb --op broadcast", {"--plan", "no plan for broadcast"});
+  expect_refused(question + "--plan reduce --op broadcast", {"--plan", "no plan for broadcast"});
+  expect_refused(question + "--plan reduce --chain-size 4", {"--plan", "beside --chain-size"});
   expect_refused(question + "--plan reduce/cb --chain-size 4", {"--plan", "beside --chain-size"});
 }
 

@@ -53,6 +53,28 @@ TEST(Ask, AnIterationIsWhatPredictSimulates) {
   EXPECT_GE(answer.training.iteration_s, answer.training.bound_s);
 }
 
+// One that has not settled after the schedule's own count of iterations is asked for twice as many,
+// unless the count was said.
+TEST(Ask, GoesOnUntilIterationsSettle) {
+  Question question{.platform = "piz-daint",
+                    .model = "cifar10-quick",
+                    .system = "poseidon-three-level",
+                    .gpus = {12},
+                    .batch = 32,
+                    .scaling = Scaling::kWeak};
+  Question said = question;
+  said.iterations = load_inputs(question, {}).iterations;
+  Question twice = said;
+  twice.iterations *= 2;
+  Asker asker;
+  const auto answers = asker.ask({question, said, twice}, {.label = "test"});
+  EXPECT_FALSE(answers[1].nominal.training.is_steady);
+  EXPECT_TRUE(answers[2].nominal.training.is_steady);
+  EXPECT_TRUE(answers[0].nominal.training.is_steady);
+  EXPECT_EQ(answers[0].nominal.time_s(), answers[2].nominal.time_s());
+  EXPECT_NE(answers[0].nominal.time_s(), answers[1].nominal.time_s());
+}
+
 TEST(Ask, RangesHoldTheNominalTime) {
   Asker asker;
   const RangedAnswer answer =

@@ -108,6 +108,29 @@ TEST(FoldedRingCosts, AreThoseOfAllRanks) {
     }
 }
 
+// One byte of 149 blocks, the others empty: nothing is said of it but by all of them.
+TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
+  const Platform platform = load_platform("star:hosts=149,bandwidth=1MB/s,latency=1us");
+  const Stack stack = load_stack("ideal");
+  const Lanes lanes(platform, stack);
+  const PlanChoice plan{.collective = &find_collective(CollectiveOp::kAllGather, "ring", "test"),
+                        .options = {}};
+  for (const std::int64_t bytes : {0, 1}) {
+    const ResolvedCall call =
+        resolve(lanes, shared_first_slots(platform, 149),
+                {.op = CollectiveOp::kAllGather, .bytes = bytes, .plan = &plan});
+    EXPECT_FALSE(cost_of_few(call).has_value()) << bytes;
+    // 1 us and a byte at 1 MB/s on each of 148 steps.
+    EXPECT_NEAR(evaluate_cost(call).time_s, bytes == 0 ? 0 : 148 * 2e-6, 1e-12);
+  }
+}
+
+TEST(FoldedRingRefuses, WhatSendsNothing) {
+  const Ring ring;
+  EXPECT_EQ(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), 0)),
+            "nothing is sent");
+}
+
 TEST(FoldedRingCounts, WhatAllRanksSend) {
   const Ring ring;
   const ResolvedCall call = ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), kOneGiB);

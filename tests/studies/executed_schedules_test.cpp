@@ -296,6 +296,10 @@ TEST(SteadyState, TakesTheLastOfEqualPeriodsElseAMean) {
   EXPECT_EQ(varied.begin, 2U);
   EXPECT_EQ(varied.period_s, 3.5);
   EXPECT_FALSE(varied.is_steady);
+  // Two periods that count are no halves: 0.5 % apart they may be on their way anywhere.
+  EXPECT_FALSE(steady_state({{3, 5, 7.01}}, {1}, false).is_steady);
+  EXPECT_TRUE(steady_state({{3, 5, 7.001}}, {1}, false).is_steady);
+  EXPECT_TRUE(steady_state({{3, 5, 7, 9.01, 11, 13.01}}, {1}, false).is_steady);
   // Two ranks that train 1 image in 1 s and 1 in 3 s: 4 / 3 images/s, 2 images in 1.5 s.
   const SteadyState apart = steady_state({{1, 2, 3, 4, 5, 6}, {3, 6, 9, 12, 15, 18}}, {1, 1}, true);
   EXPECT_NEAR(apart.period_s, 1.5, 1e-12);

@@ -89,8 +89,9 @@ TEST_P(EverySystem, FinishesAboveItsBoundAndMovesTheBytesOfItsDefinition) {
       EXPECT_NEAR(point.payload_bytes, expected, 1e-9 * expected);
       // Every moment of the root's last iteration is accounted for.
       for (const auto& [phase, time_s] : point.root_s) EXPECT_GE(time_s, 0) << phase;
-      if (!inputs.schedule->is_asynchronous && point.is_steady) {
-        EXPECT_NEAR(sum_of(point.root_s), point.iteration_s, 0.02 * point.iteration_s);
+      if (!inputs.schedule->is_asynchronous) {
+        EXPECT_NEAR(sum_of(point.root_s), point.iteration_s, 1e-9 * point.iteration_s);
+        EXPECT_NEAR(sum_of(point.mean_s), point.iteration_s, 1e-9 * point.iteration_s);
       }
     }
 }

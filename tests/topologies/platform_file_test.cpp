@@ -181,6 +181,30 @@ TEST(PlatformFile, AnNvswitchJoinsGpusAlone) {
   EXPECT_THAT(describe(platform), HasSubstr("nvs\n    = g0  [nvlink4-x18]"));
 }
 
+// As far over a PCIe switch whose links are quicker: NVLink comes first all the same, and between
+// switches of two levels too.
+TEST(PlatformFile, GpusUseTheirOwnLinksHoweverShortPcieIs) {
+  json file = nvswitch_file();
+  for (const char* name : {"top", "nvs2"})
+    file["node"]["devices"].push_back({{"name", name}, {"kind", "nvswitch"}});
+  file["node"]["devices"].push_back({{"name", "p"}, {"kind", "pcie-switch"}, {"socket", 0}});
+  json& links = file["node"]["links"];
+  for (json& link : links)
+    if (link["from"] == "nvs" && link["to"] == "g2") link["from"] = "nvs2";
+  const json quick = {{"bandwidth_bytes_per_s", "1GB/s"}, {"latency_s", "1ns"}};
+  for (const char* end : {"g0", "g1", "g2", "c"})
+    links.push_back({{"from", "p"}, {"to", end}, {"class", quick}});
+  for (const char* end : {"nvs", "nvs2"})
+    links.push_back({{"from", "top"}, {"to", end}, {"class", "nvlink4-x18"}});
+  const Platform platform = load(file);
+  const int g0 = platform.endpoints[0];
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.endpoints[1])),
+            (std::vector<std::string>{"node0/g0 -> node0/nvs", "node0/nvs -> node0/g1"}));
+  EXPECT_EQ(link_names(platform, platform.route(g0, platform.endpoints[2])),
+            (std::vector<std::string>{"node0/g0 -> node0/nvs", "node0/nvs -> node0/top",
+                                      "node0/top -> node0/nvs2", "node0/nvs2 -> node0/g2"}));
+}
+
 TEST(BadPlatformFile, AnNvswitchOnPcie) {
   json file = nvswitch_file();
   file["node"]["links"].push_back({{"from", "c"}, {"to", "nvs"}, {"class", "pcie3-x8"}});

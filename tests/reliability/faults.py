@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Fault campaign: forescale killed, interrupted, without disk, memory or a reader, at random moments.
+
+  faults.py PROGRAM [--rounds N] [--seed S]
+
+Each round does every kind of fault once. Counted are faults, losses (an answer that was there and is
+gone or changed, a file that is neither whole nor missing, an end with a result that is none) and
+leftovers (processes, temporary files). Prints each loss and leftover with what led to it, and a line of
+counts a kind. Exit code 1 with any.
+"""
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+LINK = "bandwidth=1GB/s,latency=1us"
+STUDY = {"format": "forescale-study-1", "command": "collective",
+         "fixed": {"platform": f"star:hosts=8,{LINK}"},
+         "grid": {"bytes": [1024 * i for i in range(1, 21)], "ranks": [2, 4, 8, 9]}}
+PREDICT = "predict --platform kesch --system s-caffe-obr-hr --model googlenet --batch 256 --gpus 32 --no-range"
+TUNE = f"tune collective --platform star:hosts=12,{LINK} --stack ideal --ranks 2..12 --bytes 4KiB..1MiB"
+SIGNALS = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
+
+
+class Campaign:
+  def __init__(self, program, seed):
+    self.program = program
+    self.random = random.Random(seed)
+    self.mark = f"FORESCALE_CAMPAIGN_{os.getpid()}"
+    self.faults, self.losses, self.leftovers = Counter(), Counter(), Counter()
+    self.folder = None
+
+  # --- running ---------------------------------------------------------------------------------
+
+  def start(self, words, **more):
+    environment = dict(os.environ, TMPDIR=str(self.folder / "tmp"), **{self.mark: "1"})
+    return subprocess.Popen([self.program, *words.split()], cwd=self.folder, env=environment,
+                            stdin=subprocess.DEVNULL, text=True,
+                            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+  def finish(self, words, **more):
+    process = self.start(words, **more)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+  def killed_after(self, words, longest_s):
+    """Ended by a signal after a random time; the signal, the exit code (negative: it died of one)."""
+    process = self.start(words)
+    delay_s = self.random.uniform(0, longest_s)
+    which = self.random.choice(SIGNALS)
+    try:
+      process.communicate(timeout=delay_s)
+    except subprocess.TimeoutExpired:
+      process.send_signal(which)
+      process.communicate()
+    return which, process.returncode, delay_s
+
+  def processes(self):
+    found = []
+    for entry in Path("/proc").iterdir():
+      if entry.name.isdigit() and int(entry.name) != os.getpid():
+        try:
+          if self.mark.encode() in (entry / "environ").read_bytes():
+            found.append(entry.name)
+        except OSError:
+          pass
+    return found
+
+  # --- what is counted -------------------------------------------------------------------------
+
+  def fault(self, kind):
+    self.faults[kind] += 1
+
+  def loss(self, kind, what):
+    self.losses[kind] += 1
+    print(f"LOSS {kind}: {what}", flush=True)
+
+  def look_for_leftovers(self, kind, what, temporary=True):
+    deadline = time.monotonic() + 5
+    while self.processes() and time.monotonic() < deadline:
+      time.sleep(0.05)
+    left = [f"process {number}" for number in self.processes()]
+    if temporary:
+      left += [str(path) for path in (self.folder / "tmp").iterdir()]
+    for one in left:
+      self.leftovers[kind] += 1
+      print(f"LEFTOVER {kind}: {one} after {what}", flush=True)
+    for path in (self.folder / "tmp").iterdir():
+      shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+
+  # --- kinds of faults -------------------------------------------------------------------------
+
+  def rows(self, database):
+    code, out, err = self.finish(f"sweep study.json -o {database} --csv")
+    if code != 0:
+      self.loss("sweep", f"exit code {code} of a sweep that goes on: {err.strip()}")
+    return out
+
+  def sweep_killed(self):
+    """What was answered stays, and the end is that of an undisturbed run."""
+    whole = self.rows("whole.sqlite")
+    for _ in range(4):
+      which, code, delay_s = self.killed_after("sweep study.json -o killed.sqlite", 1.5)
+      self.fault("sweep")
+      what = f"{which.name} after {delay_s:.3f} s"
+      if code == 0 or code == -which or (code > 0 and which != signal.SIGKILL):
+        self.look_for_leftovers("sweep", what, temporary=which != signal.SIGKILL)
+      else:
+        self.loss("sweep", f"exit code {code} after {what}")
+    if self.rows("killed.sqlite") != whole:
+      self.loss("sweep", "other rows than undisturbed")
+
+  def two_on_one_database(self):
+    self.fault("two processes")
+    both = [self.start("sweep study.json -o shared.sqlite") for _ in range(2)]
+    ends = [process.communicate(timeout=300)[1] for process in both]
+    for process, err in zip(both, ends):
+      if process.returncode not in (0, 2) or (process.returncode == 2 and not err):
+        self.loss("two processes", f"exit code {process.returncode}: {err.strip()}")
+    if self.rows("shared.sqlite") != self.rows("whole.sqlite"):
+      self.loss("two processes", "other rows than alone")
+
+  def any_number_of_jobs(self):
+    self.fault("jobs")
+    texts = set()
+    for jobs in (1, 2, 5):
+      self.finish(f"sweep study.json -o jobs{jobs}.sqlite --jobs {jobs}")
+      texts.add(self.rows(f"jobs{jobs}.sqlite"))
+    if len(texts) != 1:
+      self.loss("jobs", "rows depend on --jobs")
+
+  def tune_killed(self):
+    """The end with what was kept is the end without; nothing is simulated twice."""
+    _, whole, _ = self.finish(TUNE + " --json")
+    for _ in range(3):
+      which, code, delay_s = self.killed_after(TUNE + " --resume kept.jsonl --json", 1.0)
+      self.fault("tune --resume")
+      if code not in (0, 1, 130, 143, -which):
+        self.loss("tune --resume", f"exit code {code} after {which.name} at {delay_s:.3f} s")
+      self.look_for_leftovers("tune --resume", which.name, temporary=which != signal.SIGKILL)
+    code, out, err = self.finish(TUNE + " --resume kept.jsonl --json")
+    same = code == 0 and strip(json.loads(out)) == strip(json.loads(whole))
+    if not same:
+      self.loss("tune --resume", f"exit code {code}, or another answer: {err.strip()}")
+
+  def files_killed(self):
+    """A trace or a recording is whole, or is what was there before."""
+    for option, name, is_whole in (("--trace", "trace.json", is_json), ("--record", "run.program", bool)):
+      before = "what was there before"
+      (self.folder / name).write_text(before)
+      which, code, delay_s = self.killed_after(f"{PREDICT} {option} {name}", 1.2)
+      self.fault("written files")
+      text = (self.folder / name).read_text()
+      if text != before and (code != 0 or not is_whole(text)):
+        replayed = self.finish(f"replay {name} --json")[0] if option == "--record" else 1
+        if not is_whole(text) or (option == "--record" and replayed != 0):
+          self.loss("written files", f"{name} is neither old nor whole after {which.name} at {delay_s:.3f} s")
+      self.look_for_leftovers("written files", which.name, temporary=which != signal.SIGKILL)
+      for path in self.folder.glob(name + "*"):
+        if path.name != name and which != signal.SIGKILL:
+          self.leftovers["written files"] += 1
+          print(f"LEFTOVER written files: {path.name} after {which.name}", flush=True)
+        path.unlink()
+
+  def signals_end_it(self):
+    """Interrupted or terminated it ends at once, by that signal, with all of its answer or none."""
+    which = self.random.choice([signal.SIGINT, signal.SIGTERM])
+    words = self.random.choice([PREDICT, TUNE, f"collective --platform fat-tree:down=16x16,up=4,{LINK} --bytes 4MiB"])
+    process = self.start(words)
+    time.sleep(self.random.uniform(0.01, 0.4))
+    began = time.monotonic()
+    process.send_signal(which)
+    out, _ = process.communicate(timeout=60)
+    self.fault("signals")
+    if process.returncode not in (0, -which, 128 + which):
+      self.loss("signals", f"exit code {process.returncode} of {which.name}: {words}")
+    took_s = time.monotonic() - began
+    if out and out != self.finish(words)[1]:
+      self.loss("signals", f"{which.name} left half an answer: {words}")
+    if took_s > 5:
+      self.loss("signals", f"{which.name} took {took_s:.1f} s: {words}")
+    self.look_for_leftovers("signals", f"{which.name}: {words}")
+
+  def nobody_reads(self):
+    for words in ("system list", PREDICT + " --json", TUNE, f"platform show dgx-h100"):
+      self.fault("lost output")
+      with open("/dev/full", "w", encoding="utf-8") as full:
+        code, _, err = self.finish(words, stdout=full)
+      if code == 0 or not err:
+        self.loss("lost output", f"exit code {code} on a full device: {words}")
+      reader, writer = os.pipe()
+      os.close(reader)
+      self.fault("lost output")
+      code, _, err = self.finish(words, stdout=writer)
+      os.close(writer)
+      if code == 0:
+        self.loss("lost output", f"exit code 0 without a reader: {words}")
+      self.look_for_leftovers("lost output", words)
+
+  def without_memory(self):
+    limit = self.random.randrange(30, 400) << 20
+    words = self.random.choice([PREDICT, TUNE, f"collective --platform star:hosts=512,{LINK} --op all-to-all --bytes 1MiB"])
+    self.fault("no memory")
+    code, out, err = self.finish(words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    if code < 0 or code > 3 or (code != 0 and not err):
+      self.loss("no memory", f"exit code {code} with {limit >> 20} MiB: {words}: {err.strip()[-200:]}")
+    if code != 0 and out:
+      self.loss("no memory", f"half an answer with {limit >> 20} MiB: {words}")
+    self.look_for_leftovers("no memory", words)
+
+  def same_bytes(self):
+    self.fault("asked twice")
+    words = self.random.choice([PREDICT + " --json", TUNE + " --json", f"crossover --platform star:hosts=8,{LINK} "
+                                "--stack ideal --plans reduce/binomial,reduce/chain --ranks 2..8 --bytes 1KiB..1MiB --json"])
+    if self.finish(words)[1] != self.finish(words)[1]:
+      self.loss("asked twice", f"two answers: {words}")
+
+  def round(self):
+    self.folder = Path(tempfile.mkdtemp(prefix="forescale-faults-"))
+    (self.folder / "tmp").mkdir()
+    (self.folder / "study.json").write_text(json.dumps(STUDY))
+    try:
+      for kind in (self.sweep_killed, self.two_on_one_database, self.any_number_of_jobs, self.tune_killed,
+                   self.files_killed, self.signals_end_it, self.nobody_reads, self.without_memory, self.same_bytes):
+        kind()
+    finally:
+      shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def strip(answer):
+  """Without what says how long it took or what was kept."""
+  if isinstance(answer, dict):
+    return {key: strip(value) for key, value in answer.items()
+            if key not in ("wall_s", "simulated", "resumed", "command")}
+  return [strip(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def is_json(text):
+  try:
+    json.loads(text)
+    return True
+  except ValueError:
+    return False
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("program")
+  parser.add_argument("--rounds", type=int, default=1)
+  parser.add_argument("--seed", type=int, default=1)
+  arguments = parser.parse_args()
+  campaign = Campaign(os.path.abspath(arguments.program), arguments.seed)
+  for done in range(arguments.rounds):
+    campaign.round()
+    if sys.stderr.isatty():
+      print(f"\rround {done + 1} of {arguments.rounds}", end="", file=sys.stderr)
+  for kind, faults in campaign.faults.items():
+    print(f"{kind:<16}{faults:>6} faults, {campaign.losses[kind]} losses, {campaign.leftovers[kind]} leftovers")
+  return 1 if sum(campaign.losses.values()) + sum(campaign.leftovers.values()) else 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())
