@@ -78,8 +78,9 @@ void add_calibrate_import(Subcommand calibrate) {
       .one_of({"host", "gpu"});
   verb.add_option("--device", options->log.device,
                   "Which GPU (DeepBench) or framework (layers), of a table of several");
-  verb.add_option("--network", options->log.networks,
-                  "Network of layers without shapes: zoo name, JSON file or prototxt; repeatable")
+  verb.add_option(
+          "--network", options->log.networks,
+          "Network of layers without shapes: zoo name, JSON file, .prototxt or .onnx; repeatable")
       .allow_extra_args(false);
   verb.add_option("--batch", options->log.batch, "Images, where a network does not state them")
       .in_range(1, 1 << 24);

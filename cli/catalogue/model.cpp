@@ -9,7 +9,7 @@
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/catalogue/model_compute.hpp"
 #include "cli/catalogue/model_hold_out.hpp"
-#include "models/workload/caffe/import_caffe.hpp"
+#include "cli/network_warnings.hpp"
 #include "models/workload/network.hpp"
 #include "sim/ask/inputs.hpp"
 
@@ -116,6 +116,7 @@ void print_network(const Network& network) {
 void show(const ModelOptions& options) {
   const Network network =
       load_network(options.names.front(), "model show", parse_shape(options.input_shape));
+  say_warnings(network);
   json rows = layer_rows(network);
   std::vector<Column> columns = layer_columns();
   std::optional<ComputeAnswer> answer;
@@ -176,7 +177,11 @@ void check(const ModelOptions& options) {
 }
 
 void import_network(const ModelOptions& options) {
-  const Network network = import_caffe(options.names.front(), parse_shape(options.input_shape));
+  const std::string& file = options.names.front();
+  if (!file.ends_with(".prototxt") && !file.ends_with(".onnx"))
+    refuse("FILE", file, "must be a Caffe .prototxt or an .onnx");
+  const Network network = load_network(file, "model import", parse_shape(options.input_shape));
+  say_warnings(network);
   const std::string text = to_json(network).dump(2);
   if (options.out.empty()) {
     fmt::print("{}\n", text);
@@ -194,7 +199,7 @@ void add_model_show(Subcommand command, const std::shared_ptr<ModelOptions>& opt
                 .examples = {"model show alexnet", "model show googlenet --gpu k80 --batch 32",
                              "model show resnet-50 --gpu v100 --precision fp16",
                              "model show train_val.prototxt --input-shape 3x227x227 --csv"}});
-  verb.add_option("NAME", options->names, "Zoo name, JSON file or Caffe prototxt")
+  verb.add_option("NAME", options->names, "Zoo name, JSON file, Caffe .prototxt or .onnx")
       .required()
       .expected(1);
   CommandOption gpu =
@@ -213,7 +218,8 @@ void add_model_show(Subcommand command, const std::shared_ptr<ModelOptions>& opt
       .needs(gpu);
   verb.add_flag("--sources", options->sources, "Every number of the times with its source")
       .needs(gpu);
-  verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+  verb.add_option("--input-shape", options->input_shape,
+                  "Channels x height x width: 3x227x227; tokens of text: 384");
   add_output_options(verb, options->output);
   verb.callback([options] { show(*options); });
 }
@@ -221,11 +227,13 @@ void add_model_show(Subcommand command, const std::shared_ptr<ModelOptions>& opt
 void add_model_import(Subcommand command, const std::shared_ptr<ModelOptions>& options) {
   Subcommand verb =
       add_verb(command, {.name = "import",
-                         .summary = "A Caffe prototxt as a model file",
+                         .summary = "A Caffe prototxt or an ONNX file as a model file",
                          .examples = {"model import train_val.prototxt -o my-net.json",
-                                      "model import deploy.prototxt --input-shape 3x227x227"}});
-  verb.add_option("FILE", options->names, "Caffe prototxt").required().expected(1);
-  verb.add_option("--input-shape", options->input_shape, "Channels x height x width: 3x227x227");
+                                      "model import deploy.prototxt --input-shape 3x227x227",
+                                      "model import resnet.onnx -o resnet.json"}});
+  verb.add_option("FILE", options->names, "Caffe .prototxt, or .onnx").required().expected(1);
+  verb.add_option("--input-shape", options->input_shape,
+                  "Channels x height x width: 3x227x227; tokens of text: 384");
   verb.add_option("-o,--out", options->out, "Write here (default: standard output)");
   verb.callback([options] { import_network(*options); });
 }
@@ -246,7 +254,7 @@ void add_model(Subcommand app) {
   verb = add_verb(command, {.name = "check",
                             .summary = "Are these networks right? Without a name: the zoo",
                             .examples = {"model check my-net.json train_val.prototxt"}});
-  verb.add_option("NAME", options->names, "Zoo names, JSON files or Caffe prototxts");
+  verb.add_option("NAME", options->names, "Zoo names, JSON files, Caffe .prototxt, .onnx");
   verb.callback([options] { check(*options); });
   add_model_import(command, options);
   add_hold_out(command);

@@ -11,6 +11,7 @@
 #include "cli/catalogue/schedule_table.hpp"
 #include "cli/command.hpp"
 #include "cli/execute/execute.hpp"
+#include "cli/network_warnings.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "studies/execute/executed_schedules.hpp"
@@ -65,6 +66,8 @@ std::string only_schedule(const ExecuteScheduleOptions& options, const std::stri
 
 void run(ExecuteScheduleOptions& options) {
   options.settings.question = options.question.question();
+  say_model_warnings(options.settings.question.model, options.settings.question.input_shape,
+                     options.settings.question.sequence);
   options.settings.draws = options.range.asked();
   for (const Compute compute : {Compute::kSleep, Compute::kSpin, Compute::kGemm})
     if (options.compute == name_of(compute)) options.settings.compute = compute;

@@ -11,6 +11,7 @@
 #include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/network_warnings.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 
@@ -133,6 +134,8 @@ void run(const CompareOptions& options) {
   check_writable(options.out, "--out");
   CompareSettings settings = options.settings;
   settings.question = options.question.question();
+  say_model_warnings(settings.question.model, settings.question.input_shape,
+                     settings.question.sequence);
   settings.draws = options.range.asked();
   const Comparison comparison = compare(settings);
   const json document = to_json(comparison);

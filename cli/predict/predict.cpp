@@ -8,6 +8,7 @@
 #include "base/output_file.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
+#include "cli/network_warnings.hpp"
 #include "cli/predict/layout_output.hpp"
 #include "cli/predict/prediction_output.hpp"
 #include "cli/question_options.hpp"
@@ -114,6 +115,8 @@ void run(const PredictOptions& options) {
     run_layout(options, question);
     return;
   }
+  if (options.output.json || options.output.csv)  // else among the notes
+    say_model_warnings(question.model, question.input_shape, question.sequence);
   if (question.batch == 0) refuse("--batch", "", "is required (or --layout, of a transformer)");
   const Prediction prediction =
       run_prediction(question, {.draws = options.range.asked(), .files = options.files});

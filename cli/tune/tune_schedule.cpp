@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/command.hpp"
+#include "cli/network_warnings.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
 #include "cli/tune/tune.hpp"
@@ -124,6 +125,8 @@ void run(const TuneScheduleOptions& options) {
   const ScheduleTuneSettings settings{.question = options.question.question(),
                                       .draws = options.range.asked(),
                                       .only = options.only};
+  say_model_warnings(settings.question.model, settings.question.input_shape,
+                     settings.question.sequence);
   if (format != nullptr) check_format(*format, settings, options);
   const ScheduleTuning tuning = tune_schedule(settings);
   json document = to_json(tuning);

@@ -105,7 +105,7 @@ json write_layer(const LayerSpec& layer) {
 }  // namespace
 
 Architecture read_architecture(const JsonInput& in) {
-  in.allow_only({"name", "input_shape", "published", "layers", "inferred"});
+  in.allow_only({"name", "input_shape", "published", "layers", "inferred", "warnings"});
   Architecture net;
   net.file = in.file();
   net.name = in.at("name").string();
@@ -121,6 +121,8 @@ Architecture read_architecture(const JsonInput& in) {
       net.published_parameters_main = count->integer(0);
     net.published_source = published->at("source").string();
   }
+  if (const auto warnings = in.find("warnings"))
+    for (const JsonInput& warning : warnings->elements()) net.warnings.push_back(warning.string());
   for (const JsonInput& layer : in.at("layers").elements())
     net.layers.push_back(read_layer_spec(layer));
   if (net.layers.empty()) in.at("layers").fail("must have a layer");
@@ -135,6 +137,7 @@ json to_json(const Architecture& net) {
     if (net.published_parameters_main)
       out["published"]["parameters_without_auxiliary"] = *net.published_parameters_main;
   }
+  if (!net.warnings.empty()) out["warnings"] = net.warnings;
   out["layers"] = json::array();
   for (const LayerSpec& layer : net.layers) out["layers"].push_back(write_layer(layer));
   return out;

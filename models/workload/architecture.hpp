@@ -60,7 +60,8 @@ struct Architecture {
   std::optional<std::int64_t> published_parameters;       // all heads
   std::optional<std::int64_t> published_parameters_main;  // without auxiliary heads
   std::string published_source;
-  std::vector<LayerSpec> layers;  // in execution order
+  std::vector<LayerSpec> layers;           // in execution order
+  std::vector<std::string> warnings = {};  // of an importer: what is not as the file has it
 };
 
 // Layer types and their hyper-parameters are checked here, shapes by infer_network(). InputError.

@@ -12,6 +12,7 @@
 #include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
+#include "models/workload/onnx/import_onnx.hpp"
 #include "models/workload/operator.hpp"
 #include "models/workload/transformer/decoder.hpp"
 
@@ -287,6 +288,7 @@ std::vector<std::string> network_names() {
 Network load_network(const std::string& name_or_path, const std::string& option,
                      const std::optional<Shape>& input_shape) {
   if (name_or_path.ends_with(".prototxt")) return import_caffe(name_or_path, input_shape);
+  if (name_or_path.ends_with(".onnx")) return import_onnx(name_or_path, input_shape);
   const JsonInput in = model_input(name_or_path, option);
   return is_transformer(in) ? read_decoder(in, input_shape) : read_network(in, input_shape);
 }

@@ -80,8 +80,8 @@ std::vector<std::string> network_names();
 JsonInput model_input(const std::string& text, const std::string& option);
 
 // A name of the catalogue (models/workload/zoo, models/workload/transformers), a .json file (the
-// zoo's form, or a Hugging Face config.json) or a Caffe .prototxt. `option` names where it was
-// said; `input_shape` overrides the file's {channels, height, width} or {tokens}.
+// zoo's form, or a Hugging Face config.json), a Caffe .prototxt or an .onnx. `option` names where
+// it was said; `input_shape` overrides the file's {channels, height, width} or {tokens}.
 Network load_network(const std::string& name_or_path, const std::string& option,
                      const std::optional<Shape>& input_shape = std::nullopt);
 Network read_network(const JsonInput& in, const std::optional<Shape>& input_shape = std::nullopt);

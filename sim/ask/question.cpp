@@ -245,8 +245,8 @@ std::vector<QuestionField> make_fields() {
                .parse = parse_text<&Question::stack>,
                .print = print_text<&Question::stack>}),
       {.name = "model",
-       .doc = "Zoo name, JSON file (a transformer's numbers: llama-3-70b:num_hidden_layers=8) or "
-              "Caffe .prototxt",
+       .doc = "Zoo name, JSON file (a transformer's numbers: llama-3-70b:num_hidden_layers=8), "
+              "Caffe .prototxt or .onnx",
        .parse = parse_text<&Question::model>,
        .print = print_text<&Question::model>},
       {.name = "batch",
@@ -330,7 +330,7 @@ std::vector<QuestionField> make_fields() {
        .parse = parse_text<&Question::stragglers>,
        .print = print_text<&Question::stragglers>},
       {.name = "input_shape",
-       .doc = "Input of a prototxt that does not state it: 3x227x227",
+       .doc = "Input of a .prototxt or .onnx that leaves it open: 3x227x227",
        .parse = parse_input_shape,
        .print = print_text<&Question::input_shape>},
       {.name = "sequence",

@@ -33,7 +33,7 @@ struct Question {
 
   // Of training. GPU counts: none are 1, 2, 4, ... up to all.
   std::string model = {};
-  std::string input_shape = {};  // "3x227x227", of a prototxt that does not state it
+  std::string input_shape = {};  // "3x227x227", of a file that leaves it open
   std::int64_t sequence = 0;     // tokens, of a transformer; 0: what its file says
   std::string layout = {};       // of a transformer over GPUs (algorithms/layout/layout.hpp)
   std::string system = {};

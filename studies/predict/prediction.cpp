@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 
 void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
+  prediction.warnings = inputs.network.architecture.warnings;
   std::string unsteady;
   std::string tight;
   std::string outside;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh            fuzzes the importers of traces, one minute in all
+# tests/fuzz/run.sh            fuzzes the importers of traces and ONNX, one minute in all
 # tests/fuzz/run.sh SECONDS    the same for SECONDS in all
 # Installs what is missing, builds with Clang in build/fuzz and prints a line for every importer. Exit
 # code 0 without findings, 1 with one; then it says how to run that input again. What was reached is
@@ -36,7 +36,12 @@ fuzz() {
   local -a folders=("$corpus")
   if [[ -d $seeds ]]; then folders+=("$seeds"); fi
   mkdir -p "$corpus" "$folder/findings"
-  "$folder/fuzz_importer" "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
+  local -a target=("$folder/fuzz_importer" "$1")
+  if [[ $1 == onnx ]]; then
+    target=("$folder/fuzz_onnx")
+    folders+=("$root/tests/models/data/onnx")
+  fi
+  "${target[@]}" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
     -artifact_prefix="$folder/findings/$1-" -print_final_stats=1 "${folders[@]}"
 }
 
@@ -47,7 +52,7 @@ last() {
   echo "${found:-0}"
 }
 
-mapfile -t formats < <("$folder/fuzz_importer")
+mapfile -t formats < <("$folder/fuzz_importer" && echo onnx)
 share=$(((seconds + ${#formats[@]} - 1) / ${#formats[@]}))
 status=0
 for format in "${formats[@]}"; do
@@ -62,7 +67,9 @@ for format in "${formats[@]}"; do
     grep -E -m 3 '^(==[0-9]+== ?ERROR|SUMMARY)|runtime error|^forescale|terminate called|what\(\)' \
       "$log" >&2 || tail -n 5 "$log" >&2
     input=$(last 'Test unit written to (.*)' "$log")
-    say "again: $folder/fuzz_importer $format $input"
+    again="fuzz_importer $format"
+    if [[ $format == onnx ]]; then again=fuzz_onnx; fi
+    say "again: $folder/$again $input"
     say "the whole story: $log"
   fi
 done

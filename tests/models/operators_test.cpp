@@ -151,5 +151,45 @@ TEST(Operators, WhatDoesNotFitIsRefused) {
             std::string::npos);
 }
 
+TEST(Operators, ViewsHaveTheSameValuesAndPartsSome) {
+  const Network network = network_of(
+      R"({"name": "seen", "type": "Reshape", "bottom": "data", "num_output": 36, "rows": 8},
+         {"name": "part", "type": "Slice", "bottom": "seen", "count": 12},
+         {"name": "last", "type": "Reshape", "bottom": "part", "channels": 3, "rows": 4,
+          "num_output": 8})",
+      "[6, 8, 6]");
+  EXPECT_EQ(layer_named(network, "seen").output_shape, (Shape{8, 36}));
+  EXPECT_EQ(layer_named(network, "part").output_shape, (Shape{8, 12}));
+  EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{3, 4, 8}));
+  EXPECT_EQ(layer_named(network, "last").activation_per_image.value, 0);
+  EXPECT_NE(refusal([] {
+              network_of(
+                  R"({"name": "last", "type": "Reshape", "bottom": "data", "num_output": 5,
+                      "rows": 8})",
+                  "[6, 8, 6]");
+            }).find("must have the values of 8x5"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              network_of(R"({"name": "last", "type": "Slice", "bottom": "data", "count": 7})",
+                         "[6, 8, 6]");
+            }).find("must be <= the input's 6"),
+            std::string::npos);
+}
+
+TEST(Operators, LearnedVectorsAreParametersAndTiedLayersHaveNone) {
+  const Network network = network_of(embedded(
+      R"({"name": "places", "type": "Learned", "bottom": [], "num_output": 64, "count": 128},
+         {"name": "sum", "type": "Eltwise", "bottom": ["words", "places"]},
+         {"name": "norm", "type": "LayerNorm", "bottom": "sum", "tied": true},
+         {"name": "bias", "type": "Bias", "bottom": "norm", "tied": true},
+         {"name": "again", "type": "Embedding", "bottom": "data", "num_output": 64,
+          "vocabulary": 1000, "tied": true},
+         {"name": "last", "type": "Eltwise", "bottom": ["bias", "again"]})"));
+  EXPECT_EQ(layer_named(network, "places").parameters, 128 * 64);
+  EXPECT_EQ(layer_named(network, "norm").parameters, 64);  // its shift
+  EXPECT_EQ(layer_named(network, "bias").parameters, 0);
+  EXPECT_EQ(layer_named(network, "again").parameters, 0);
+}
+
 }  // namespace
 }  // namespace forescale

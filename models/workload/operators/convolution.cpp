@@ -1,6 +1,6 @@
 // A group of filters over an image. out = floor((in + 2 pad - (dilation (kernel - 1) + 1)) /
 // stride) + 1, forward FLOP = 2 * filters * (channels / group) * kernel_h * kernel_w * out_h *
-// out_w.
+// out_w. A "tied" one has another layer's filters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ LayerEffect convolution(const LayerSpec& layer, const std::string& file, const I
       file);
   LayerEffect effect;
   effect.outputs = {{layer.num_output, height, width}};
-  effect.parameter_tensors = {weights};
+  if (!layer.flags.contains("tied")) effect.parameter_tensors = {weights};
   if (layer.bias_term) effect.parameter_tensors.push_back(layer.num_output);
   effect.forward_flops =
       2.0 * static_cast<double>(weights) * static_cast<double>(height) * static_cast<double>(width);
@@ -73,6 +73,7 @@ LayerEffect convolution(const LayerSpec& layer, const std::string& file, const I
 const bool kConvolutionRegistered = Registry<Operator>::add(
     {.name = "Convolution",
      .options = {"num_output", "kernel_size", "stride", "pad", "dilation", "group", "bias_term"},
+     .flags = {"tied"},
      .apply = convolution});
 
 }  // namespace

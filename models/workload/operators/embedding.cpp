@@ -1,6 +1,6 @@
 // A table of `vocabulary` vectors of num_output values, one looked up a token. With "position" the
 // token is its place in the sequence. Of "ranks" that share a sequence's tokens each looks up its
-// own.
+// own. A "tied" one has another layer's table.
 #include "models/workload/operator.hpp"
 
 namespace forescale {
@@ -12,8 +12,9 @@ LayerEffect embedding(const LayerSpec& layer, const std::string& file, const Inp
   effect.outputs = {inputs[0]};
   if (layer.sizes.contains("ranks")) effect.outputs[0][0] /= size_of(layer, file, "ranks");
   effect.outputs[0].push_back(layer.num_output);
-  effect.parameter_tensors = {
-      value_count({size_of(layer, file, "vocabulary"), layer.num_output}, layer, file)};
+  if (!layer.flags.contains("tied"))
+    effect.parameter_tensors = {
+        value_count({size_of(layer, file, "vocabulary"), layer.num_output}, layer, file)};
   effect.reads_all_parameters = false;
   return effect;
 }
@@ -21,6 +22,7 @@ LayerEffect embedding(const LayerSpec& layer, const std::string& file, const Inp
 const bool kEmbeddingRegistered = Registry<Operator>::add({.name = "Embedding",
                                                            .options = {"num_output"},
                                                            .sizes = {"vocabulary", "ranks"},
+                                                           .flags = {"tied"},
                                                            .apply = embedding});
 
 }  // namespace

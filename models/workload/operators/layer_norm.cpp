@@ -1,7 +1,7 @@
 // Normalises each vector, with a scale and (bias_term) a shift a value (LayerNorm) or a scale alone
 // (RMSNorm); HeadNorm each head's part of queries and keys, side by side with values, with one
 // scale for all queries and one for all keys. Keeps mean and deviation of each vector; its backward
-// pass needs the input.
+// pass needs the input. A "tied" LayerNorm has another layer's scale, or none.
 #include "models/workload/operator.hpp"
 
 namespace forescale {
@@ -18,6 +18,7 @@ LayerEffect normalised(const LayerSpec& layer, const std::string& file, const In
 
 LayerEffect layer_norm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   LayerEffect effect = normalised(layer, file, inputs, 2);
+  if (layer.flags.contains("tied")) effect.parameter_tensors.clear();
   if (layer.bias_term) effect.parameter_tensors.push_back(inputs[0].back());
   return effect;
 }
@@ -36,6 +37,7 @@ LayerEffect head_norm(const LayerSpec& layer, const std::string& file, const Inp
 const bool kLayerNormRegistered = Registry<Operator>::add({.name = "LayerNorm",
                                                            .reads_inputs_again = true,
                                                            .options = {"bias_term"},
+                                                           .flags = {"tied"},
                                                            .apply = layer_norm});
 
 const bool kRmsNormRegistered =
