@@ -1,6 +1,8 @@
 // ONNX nodes by hand: what they become, and what is refused with file, node and reason.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.hpp"
 #include "tests/base/refusal.hpp"
 #include "tests/models/onnx_making.hpp"

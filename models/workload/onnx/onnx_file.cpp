@@ -1,5 +1,6 @@
 #include "models/workload/onnx/onnx_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>

@@ -1,7 +1,8 @@
 // Nodes whose inputs are known before training, or are made of the network's inputs alone.
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <map>
+#include <set>
 
 #include "models/workload/onnx/onnx_tensor.hpp"
 

@@ -1,6 +1,8 @@
 #include "models/workload/onnx/onnx_patterns.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace forescale {
 namespace {

@@ -4,6 +4,8 @@
 // the scores of as many heads as there are products an image; scores x values are the mix.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/workload/onnx/onnx_builder.hpp"
 
 namespace forescale {
