@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cli/text.hpp"
+
 namespace forescale {
 namespace {
 
@@ -52,6 +54,33 @@ const CLI::Validator& not_empty() {
   static const CLI::Validator check(
       [](const std::string& text) { return text.empty() ? "is empty" : ""; }, "");
   return check;
+}
+
+// An option as it was given: a flag by the name that says what it says.
+std::string words_of(const CLI::Option& option) {
+  const auto& names = option.get_lnames();
+  if (names.empty() || option.get_positional()) {
+    std::string words;
+    for (const std::string& value : option.results()) words += " " + shell_word(value);
+    return words;
+  }
+  if (option.get_expected_min() > 0) {
+    const bool is_one_word = option.get_delimiter() != '\0';  // --platform ri2,owens
+    const bool is_repeated = option.get_expected_min() == 1 && option.get_items_expected_max() > 1;
+    std::string words = " --" + names.front() + " ";
+    if (is_one_word)
+      return words + shell_word(CLI::detail::join(option.results(),
+                                                  std::string(1, option.get_delimiter())));
+    for (size_t i = 0; i < option.results().size(); ++i)
+      words += (i == 0        ? ""
+                : is_repeated ? " --" + names.front() + " "
+                              : " ") +
+               shell_word(option.results()[i]);
+    return words;
+  }
+  const auto& denials = option.get_fnames();
+  const bool is_denied = !denials.empty() && option.results().back() == "false";
+  return " --" + (is_denied ? denials.front() : names.front());
 }
 
 }  // namespace
@@ -191,6 +220,16 @@ std::vector<CommandOption> Subcommand::options() const {
 }
 std::size_t Subcommand::count(const std::string& option) const { return app_->count(option); }
 bool Subcommand::has_chosen_subcommand() const { return !app_->get_subcommands().empty(); }
+
+std::string Subcommand::line() const {
+  std::string text = "forescale";
+  for (const std::string& name : path_of(*app_)) text += " " + name;
+  for (const CLI::Option* option : app_->get_options()) {
+    const bool is_printing = option->check_lname("json") || option->check_lname("csv");
+    if (option->count() > 0 && !is_printing) text += words_of(*option);
+  }
+  return text;
+}
 
 CommandParser::CommandParser(const std::string& summary)
     : app_(std::make_unique<CLI::App>(summary)) {}

@@ -79,6 +79,10 @@ class Subcommand {
   std::vector<CommandOption> options() const;
   std::size_t count(const std::string& option) const;  // how often the line gave it
   bool has_chosen_subcommand() const;
+  // What was typed, as a shell reads it again: "forescale replay run.jsonl --platform kesch";
+  // without
+  // --json and --csv, in the order of the options.
+  std::string line() const;
 
  private:
   CLI::App* app_;

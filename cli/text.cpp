@@ -142,4 +142,14 @@ std::string line_chart(const std::vector<Curve>& curves, const std::string& x_na
   return text;
 }
 
+std::string shell_word(const std::string& word) {
+  const bool is_plain = !word.empty() && word.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-+=:,./@%") == std::string::npos;
+  if (is_plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace forescale

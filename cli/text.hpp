@@ -42,4 +42,7 @@ struct Curve {
 std::string line_chart(const std::vector<Curve>& curves, const std::string& x_name,
                        const std::string& y_name);
 
+// A word as a shell reads it back: quoted where it has to be.
+std::string shell_word(const std::string& word);
+
 }  // namespace forescale

@@ -39,6 +39,7 @@ struct CalibrateFitOptions {
   std::string stack_file;
   bool force = false;
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 void refuse_to_replace(const std::string& file, const std::string& option) {
@@ -71,11 +72,10 @@ json to_json(const ClusterFit& fit, const CalibrateFitOptions& options) {
                          {"points", each.points},
                          {"median_abs", each.median_abs},
                          {"worst", each.worst}});
-  return {{"platform", options.platform_file},
-          {"stack", options.stack_file},
-          {"numbers", numbers},
-          {"residuals", residuals},
-          {"warnings", fit.warnings}};
+  return {
+      {"format", "forescale-fit-1"}, {"command", options.line}, {"platform", options.platform_file},
+      {"stack", options.stack_file}, {"numbers", numbers},      {"residuals", residuals},
+      {"warnings", fit.warnings}};
 }
 
 void print(const ClusterFit& fit, const CalibrateFitOptions& options) {
@@ -206,7 +206,8 @@ void run(CalibrateFitOptions options) {
                           .force = options.force,
                           .hold_out = options.hold_out,
                           .splits = options.splits,
-                          .output = options.output});
+                          .output = options.output,
+                          .line = options.line});
   else
     fit_hosts(std::move(options), measurements.front());
 }
@@ -267,7 +268,10 @@ void add_calibrate_fit(Subcommand calibrate) {
                      "Stack to write (default: NAME-stack.json)");
   command.add_flag("--force", options->force, "Replace files that exist");
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kCalibrateFitRegistered =

@@ -127,7 +127,10 @@ void fit_one(const GpuFitRequest& request, const Measurement& measurement) {
   const json document = to_json(gpu);
   write_file(file, with_short_lists(document.dump(1)) + "\n", "--out");
   if (request.output.json) {
-    fmt::print("{}\n", document.dump(2));
+    json answer = document;
+    answer["format"] = "forescale-gpu-fit-1";
+    answer["command"] = request.line;
+    fmt::print("{}\n", answer.dump(2));
     return;
   }
   print_numbers(gpu);
@@ -151,7 +154,10 @@ void fit_gpu_measurements(const GpuFitRequest& request) {
                         .value = "",
                         .constraint = "must have enough kernels of a kind to hold some out"});
     if (request.output.json)
-      fmt::print("{}\n", json{{"held_out", to_json(rows)}}.dump(2));
+      fmt::print("{}\n", json{{"format", "forescale-gpu-fit-1"},
+                              {"command", request.line},
+                              {"held_out", to_json(rows)}}
+                             .dump(2));
     else
       print_held_out(rows, request);
     if (request.out.empty()) return;

@@ -19,6 +19,7 @@ struct GpuFitRequest {
   bool hold_out = false;  // prints the errors; writes a model only where `out` says where
   HoldOutOptions splits;
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 // Prints, and writes the model. InputError for what cannot be fitted or replaced.

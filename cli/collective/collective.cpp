@@ -25,6 +25,7 @@ struct CollectiveOptions {
   AskFiles files;
   RangeOptions range{.interval = false};
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 struct AnswerRow {
@@ -174,6 +175,8 @@ void run(const CollectiveOptions& options) {
     } else {
       for (const AnswerRow& row : rows) document["points"].push_back(to_json(row));
     }
+    document["format"] = "forescale-collective-1";
+    document["command"] = options.line;
     document["platform"] = machine.platform.name;
     document["stack"] = machine.stack.name;
     fmt::print("{}\n", document.dump(2));
@@ -210,7 +213,10 @@ void add_collective(Subcommand app) {
                      "Write a Chrome/Perfetto timeline to this file");
   add_range_options(command, options->range);
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kCollectiveRegistered =

@@ -167,7 +167,8 @@ json to_json(const CollectiveExperiment& experiment) {
 }
 
 void report(const CollectiveExperiment& experiment, const CollectiveExperimentText& text) {
-  const json document = to_json(experiment);
+  json document = to_json(experiment);
+  document["command"] = text.line;
   if (!text.file.empty()) write_json(text.file, document, "-o");
   if (!text.chart.empty())
     write_file(text.chart,

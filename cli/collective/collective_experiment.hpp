@@ -24,6 +24,7 @@ struct CollectiveExperimentText {
   std::string file;
   std::string chart;
   bool json = false;
+  std::string line;  // as typed
 };
 // --plans, --wait, --seed, --expect, -o, --chart, --json.
 void add_experiment_options(Subcommand command, CollectiveExperimentText& text);

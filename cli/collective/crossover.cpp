@@ -32,6 +32,7 @@ struct CrossoverOptions {
   std::string chain_size = "8";
   std::string engine = "sim";
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 // The two plans as they were named; those that pipeline take the chunk sizes that are asked for
@@ -175,7 +176,9 @@ void run(const CrossoverOptions& options) {
                         : options.engine == "cost"    ? Depth::kCostEngine
                                                       : Depth::kSimulator);
   if (options.output.json) {
-    fmt::print("{}\n", json{{"op", name_of(op)},
+    fmt::print("{}\n", json{{"format", "forescale-crossover-1"},
+                            {"command", options.line},
+                            {"op", name_of(op)},
                             {"first", name_in_contest(plans, 0)},
                             {"second", name_in_contest(plans, 1)},
                             {"platform", platform.name},
@@ -226,7 +229,10 @@ void add_crossover(Subcommand app) {
                   "How far to go: equations, cost (and the cost engine), sim (all; default)")
       .one_of({"equations", "cost", "sim"});
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kCrossoverRegistered =

@@ -130,7 +130,10 @@ void add_execute_collective(Subcommand execute) {
   command.add_option("--stack", options->stack, "What `calibrate fit` wrote beside it");
   command.add_option("--budget", options->budget, "Time for the execution (default 60s)");
   add_experiment_options(command, options->text);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->text.line = command.line();
+    run(*options);
+  });
 }
 
 const bool kExecuteCollectiveRegistered =

@@ -32,6 +32,7 @@ struct ExecuteScheduleOptions {
   std::string executed;
   std::string file;
   bool json = false;
+  std::string line;  // as typed
 };
 
 constexpr double kNap_s = 20e-6;
@@ -90,7 +91,9 @@ void run(ExecuteScheduleOptions& options) {
   const ScheduleComparison comparison =
       compare_schedules(options.settings, engine_of(options),
                         [](const std::string& step) { fmt::print(stderr, "{}\n", step); });
-  const std::string text = to_json(comparison).dump(2);
+  nlohmann::json document = to_json(comparison);
+  document["command"] = options.line;
+  const std::string text = document.dump(2);
   if (!options.file.empty()) write_file(options.file, text + "\n", "-o");
   if (options.json)
     fmt::print("{}\n", text);
@@ -142,7 +145,10 @@ void add_execute_schedule(Subcommand execute) {
                      "Compare with what mpirun executed before (its -o), and run nothing");
   command.add_option("-o,--output", options->file, "Write the comparison as JSON");
   command.add_flag("--json", options->json, "Print JSON for machines");
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kExecuteScheduleRegistered =

@@ -293,6 +293,7 @@ void add_testbed_experiment(Subcommand execute) {
                         .path = "",
                         .value = "",
                         .constraint = "needs --testbed, or a verb: collective, schedule"});
+    options->text.line = execute.line();
     run(*options, execute);
   });
 }

@@ -29,6 +29,7 @@ struct CompareOptions {
   RangeOptions range;
   std::string out;
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 std::string contender_name(const Contender& contender) {
@@ -138,7 +139,8 @@ void run(const CompareOptions& options) {
                      settings.question.sequence);
   settings.draws = options.range.asked();
   const Comparison comparison = compare(settings);
-  const json document = to_json(comparison);
+  json document = to_json(comparison);
+  document["command"] = options.line;
   if (!options.out.empty()) write_json(options.out, document, "--out");
   if (options.output.json) {
     fmt::print("{}\n", document.dump(2));
@@ -185,7 +187,10 @@ void add_compare(Subcommand app) {
   add_range_options(command, options->range);
   command.add_option("-o,--out", options->out, "Write the answer as JSON, for `report`");
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kCompareRegistered = Registry<Command>::add({.name = "compare", .add = add_compare});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/catalogue/catalogue.hpp"
@@ -88,11 +89,35 @@ json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   return training;
 }
 
+json to_json(const std::vector<MemoryPart>& parts) {
+  json bytes = json::object();
+  for (const MemoryPart& part : parts) bytes[part.name] = part.bytes;
+  return bytes;
+}
+
+// What each rank of the pipeline holds, and how long its passes take up to the end of the last one.
+json pipeline_of(const LayoutPrediction& prediction) {
+  json ranks = json::array();
+  for (size_t rank = 0; rank < prediction.memory.by_pipeline_rank.size(); ++rank) {
+    json row = {{"rank", rank}, {"memory", to_json(prediction.memory.by_pipeline_rank[rank])}};
+    if (prediction.may_fit() && rank < prediction.times.passes.size()) {
+      double forward_s = 0;
+      double backward_s = 0;
+      for (const PassTime& pass : prediction.times.passes[rank])
+        (pass.pass.kind == PassKind::kForward ? forward_s : backward_s) +=
+            pass.end_s - pass.begin_s;
+      row["forward_s"] = forward_s;
+      row["backward_s"] = backward_s;
+      row["idle_s"] = std::max(0.0, prediction.times.passes_end_s() - forward_s - backward_s);
+    }
+    ranks.push_back(std::move(row));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
-  json memory = json::object();
-  for (const MemoryPart& part : prediction.memory.parts) memory[part.name] = part.bytes;
   json times = json::object();
   for (const auto& [name, time_s] : times_of(prediction))
     times[name + std::string("_s")] = if_it_fits(prediction, time_s);
@@ -110,7 +135,8 @@ json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
           {"memory_high_bytes", prediction.memory.high_bytes},
           {"gpu_memory_bytes", prediction.gpu_memory_bytes},
           {"fits", prediction.fits()},
-          {"memory", memory},
+          {"memory", to_json(prediction.memory.parts)},
+          {"pipeline_ranks", pipeline_of(prediction)},
           {"training", training_of(prediction, plan)}};
 }
 

@@ -30,6 +30,7 @@ struct PredictOptions {
   TrainingPlan plan;
   bool sources = false;
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 // What is said beside it would be left out.
@@ -94,7 +95,10 @@ void run_layout(const PredictOptions& options, const Question& question) {
       options.range.interval ? predict_layout_ranges(cases, asker) : predict_layouts(cases, asker);
   write_files(options.files, cases, predictions, asker);
   if (options.output.json) {
-    json document = {{"question", to_json(question)}, {"predictions", json::array()}};
+    json document = {{"format", "forescale-layouts-1"},
+                     {"command", options.line},
+                     {"question", to_json(question)},
+                     {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)
       document["predictions"].push_back(to_json(each, options.plan));
     fmt::print("{}\n", document.dump(2));
@@ -158,7 +162,10 @@ void add_predict(Subcommand app) {
   command.add_option("--record", options->files.record,
                      "Write what every rank of the largest count does, for `forescale replay`");
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kPredictRegistered = Registry<Command>::add({.name = "predict", .add = add_predict});

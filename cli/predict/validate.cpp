@@ -20,6 +20,7 @@ struct ValidateOptions {
   RangeOptions range{.interval = false};
   bool json = false;
   std::string file;
+  std::string line;  // as typed
 };
 
 std::string number_text(double value) { return fmt::format("{:.4g}", value); }
@@ -192,7 +193,8 @@ void run(const ValidateOptions& options) {
   ValidationChoice choice = options.choice;
   choice.draws = options.range.asked();
   const Validation validation = validate(load_all_claims(), choice);
-  const nlohmann::json document = to_json(validation);
+  nlohmann::json document = to_json(validation);
+  document["command"] = options.line;
   if (!options.file.empty()) write_json(options.file, document, "-o");
   if (options.json)
     fmt::print("{}\n", document.dump(2));
@@ -224,7 +226,10 @@ void add_validate(Subcommand app) {
   add_range_options(command, options->range);
   command.add_flag("--json", options->json, "Print JSON for machines");
   command.add_option("-o,--output", options->file, "Also write the JSON to this file");
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kValidateRegistered = Registry<Command>::add({.name = "validate", .add = add_validate});

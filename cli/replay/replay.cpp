@@ -22,6 +22,7 @@ struct ReplayOptions {
   ReplayQuestion question;
   std::vector<std::string> what_if;
   bool json = false;
+  std::string line;  // as typed
 };
 
 struct Alternative {
@@ -167,6 +168,7 @@ void run(const ReplayOptions& options) {
     alternatives.push_back(alternative_of(options.what_if[i], questions[i]));
   if (options.json) {
     nlohmann::json document = to_json(base);
+    document["command"] = options.line;
     for (const Alternative& alternative : alternatives)
       if (alternative.failure == nullptr)
         document["what_if"].push_back(
@@ -247,7 +249,10 @@ void add_replay(Subcommand app) {
   command.add_option("--utilisation", text.files_out.utilisation,
                      "Write the use of every link over the last iteration to this CSV file");
   command.add_flag("--json", options->json, "Print JSON for machines");
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kReplayRegistered = Registry<Command>::add({.name = "replay", .add = add_replay});

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -14,6 +14,7 @@
 #include "base/json_input.hpp"
 #include "base/json_text.hpp"
 #include "cli/report/sha256.hpp"
+#include "cli/report/shape.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace forescale {
@@ -22,12 +23,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kPrediction = "forescale-prediction-1";
-constexpr const char* kValidation = "forescale-validation-1";
-constexpr const char* kTuning = "forescale-tuned-1";
-constexpr const char* kComparison = "forescale-comparison-1";
 constexpr int kDepthMax = 64;  // of JSON; results need 6
-constexpr double kAny = std::numeric_limits<double>::lowest();
 
 json phases() {
   json list = json::array();
@@ -68,81 +64,27 @@ json parse(const std::string& text, const std::string& file, TraceColumns& trace
   }
 }
 
-void check_text(const JsonInput& object, const char* key) {
-  if (const auto text = object.find(key)) text->string();
+std::string made_by(const std::vector<ReportView>& views) {
+  std::string text;
+  for (const ReportView& view : views) text += (text.empty() ? "" : ", ") + view.made_by;
+  return text;
 }
 
-void check_numbers(const JsonInput& object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    if (const auto number = object.find(key); number && !number->raw().is_null()) number->number(0);
-}
-
-void check_prediction(const JsonInput& result) {
-  for (const char* key : {"title", "platform", "model", "system", "schedule", "stack", "compute"})
-    check_text(result, key);
-  const auto points = result.at("points").elements();
-  if (points.empty()) result.at("points").fail("must have at least one point");
-  for (const JsonInput& point : points) {
-    point.at("gpus").integer(1);
-    if (const auto fits = point.find("fits"); fits && !fits->boolean()) continue;
-    for (const char* key : {"iteration_s", "images_per_s"}) {
-      const JsonInput number = point.at(key);
-      if (number.number(0) == 0) number.fail("must be > 0 where the share fits in memory");
-    }
-    check_numbers(point, {"iteration_fast_s", "iteration_slow_s", "speedup", "efficiency",
-                          "bound_s", "memory_bytes", "images_per_iteration", "batch_per_gpu"});
-    for (const char* key : {"root_s", "mean_s"})
-      if (const auto phases = point.find(key))
-        for (const std::string& phase : phases->keys()) phases->at(phase).number(kAny);
-  }
-  if (const auto warnings = result.find("warnings"))
-    for (const JsonInput& warning : warnings->elements()) warning.string();
-  if (const auto numbers = result.find("numbers"))
-    for (const JsonInput& number : numbers->elements()) {
-      for (const char* key : {"file", "path", "source"}) number.at(key).string();
-      number.at("assumed").boolean();
-    }
-}
-
-void check_validation(const JsonInput& result) {
-  for (const JsonInput& row : result.at("rows").elements()) {
-    for (const char* key : {"id", "paper", "claim", "role"}) row.at(key).string();
-    if (const auto error = row.find("error"); error && !error->raw().is_null()) error->number(kAny);
-  }
-}
-
-void check_tuned_plan(const JsonInput& plan) {
-  plan.at("plan").string();
-  plan.at("time_s").number(0);
-}
-
-void check_tuning(const JsonInput& result) {
-  check_text(result, "title");
-  const auto points = result.at("points").elements();
-  if (points.empty()) result.at("points").fail("must have at least one point");
-  for (const JsonInput& point : points) {
-    point.at("op").string();
-    point.at("ranks").integer(1);
-    point.at("bytes").integer(0);
-    check_tuned_plan(point.at("known").at("best"));
-    if (const auto next = point.at("known").find("next")) {
-      check_tuned_plan(*next);
-      next->at("margin").number(kAny);
-      next->at("tie").boolean();
-    }
-    if (const auto plan = point.find("default")) {
-      check_tuned_plan(*plan);
-      plan->at("margin").number(kAny);
-    }
-    if (const auto offered = point.find("offered")) {
-      check_tuned_plan(offered->at("best"));
-      offered->at("loss").number(kAny);
-    }
-  }
+// The keys of what is no answer, so that one sees what it is.
+std::string found(const json& content) {
+  if (!content.is_object()) return "holds no object";
+  std::string keys;
+  size_t shown = 0;
+  for (const auto& [key, value] : content.items())
+    if (shown++ < 6) keys += fmt::format("{}\"{}\"", keys.empty() ? "" : ", ", key);
+  return content.empty() ? "is empty" : "has " + keys + (shown > 6 ? ", ..." : "");
 }
 
 class Document {
  public:
+  Document(const std::vector<ReportView>& views, const TimelineLimits& limits)
+      : views_(views), limits_(limits) {}
+
   // Once each: a timeline may be named by a result and on the command line.
   void add(const std::string& file) {
     std::error_code error;
@@ -151,63 +93,56 @@ class Document {
     TraceColumns trace;
     json content = parse(text, file, trace);
     const bool is_trace = content.is_array() || content.contains("traceEvents");
-    const std::string kind = is_trace ? "timeline" : checked_kind(text, file);
+    const ReportView* view = is_trace ? nullptr : &checked_view(text, content, file);
     const size_t index = files_.size();
-    files_.push_back(
-        {{"name", file}, {"bytes", text.size()}, {"sha256", sha256_hex(text)}, {"kind", kind}});
+    files_.push_back({{"name", file},
+                      {"bytes", text.size()},
+                      {"sha256", sha256_hex(text)},
+                      {"kind", is_trace ? "timeline" : view->kind}});
     if (is_trace) {
       if (content.is_object() && !content["traceEvents"].is_array())
         JsonInput::from_text(text, file).at("traceEvents").fail("must be an array");
-      timelines_.push_back({{"file", index}, {"timeline", trace.finish(file)}});
-    } else if (kind == "prediction") {
-      predictions_.push_back({{"file", index}, {"result", content}});
-      add_named_timeline(content, file);
-    } else if (kind == "validation") {
-      validations_.push_back({{"file", index}, {"result", content}});
-    } else if (kind == "comparison") {
-      for (const json& contender : content["contenders"])
-        predictions_.push_back({{"file", index}, {"result", contender["prediction"]}});
+      json timeline = packed_timeline(trace.finish(file, limits_));
+      timeline["file"] = index;
+      timelines_.push_back(std::move(timeline));
     } else {
-      tunings_.push_back({{"file", index}, {"result", content}});
+      answers_.push_back({{"file", index}, {"format", view->format}, {"result", content}});
+      add_named_timeline(content, file);
     }
   }
 
   json finish() const {
     return {{"phases", phases()},
             {"files", files_},
-            {"predictions", predictions_},
-            {"validations", validations_},
-            {"tunings", tunings_},
+            {"answers", answers_},
             {"timelines", timelines_},
             {"notes", notes_}};
   }
 
  private:
-  static std::string checked_kind(const std::string& text, const std::string& file) {
+  const ReportView& checked_view(const std::string& text, const json& content,
+                                 const std::string& file) const {
     const JsonInput result = JsonInput::from_text(text, file);
-    const auto format = result.find("format");
-    if (!format)
-      refuse(
-          file, "",
-          fmt::format("must have \"format\": \"{}\", \"{}\", \"{}\" or \"{}\" (predict, validate, "
-                      "compare, tune collective with --json), or \"traceEvents\" (a Chrome trace)",
-                      kPrediction, kValidation, kComparison, kTuning));
-    const std::string name = format->one_of({kPrediction, kValidation, kComparison, kTuning});
-    if (name == kPrediction) {
-      check_prediction(result);
-      return "prediction";
+    if (!content.is_object() || !content.contains("format"))
+      refuse(file, "",
+             fmt::format("must have a \"format\", as what `forescale ... --json` prints, or "
+                         "\"traceEvents\" (a Chrome trace): it {}. Taken are the answers of {}",
+                         found(content), made_by(views_)));
+    const JsonInput format = result.at("format");
+    const std::string name = format.string();
+    std::vector<std::string> known;
+    Shapes shapes;
+    for (const ReportView& view : views_) {
+      known.push_back(view.format);
+      shapes[view.format] = view.shape;
     }
-    if (name == kValidation) {
-      check_validation(result);
-      return "validation";
-    }
-    if (name == kComparison) {
-      for (const JsonInput& contender : result.at("contenders").elements())
-        check_prediction(contender.at("prediction"));
-      return "comparison";
-    }
-    check_tuning(result);
-    return "tuning";
+    const auto place = std::find(known.begin(), known.end(), name);
+    if (place == known.end())
+      format.fail(fmt::format("is {}; taken are the answers of {}", unknown_name(name, known),
+                              made_by(views_)));
+    const ReportView& view = views_[static_cast<size_t>(place - known.begin())];
+    check_shape(result, view.shape, shapes);
+    return view;
   }
 
   // A timeline that a result names but that is gone is no reason to show nothing.
@@ -224,19 +159,20 @@ class Document {
           fmt::format("{} names the timeline {}, which is not there", file, path.string()));
   }
 
+  const std::vector<ReportView>& views_;
+  const TimelineLimits& limits_;
   std::set<std::string> seen_;
   json files_ = json::array();
-  json predictions_ = json::array();
-  json validations_ = json::array();
-  json tunings_ = json::array();
+  json answers_ = json::array();
   json timelines_ = json::array();
   json notes_ = json::array();
 };
 
 }  // namespace
 
-json read_report_inputs(const std::vector<std::string>& files) {
-  Document document;
+json read_report_inputs(const std::vector<std::string>& files, const std::vector<ReportView>& views,
+                        const TimelineLimits& limits) {
+  Document document(views, limits);
   for (const std::string& file : files) document.add(file);
   return document.finish();
 }

@@ -2,36 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/data_files.hpp"
-#include "base/error.hpp"
 #include "cli/report/sha256.hpp"
 
 namespace forescale {
 namespace {
 
-// The page's own code, in this order.
+// The page's own code, in this order; then the views and main.js.
 constexpr const char* kScripts[] = {
-    "text.js",      "data.js",          "chart.js",           "scaling.js",
-    "breakdown.js", "timeline_rows.js", "timeline_canvas.js", "timeline.js",
-    "tables.js",    "validation.js",    "tuning.js",          "main.js"};
+    "text.js",    "data.js",          "chart.js",           "plots.js",
+    "scaling.js", "breakdown.js",     "tables.js",          "predictions.js",
+    "unpack.js",  "timeline_rows.js", "timeline_canvas.js", "timeline.js"};
 constexpr const char* kLibraries[] = {"vendor/d3.min.js", "vendor/plot.umd.min.js"};
-
-std::string page_file(const std::string& name) {
-  const std::string file = data_path("cli/report/page/" + name);
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  if (text.str().empty())
-    throw InputError({.source = file,
-                      .path = "",
-                      .value = "",
-                      .constraint = "is part of the report's page and cannot be read"});
-  return text.str();
-}
 
 std::string replace_all(std::string text, const std::string& what, const std::string& by) {
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
@@ -68,24 +52,28 @@ std::string json_for_html(const nlohmann::json& document) {
   return replace_all(replace_all(std::move(text), "\u2028", "\\u2028"), "\u2029", "\\u2029");
 }
 
-std::string report_page(const nlohmann::json& document) {
+std::string report_page(const nlohmann::json& document, const std::vector<ReportView>& views) {
   std::string own = "\"use strict\";\n(() => {\n";
   for (const char* name : kScripts) own += page_file(name) + "\n";
+  for (const ReportView& view : views) own += view.script + "\n";
+  own += page_file("main.js") + "\n";
   own += "})();\n";
   std::string scripts;
   std::string digests;
-  const auto add_script = [&](const std::string& text) {
-    scripts += "<script>" + text + "</script>\n";
+  const auto script = [&](const std::string& text) {
     digests += fmt::format(" 'sha256-{}'", sha256_base64(text));
+    return "<script>" + text + "</script>\n";
   };
-  for (const char* name : kLibraries) add_script(page_file(name));
-  add_script(own);
+  const std::string theme = script(page_file("theme.js"));
+  for (const char* name : kLibraries) scripts += script(page_file(name));
+  scripts += script(own);
   return fill(page_file("template.html"),
               {{"policy",
                 "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri "
                 "'none'; form-action 'none'; script-src" +
                     digests},
                {"style", page_file("style.css")},
+               {"theme", theme},
                {"licences", html_text(page_file("vendor/licences.txt"))},
                {"document", json_for_html(document)},
                {"scripts", scripts}});

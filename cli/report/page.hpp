@@ -8,6 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
+
+#include "cli/report/views.hpp"
 
 namespace forescale {
 
@@ -15,6 +18,6 @@ namespace forescale {
 std::string json_for_html(const nlohmann::json& document);
 
 // The whole page for a document of read_report_inputs, with "title", "command" and "generator".
-std::string report_page(const nlohmann::json& document);
+std::string report_page(const nlohmann::json& document, const std::vector<ReportView>& views);
 
 }  // namespace forescale

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "cli/report/packed.hpp"
 
 namespace forescale {
 
@@ -52,7 +53,84 @@ std::int64_t nanoseconds(const json& event, const char* key,
   return std::llround(us * 1e3);
 }
 
+size_t span_count(const ReportTimeline& timeline) {
+  size_t count = 0;
+  for (const ReportRow& row : timeline.rows) count += row.kind.size();
+  return count;
+}
+
+// Spans that together take less than `below_ns` become one, of the longest one's kind.
+void merge_short(ReportRow& row, std::int64_t below_ns) {
+  size_t kept = 0;
+  std::int64_t longest_ns = 0;
+  for (size_t i = 0; i < row.kind.size(); ++i) {
+    const std::int64_t end_ns = row.begin_ns[i] + row.length_ns[i];
+    if (kept > 0 && end_ns - row.begin_ns[kept - 1] < below_ns &&
+        row.length_ns[kept - 1] < below_ns) {
+      row.length_ns[kept - 1] = std::max(row.length_ns[kept - 1], end_ns - row.begin_ns[kept - 1]);
+      if (row.length_ns[i] > longest_ns) {
+        longest_ns = row.length_ns[i];
+        row.kind[kept - 1] = row.kind[i];
+      }
+      continue;
+    }
+    row.begin_ns[kept] = row.begin_ns[i];
+    row.length_ns[kept] = longest_ns = row.length_ns[i];
+    row.kind[kept] = row.kind[i];
+    ++kept;
+  }
+  row.begin_ns.resize(kept);
+  row.length_ns.resize(kept);
+  row.kind.resize(kept);
+}
+
+// As few as need be: from what a screen a million pixels wide could show, doubling.
+void merge_short(ReportTimeline& timeline, const TimelineLimits& limits) {
+  const size_t before = span_count(timeline);
+  std::int64_t end_ns = 0;
+  for (const ReportRow& row : timeline.rows)
+    end_ns = std::max(end_ns, row.begin_ns.back() + row.length_ns.back());
+  const auto count_max = std::max(static_cast<size_t>(limits.spans_max), timeline.rows.size());
+  std::int64_t below_ns = std::max<std::int64_t>(1, end_ns >> 20);
+  for (; span_count(timeline) > count_max && below_ns <= 2 * end_ns; below_ns *= 2) {
+    for (ReportRow& row : timeline.rows) merge_short(row, below_ns);
+    timeline.merged_below_ns = below_ns;
+  }
+  timeline.merged_count = before - span_count(timeline);
+}
+
 }  // namespace
+
+json packed_timeline(const ReportTimeline& timeline) {
+  json rows = json::array();
+  std::string gaps;
+  std::string lengths;
+  std::string kinds;
+  std::vector<std::int64_t> last_length_ns(timeline.kinds.size());
+  for (const ReportRow& row : timeline.rows) {
+    rows.push_back({{"process", row.process}, {"thread", row.thread}, {"count", row.kind.size()}});
+    std::int64_t end_ns = 0;
+    std::int64_t kind_before = 0;
+    for (size_t i = 0; i < row.kind.size(); ++i) {
+      const auto kind = static_cast<std::int64_t>(row.kind[i]);
+      append_varint(gaps, row.begin_ns[i] - end_ns);
+      append_varint(lengths, row.length_ns[i] - last_length_ns[row.kind[i]]);
+      append_varint(kinds, kind - kind_before);
+      end_ns = row.begin_ns[i] + row.length_ns[i];
+      last_length_ns[row.kind[i]] = row.length_ns[i];
+      kind_before = kind;
+    }
+  }
+  const std::string names = json{{"kinds", timeline.kinds}, {"rows", rows}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
+  std::string bytes;
+  append_varint(bytes, static_cast<std::int64_t>(names.size()));
+  return {{"other_events", timeline.other_events},
+          {"spans", span_count(timeline)},
+          {"merged_below_s", static_cast<double>(timeline.merged_below_ns) * 1e-9},
+          {"merged_count", timeline.merged_count},
+          {"packed", packed_text(bytes + names + gaps + lengths + kinds)}};
+}
 
 void TraceColumns::add(const json& event, const std::string& file) {
   const std::size_t number = event_count_++;
@@ -100,7 +178,7 @@ std::size_t TraceColumns::kind_of(const json& event) {
   return entry->second;
 }
 
-json TraceColumns::finish(const std::string& file) const {
+ReportTimeline TraceColumns::finish(const std::string& file, const TimelineLimits& limits) const {
   if (span_count_ == 0)
     throw InputError({.source = file,
                       .path = "/traceEvents",
@@ -120,34 +198,28 @@ json TraceColumns::finish(const std::string& file) const {
            std::tuple(!b->second.is_sorted, b->second.sort_index);
   };
   std::stable_sort(order.begin(), order.end(), goes_first);
-  json rows = json::array();
+  ReportTimeline timeline;
+  timeline.kinds = kinds_;
+  timeline.other_events = other_events_;
   for (const auto* entry : order) {
     const auto& [id, thread] = *entry;
     const auto process = process_names_.find(id.first);
-    json row = {{"process",
-                 process == process_names_.end() ? "process " + id.first.dump() : process->second},
-                {"thread", thread.name.empty() ? "thread " + id.second.dump() : thread.name}};
+    ReportRow& row = timeline.rows.emplace_back();
+    row.process = process == process_names_.end() ? "process " + id.first.dump() : process->second;
+    row.thread = thread.name.empty() ? "thread " + id.second.dump() : thread.name;
     std::vector<Span> spans = thread.spans;
     // What encloses goes before what it encloses.
     std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
       return std::tuple(a.begin_ns, -a.length_ns) < std::tuple(b.begin_ns, -b.length_ns);
     });
-    std::vector<std::int64_t> begin;
-    std::vector<std::int64_t> length;
-    std::vector<std::size_t> kind;
-    std::int64_t before_ns = origin_ns;
     for (const Span& span : spans) {
-      begin.push_back(span.begin_ns - before_ns);
-      length.push_back(span.length_ns);
-      kind.push_back(span.kind);
-      before_ns = span.begin_ns;
+      row.begin_ns.push_back(span.begin_ns - origin_ns);
+      row.length_ns.push_back(span.length_ns);
+      row.kind.push_back(span.kind);
     }
-    row["begin"] = std::move(begin);
-    row["length"] = std::move(length);
-    row["kind"] = std::move(kind);
-    rows.push_back(std::move(row));
   }
-  return {{"unit", "ns"}, {"kinds", kinds_}, {"other_events", other_events_}, {"rows", rows}};
+  merge_short(timeline, limits);
+  return timeline;
 }
 
 }  // namespace forescale

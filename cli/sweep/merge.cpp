@@ -11,12 +11,13 @@ struct MergeOptions {
   std::string output;
   std::vector<std::string> inputs;
   OutputOptions printed;
+  std::string line;  // as typed
 };
 
 void run(const MergeOptions& options) {
   merge_sweeps(options.output, options.inputs);
   SweepDatabase database(options.output);
-  print_sweep(database, options.printed);
+  print_sweep(database, options.printed, options.line);
 }
 
 void add_merge(Subcommand app) {
@@ -32,7 +33,10 @@ void add_merge(Subcommand app) {
   command.add_option("inputs", options->inputs, "Databases that `forescale sweep` has made")
       .required();
   add_output_options(command, options->printed);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kMergeRegistered = Registry<Command>::add({.name = "merge", .add = add_merge});

@@ -28,6 +28,7 @@ struct SweepOptions {
   std::string emit;
   int shards = 0;
   OutputOptions printed;
+  std::string line;  // as typed
 };
 
 // Where a launcher has put this process among others.
@@ -100,7 +101,7 @@ void run_first_rank(const SweepOptions& options, const Study& study, const Study
              .jobs = jobs,
              .workers = workers,
              .on_progress = [&](std::size_t done) { progress.done(done); }});
-  print_sweep(database, options.printed);
+  print_sweep(database, options.printed, options.line);
   refuse_hopeless(options.study, database);
 }
 
@@ -165,7 +166,10 @@ void add_sweep(Subcommand app) {
   emit.one_of({"slurm"}).needs(shards).excludes(shard).excludes(retry);
   shards.in_range(1, kShardsMax).needs(emit);
   add_output_options(command, options->printed);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kSweepRegistered = Registry<Command>::add({.name = "sweep", .add = add_sweep});

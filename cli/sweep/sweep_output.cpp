@@ -5,17 +5,38 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
 namespace {
 
-void print_json(SweepDatabase& database) {
+// A number where the text is one; what is empty is left out.
+nlohmann::json rows_of(const SweepTable& table) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const std::vector<std::string>& cells : table.rows) {
+    nlohmann::json row = nlohmann::json::object();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i].empty()) continue;
+      const nlohmann::json number = parse_json_or_discard(cells[i]);
+      row[table.columns[i]] = number.is_number() ? number : nlohmann::json(cells[i]);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void print_json(SweepDatabase& database, const std::string& line) {
   const SweepTally tally = database.tally();
-  const nlohmann::json answer = {
-      {"study", database.facts().name}, {"command", database.facts().command},
-      {"database", database.file()},    {"done", tally.done},
-      {"failed", tally.failed},         {"missing", tally.missing}};
+  const nlohmann::json answer = {{"format", "forescale-sweep-1"},
+                                 {"command", line},
+                                 {"study", database.facts().name},
+                                 {"asks", database.facts().command},
+                                 {"database", database.file()},
+                                 {"done", tally.done},
+                                 {"failed", tally.failed},
+                                 {"missing", tally.missing},
+                                 {"rows", rows_of(database.results())}};
   fmt::print("{}\n", answer.dump(2));
 }
 
@@ -43,9 +64,9 @@ void print_for_people(SweepDatabase& database) {
 
 }  // namespace
 
-void print_sweep(SweepDatabase& database, const OutputOptions& output) {
+void print_sweep(SweepDatabase& database, const OutputOptions& output, const std::string& line) {
   if (output.json)
-    print_json(database);
+    print_json(database, line);
   else if (output.csv)
     print_csv(database);
   else

@@ -6,8 +6,9 @@
 
 namespace forescale {
 
-// JSON: how many points are done, have failed and are missing. CSV: the view `result`. Else for
-// people, with the commonest reasons of failures.
-void print_sweep(SweepDatabase& database, const OutputOptions& output);
+// JSON: how many points are done, have failed and are missing, and the rows of the view `result`,
+// without what is empty. CSV: that view. Else for people, with the commonest reasons of failures.
+// `line` is what was typed.
+void print_sweep(SweepDatabase& database, const OutputOptions& output, const std::string& line);
 
 }  // namespace forescale

@@ -49,6 +49,7 @@ struct TuneCollectiveOptions {
   int nccl_channels = 2;
   double tolerance_percent = 1;
   OutputOptions output;
+  std::string line;  // as typed
 };
 
 std::vector<TuneQuestion> tune_questions(const TuneCollectiveOptions& options,
@@ -294,6 +295,7 @@ void run(const TuneCollectiveOptions& options) {
       tune_collective(questions, machine, offered, options.tolerance_percent / 100, answered,
                       [&](const TunedPoint& point) { kept.keep(point); });
   json document = to_json(options, about, points);
+  document["command"] = options.line;
   if (library) {
     const std::string file = settings_file(options, library);
     const TunedSettings settings = settings_of(options, library, points, machine.front());
@@ -360,7 +362,10 @@ void add_tune_collective(Subcommand tune) {
   command.add_option("--library-version", options->library_version,
                      "Version of the library that loads it (default: the format's first)");
   add_output_options(command, options->output);
-  command.callback([options] { run(*options); });
+  command.callback([options, command] {
+    options->line = command.line();
+    run(*options);
+  });
 }
 
 const bool kTuneCollectiveRegistered =

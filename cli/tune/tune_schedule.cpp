@@ -31,6 +31,7 @@ struct TuneScheduleOptions {
   std::string settings_file;
   std::string out;
   bool json = false;
+  std::string line;  // as typed
 };
 
 // What frameworks are told, by the names of the schedules' options.
@@ -130,6 +131,7 @@ void run(const TuneScheduleOptions& options) {
   if (format != nullptr) check_format(*format, settings, options);
   const ScheduleTuning tuning = tune_schedule(settings);
   json document = to_json(tuning);
+  document["command"] = options.line;
   if (format != nullptr) {
     const std::string file = settings_file(options, *format);
     write_file(file, emit_settings(*format, settings_of(tuning, options)), "--settings");
@@ -168,7 +170,10 @@ void add_tune_schedule(Subcommand tune) {
                   "File of --emit (default: the format's usual name, here)");
   verb.add_option("-o,--out", options->out, "Write the answer as JSON");
   verb.add_flag("--json", options->json, "Print JSON for machines");
-  verb.callback([options] { run(*options); });
+  verb.callback([options, verb] {
+    options->line = verb.line();
+    run(*options);
+  });
 }
 
 const bool kTuneScheduleRegistered =

@@ -77,12 +77,13 @@ LayoutMemory layout_memory(const LayoutSetUp& set_up) {
     const auto times = [&](double factor) { return static_cast<std::int64_t>(factor * bytes); };
     parts.push_back({"framework", times(framework.memory - 1)});
     const std::int64_t all = times(1) + parts.back().bytes;
+    memory.by_pipeline_rank.push_back(parts);
     if (all <= memory.bytes) continue;
-    memory = {.parts = parts,
-              .bytes = all,
-              .allocated_bytes = times(1),
-              .low_bytes = times(framework.memory_low),
-              .high_bytes = times(framework.memory_high)};
+    memory.parts = parts;
+    memory.bytes = all;
+    memory.allocated_bytes = times(1);
+    memory.low_bytes = times(framework.memory_low);
+    memory.high_bytes = times(framework.memory_high);
   }
   return memory;
 }

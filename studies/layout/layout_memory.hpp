@@ -16,6 +16,7 @@ struct MemoryPart {
 
 struct LayoutMemory {
   std::vector<MemoryPart> parts;
+  std::vector<std::vector<MemoryPart>> by_pipeline_rank;
   std::int64_t bytes = 0;
   std::int64_t allocated_bytes = 0;  // all parts but the framework's own
   std::int64_t low_bytes = 0;        // 90 % interval of what frameworks add

@@ -20,7 +20,7 @@ TEST(Compare, PutsContendersSideBySideAndAnswers) {
                  "network is not the bottleneck", "1 % faster", "GPU compute"});
   // The page draws what was compared.
   const std::string page = workshop.path("r.html");
-  expect_answer("report " + file + " -o " + page, {"2 predictions"});
+  expect_answer("report " + file + " -o " + page, {"1 comparison"});
 }
 
 TEST(Compare, IsAlsoForSpreadsheets) {

@@ -6,11 +6,10 @@ function breakdownSection() {
   if (sources.length === 0) return;
   let of = sources[0][0];
   let unit = "share";
-  const legend = element("ul", {class: "legend", "aria-label": "Phases"});
-  const figure = chart("Breakdown of one iteration", (width) => breakdownBars(width, of, unit));
+  const legend = element("div");
+  const figure = chart("Breakdown of one iteration by number of GPUs", (width) => breakdownBars(width, of, unit), null, () => breakdownTable(of));
   const redraw = () => {
-    legend.replaceChildren(...phasesOf(predictions, of).map((phase) =>
-      element("li", {}, element("span", {}, swatch(phaseColor(phase)), heading(phase)))));
+    legend.replaceChildren(legendOf("Phases", [...phaseColors(of)].map(([phase, color]) => [heading(phase), color])));
     figure.redraw();
   };
   onShownChange.push(redraw);
@@ -27,6 +26,14 @@ function breakdownSection() {
         redraw();
       }) : null),
     legend, figure);
+}
+
+const phaseColors = (source) => categoryColors(phasesOf(predictions, source));
+
+function breakdownTable(source) {
+  const phases = phasesOf(predictions, source);
+  return table(["Result", "#GPUs", ...phases.map((phase) => `#${heading(phase)}`)], shownPredictions().flatMap((prediction) => prediction.points.map((point) =>
+    [prediction.short, point.gpus, ...phases.map((phase) => durationText(point[source]?.[phase] ?? 0))])));
 }
 
 function breakdownRows(source, unit) {
@@ -50,17 +57,21 @@ function breakdownBars(width, source, unit) {
     low: Math.min(...ends.map((end) => iterationAt(point, end))) * 1e3,
     high: Math.max(...ends.map((end) => iterationAt(point, end))) * 1e3})));
   const place = {fx: "gpus", x: "letter"};
+  const colors = phaseColors(source);
+  const counts = allCounts(shown);
+  const facet = (width - 52) / Math.max(1, counts.length);
+  const labelled = new Set(spacedTicks(counts, (count) => facet * counts.indexOf(count), 34));
   const isTime = unit === "time";
   return Plot.plot({
-    width, height: 340, marginLeft: 52, marginTop: 26, marginBottom: 24,
-    fx: {label: "GPUs", domain: allCounts(shown), padding: 0.12, tickFormat: (count) => String(count)},
-    x: {axis: shown.length > 1 ? "bottom" : null, label: null, domain: shown.map((p) => p.letter), padding: 0.08},
+    width, height: 340, marginLeft: 52, marginTop: 34, marginBottom: 24,
+    fx: {label: null, domain: counts, padding: 0.12, tickFormat: (count) => labelled.has(count) ? String(count) : ""},
+    x: {axis: shown.length > 1 && facet * 0.88 / shown.length >= 14 ? "bottom" : null, label: null, domain: shown.map((p) => p.letter), padding: 0.08},
     y: {grid: true, label: isTime ? "ms an iteration" : "% of the iteration", nice: isTime, domain: isTime ? undefined : [0, 100],
       zero: true, ticks: 6},
     color: {type: "identity"},
     marks: [
       phases.length ? Plot.barY(rows, Plot.stackY({order: (row) => phases.indexOf(row.phase)}, {...place, y: "value",
-        z: "phase", fill: (row) => phaseColor(row.phase), className: "bars"})) : null,
+        z: "phase", fill: (row) => colors.get(row.phase), className: "bars"})) : null,
       isTime ? Plot.ruleX(bars.filter((bar) => bar.high > bar.low), {...place, y1: "low", y2: "high",
         stroke: "var(--ink)", strokeWidth: 1.5, className: "range"}) : null,
       isTime ? Plot.tickY(bars.filter((bar) => bar.bound > 0), {...place, y: "bound", stroke: "var(--ink)",

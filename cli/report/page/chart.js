@@ -11,10 +11,28 @@ function section(id, title, lead, ...children) {
   return made;
 }
 
-// A chart: draw(width) gives an SVG. It is drawn again when its width or the data change.
-function chart(label, draw, caption) {
+// What a section says first, in sentences.
+const headlines = (...sentences) => element("ul", {class: "headlines"},
+  sentences.flat().filter(Boolean).map((sentence) => element("li", {}, sentence)));
+
+// Charts that are to be drawn, one after the other: each may take a twentieth of a second.
+const undrawn = new Set();
+function drawLater(figure) {
+  if (undrawn.size === 0) setTimeout(drawNext);
+  undrawn.add(figure);
+}
+function drawNext() {
+  const [figure] = undrawn;
+  figure.redraw();
+  undrawn.delete(figure);
+  if (undrawn.size > 0) setTimeout(drawNext);
+}
+
+// A chart: draw(width) gives an SVG. It is drawn again when its width or the data change. What it
+// shows can also be read: asTable() gives a table, made when somebody opens it. A legend stands above it.
+function chart(label, draw, caption, asTable, legend = null) {
   const holder = element("div", {class: "chart", role: "img", "aria-label": label});
-  const figure = element("figure", {}, element("h3", {}, label), holder,
+  const figure = element("figure", {}, element("h3", {}, label), legend, holder,
     caption ? element("figcaption", {}, caption) : null);
   let drawn = 0;
   figure.redraw = () => {
@@ -22,12 +40,27 @@ function chart(label, draw, caption) {
     if (width < 40) return;
     drawn = width;
     holder.replaceChildren(draw(width));
+    fillTable();
   };
+  const details = element("details", {class: "as-table", ontoggle: () => fillTable()}, element("summary", {}, "As a table"));
+  const fillTable = () => {
+    if (!details.open) return;
+    details.replaceChildren(details.firstChild, scrollBox(`${label}, as a table`, asTable()));
+  };
+  if (asTable) figure.append(details);
   new ResizeObserver(() => {
-    if (Math.floor(holder.clientWidth) !== drawn) requestAnimationFrame(figure.redraw);
+    if (Math.floor(holder.clientWidth) !== drawn) drawLater(figure);
   }).observe(holder);
   return figure;
 }
+
+// Scrolls where it is too wide (or, if tall, too long), with the keyboard too.
+const scrollBox = (label, content, isTall = false) =>
+  element("div", {class: isTall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": label}, content);
+
+// [[name, color], ...].
+const legendOf = (label, entries) => element("ul", {class: "legend", "aria-label": label},
+  entries.map(([name, color]) => element("li", {}, element("span", {}, swatch(color), name))));
 
 let controlCount = 0;
 
@@ -49,11 +82,12 @@ function search(label, onInput) {
     oninput: (event) => onInput(event.target.value.trim().toLowerCase())});
 }
 
-// A list to choose from, with "all" first.
-function selection(label, all, values, onChoice) {
+// A list to choose from, with `all` first unless it is null.
+function selection(label, all, values, onChoice, chosen = "") {
   return element("label", {}, element("span", {class: "quiet"}, label),
-    element("select", {onchange: (event) => onChoice(event.target.value)},
-      element("option", {value: ""}, all), values.map((value) => element("option", {value}, value))));
+    element("select", {"aria-label": label, onchange: (event) => onChoice(event.target.value)},
+      all === null ? null : element("option", {value: ""}, all),
+      values.map((value) => element("option", {value, selected: value === chosen}, value))));
 }
 
 function swatch(color) {
@@ -61,18 +95,3 @@ function swatch(color) {
   made.style.background = color;
   return made;
 }
-
-// The predictions with their letters; ticking one shows or hides it everywhere.
-const onShownChange = [];
-function predictionLegend() {
-  return element("ul", {class: "legend", "aria-label": "Results"}, predictions.map((prediction) => {
-    const label = [swatch(prediction.color), element("span", {class: "letter"}, prediction.letter), prediction.short];
-    return element("li", {title: prediction.name}, predictions.length === 1 ? element("span", {}, label)
-      : checkbox(label, (shown) => {
-        prediction.shown = shown;
-        for (const redraw of onShownChange) redraw();
-      }, true));
-  }));
-}
-
-const shownPredictions = () => predictions.filter((prediction) => prediction.shown);

@@ -1,23 +1,27 @@
-// The page from top to bottom.
+// The page from top to bottom: each kind of answer where its first file was named, then timelines, and
+// what all have in common.
 
 function writeHeader() {
-  const title = report.title || (predictions.length === 1 ? predictions[0].name : predictions.length ? "Scaling predictions" : "forescale report");
+  const one = answers.length === 1 ? plainText(answers[0].result.title) || sections[0].title : "";
+  const title = report.title || one || (predictions.length && predictions.length === answers.length ? "Scaling predictions" : "forescale report");
   document.title = title;
   document.getElementById("title").textContent = title;
-  const count = (list, what) => list.length ? `${list.length} ${what}${list.length === 1 ? "" : "s"}` : null;
-  document.getElementById("subtitle").textContent = joined([count(predictions, "prediction"), count(report.validations, "validation"),
-    count(report.tunings, "tuning"), count(report.timelines, "timeline")].filter(Boolean));
+  const kinds = d3.rollups(report.files, (files) => files.length, (file) => file.kind);
+  document.getElementById("subtitle").textContent = joined(kinds.map(([kind, count]) => plural(count, kind)));
   document.getElementById("made-by").textContent = `Made by ${report.generator}. Charts: Observable Plot and D3. This page opens no connection.`;
 }
 
-writeHeader();
-scalingSection();
-breakdownSection();
-validationSection();
-tuningSection();
-timelineSection();
-pointsSection();
-warningsSection();
-inputsSection();
-commandsSection();
-document.getElementById("contents").append(...sections.map(({id, title}) => element("a", {href: `#${id}`}, title)));
+async function writePage() {
+  for (const format of new Set(answers.map((answer) => answer.format))) {
+    await views[format].show(answersOf(format));
+    await breathe();
+  }
+  for (const part of [timelineSection, writeHeader, warningsSection, inputsSection, commandsSection]) {
+    part();
+    await breathe();
+  }
+  document.getElementById("contents").append(...sections.map(({id, title}) => element("a", {href: `#${id}`}, title)));
+  document.documentElement.dataset.written = "";
+}
+
+writePage();

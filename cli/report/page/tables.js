@@ -1,4 +1,4 @@
-// Tables: the points, what went in, what is assumed, warnings, command lines.
+// Tables, and what every page ends with: what went in, what is assumed, warnings, command lines.
 
 // Headings that begin with "#" are numbers. Cells are texts, numbers or elements.
 function table(headings, rows, rowAttributes = () => ({})) {
@@ -11,44 +11,43 @@ function table(headings, rows, rowAttributes = () => ({})) {
         : element("td", {class: isNumber[column] ? "number" : false}, cell instanceof Node ? cell : plainText(cell)))))));
 }
 
+// Without columns in which nothing stands.
+function filledTable(headings, rows) {
+  const isFilled = headings.map((_, column) => rows.some((cells) => (cells[column] instanceof Node ? cells[column].textContent : plainText(cells[column])) !== ""));
+  return table(headings.filter((_, column) => isFilled[column]), rows.map((cells) => cells.filter((_, column) => isFilled[column])));
+}
+
 // May break after each / and _.
 const pathCell = (path) => element("td", {class: "path"}, plainText(path).split(/(?<=[/_])/).flatMap((part) => [part, element("wbr")]));
 const textCell = (text, kind = "text") => element("td", {class: kind}, plainText(text));
 
-function pointsSection() {
-  if (predictions.length === 0) return;
-  const rows = predictions.flatMap((prediction) => prediction.result.points.map((point) => ({prediction, point})));
-  section("points", "All points", null, element("div", {class: "scroll"}, table(
-    ["Result", "#GPUs", "#Images a GPU", "#Iteration", "#Range", "#Images/s", "#Speed-up", "#Efficiency",
-      "#Compute", "#Exposed comm.", "#Floor", "Floor is", "#GPU memory", "Busiest resource"],
-    rows.map(({prediction, point}) => pointCells(prediction, point)),
-    (index) => ({class: rows[index].point.fits === false ? "does-not-fit" : false}))));
+// With a box to search all its cells; only the first thousand rows are shown.
+function filteredTable(label, headings, rows) {
+  const rowsMax = 1000;
+  const texts = rows.map((cells) => cells.map((cell) => cell instanceof Node ? cell.textContent : plainText(cell)).join(" ").toLowerCase());
+  const count = element("output", {class: "quiet", "aria-live": "polite"});
+  const box = scrollBox(label, null, true);
+  const show = (wanted) => {
+    const words = wanted.split(/\s+/).filter(Boolean);
+    const chosen = rows.filter((_, index) => words.every((word) => texts[index].includes(word)));
+    count.value = `${chosen.length} of ${plural(rows.length, "row")}${chosen.length > rowsMax ? `, the first ${rowsMax} shown` : ""}`;
+    box.replaceChildren(table(headings, chosen.slice(0, rowsMax)));
+  };
+  show("");
+  return [element("div", {class: "controls"}, search(`Search: ${label}`, show), count), box];
 }
 
-function pointCells(prediction, point) {
-  const name = element("td", {class: "mark", title: prediction.name},
-    predictions.length > 1 ? element("span", {}, swatch(prediction.color), ` ${prediction.letter}  `) : null, prediction.short);
-  const time = (key) => point[key] === undefined ? "" : durationText(point[key]);
-  const memory = point.memory_bytes === undefined ? "" : bytesText(point.memory_bytes);
-  const begin = [name, point.gpus, point.batch_per_gpu];
-  if (point.fits === false)
-    return [...begin, element("td", {colspan: 9}, "out of GPU memory"), memory, ""];
-  const times = ends.slice(1).map((end) => iterationAt(point, end));
-  const range = times[0] === times[1] ? "" : `${durationText(Math.min(...times))} … ${durationText(Math.max(...times))}`;
-  return [...begin, time("iteration_s") + (point.is_steady === false ? " (not steady)" : ""), range, shortNumber(point.images_per_s),
-    point.speedup === undefined ? "" : `${shortNumber(point.speedup)}×`,
-    point.efficiency === undefined ? "" : percentText(point.efficiency), time("compute_s"),
-    time("exposed_communication_s"), time("bound_s"), textCell(point.bound_reason, "mark"), memory,
-    textCell(point.busiest ? `${plainText(point.busiest)} (${percentText(point.busiest_share ?? 0)})` : "", "mark")];
-}
-
-// Everything scalar that a result says of itself; warnings, points and numbers have their own place.
+// What an answer says of itself in a word or two; what is long or a list has its own place.
 function inputCards() {
-  const elsewhere = ["points", "numbers", "warnings", "title", "format"];
-  return element("div", {class: "grid"}, predictions.map((prediction) => element("div", {},
-    element("h3", {}, predictions.length > 1 ? [swatch(prediction.color), ` ${prediction.letter}  `] : null, prediction.name),
-    element("dl", {}, Object.entries(prediction.result).filter(([key, value]) => !elsewhere.includes(key) && plainText(value) !== "")
-      .flatMap(([key, value]) => [element("dt", {}, heading(key)), element("dd", {}, plainText(value))])))));
+  const elsewhere = ["title", "format", "command", "is_steady", "messages", "bytes_sent"];
+  const isAnswer = (key, value) => typeof value === "number" && /_(s|share)$/.test(key);
+  const facts = (result) => Object.entries(result).filter(([key, value]) => !elsewhere.includes(key) && !isAnswer(key, value) && !Array.isArray(value) &&
+    (typeof value !== "object" || key === "question" || key === "options") && plainText(value) !== "" && plainText(value) !== "{}");
+  const letter = (answer) => predictions.length > 1 ? joined(predictions.filter((p) => p.file === answer.file).map((p) => p.letter)) : "";
+  return element("div", {class: "grid"}, answers.map((answer) => element("div", {},
+    element("h3", {}, letter(answer) ? `${letter(answer)}  ` : null, answer.name),
+    element("dl", {}, facts(answer.result).flatMap(([key, value]) =>
+      [element("dt", {}, heading(key)), element("dd", {}, value && typeof value === "object" ? joined(Object.entries(value).map(([name, of]) => `${heading(name)} ${plainText(of)}`)) : quantityText(key, value))])))));
 }
 
 // A folder that all paths begin with.
@@ -73,13 +72,20 @@ function allNumbers() {
 }
 
 function inputsSection() {
-  if (predictions.length === 0) return;
+  if (answers.length === 0) return;
   const numbers = allNumbers();
+  section("inputs", "What it rests on",
+    numbers.length === 0 ? "What was asked, and what the answers say of their inputs."
+      : "What was asked, and every number that the predictions read. An assumed one has no measurement or citation behind it; its fast and slow ends make the interval.",
+    inputCards(), numbers.length === 0 ? null : [element("br"), numbersTable(numbers)]);
+}
+
+function numbersTable(numbers) {
   const root = commonFolder(numbers.map(({number}) => number.file));
   let text = "";
   let onlyAssumed = false;
   const count = element("output", {class: "quiet", "aria-live": "polite"});
-  const holder = element("div", {class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Numbers and their sources"});
+  const holder = scrollBox("Numbers and their sources", null, true);
   const show = () => {
     const chosen = numbers.filter(({number}) => (!onlyAssumed || number.assumed) &&
       `${number.file} ${number.path} ${number.source}`.toLowerCase().includes(text));
@@ -88,17 +94,13 @@ function inputsSection() {
       chosen.map(({number, letters}) => [...(predictions.length > 1 ? [textCell(joined([...letters]), "mark")] : []), ...numberCells(number, root)])));
   };
   show();
-  section("inputs", "What it rests on",
-    "Every number that the predictions read. An assumed one has no measurement or citation behind it; its fast and slow ends make the range.",
-    inputCards(), element("br"),
-    numbers.length === 0 ? element("p", {class: "quiet"}, "The results name no numbers.") : [
-      element("div", {class: "controls"}, search("Search numbers and sources", (typed) => {
-        text = typed;
-        show();
-      }), checkbox("assumed only", (checked) => {
-        onlyAssumed = checked;
-        show();
-      }), count), holder]);
+  return [element("div", {class: "controls"}, search("Search numbers and sources", (typed) => {
+    text = typed;
+    show();
+  }), checkbox("assumed only", (checked) => {
+    onlyAssumed = checked;
+    show();
+  }), count), holder];
 }
 
 function numberCells(number, root) {
@@ -110,40 +112,28 @@ function numberCells(number, root) {
     textCell(number.source)];
 }
 
+// What answers warn of and note, each once, with the files that say it.
 function warningsSection() {
-  const found = new Map(report.notes.map((note) => [note, []]));
+  const found = new Map(report.notes.map((note) => [note, new Set()]));
+  const add = (text, from) => found.set(text, (found.get(text) ?? new Set()).add(from));
+  for (const {result, name} of answers.filter(({format}) => format !== "forescale-prediction-1"))
+    for (const key of ["warnings", "notes", "refused", "failure", "wrong_order"])
+      for (const warning of [result[key] ?? []].flat()) if (plainText(warning)) add(plainText(warning), name);
   for (const prediction of predictions)
-    for (const warning of prediction.result.warnings ?? [])
-      found.set(warning, [...(found.get(warning) ?? []), prediction.letter]);
+    for (const warning of prediction.result.warnings ?? []) add(warning, prediction.letter);
   if (found.size === 0) return;
-  section("warnings", "Warnings", null, [...found].map(([warning, letters]) => element("p", {class: "notice"}, warning,
-    letters.length && predictions.length > 1 ? element("span", {class: "of"}, ` (${joined(letters)})`) : null)));
-}
-
-const shellWord = (word) => /^[\w.,:=+@%/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-
-// The command that gives this prediction again; a result may state its own.
-function predictCommand({result}) {
-  if (typeof result.command === "string" && result.command) return result.command;
-  const words = ["forescale", "predict"];
-  const add = (option, value) => value === undefined || value === "" || words.push(option, shellWord(plainText(value)));
-  add("--platform", result.platform);
-  add("--gpus", result.points.map((point) => point.gpus).join(","));
-  add("--model", result.model);
-  add("--batch", result.batch);
-  if (result.scaling !== "strong") add("--scaling", result.scaling);
-  if (result.system) add("--system", result.system);
-  add("--schedule", result.system ? "" : result.schedule);
-  add("--stack", result.system ? "" : result.stack);
-  return `${words.join(" ")} --json`;
+  section("warnings", "Warnings", null, [...found].map(([warning, from]) => element("p", {class: "notice"}, warning,
+    from.size && answers.length > 1 ? element("span", {class: "of"}, ` (${joined([...from])})`) : null)));
 }
 
 function commandsSection() {
+  const commands = new Map(answers.map(({name, result}) => [plainText(result.command), name]));
+  for (const {result, letter, short} of predictions) commands.set(plainText(result.command), `${letter}  ${short}`);
   section("commands", "How to repeat it", null,
-    predictions.map((prediction) => [element("p", {class: "quiet"}, `${prediction.letter}  ${prediction.short}` +
-      (prediction.result.command ? "" : " (from what the result says of itself)")),
-      element("pre", {class: "command"}, predictCommand(prediction))]).flat(),
-    element("p", {class: "quiet"}, "This page"), element("pre", {class: "command"}, report.command),
-    element("details", {}, element("summary", {}, "Input files"), element("div", {class: "scroll"}, table(["File", "Kind", "#Size", "SHA-256"],
+    [...commands].map(([command, name]) => command
+      ? [element("p", {class: "quiet"}, name), element("pre", {class: "command", tabindex: 0}, command)]
+      : element("p", {class: "quiet"}, `${name} does not say how it was asked.`)),
+    element("p", {class: "quiet"}, "This page"), element("pre", {class: "command", tabindex: 0}, report.command),
+    element("details", {}, element("summary", {}, "Input files"), scrollBox("Input files", table(["File", "Kind", "#Size", "SHA-256"],
       report.files.map((file) => [pathCell(file.name), file.kind, bytesText(file.bytes), element("td", {class: "path"}, element("code", {}, file.sha256))])))));
 }

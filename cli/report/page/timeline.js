@@ -4,7 +4,19 @@ function timelineSection() {
   if (report.timelines.length === 0) return;
   const names = report.timelines.map(({file}) => report.files[file].name);
   const holder = element("div");
-  const show = (index) => holder.replaceChildren(...timelineView(report.timelines[index].timeline, names[index]).filter(Boolean));
+  let wanted = null;
+  // What is asked for last is shown, whichever is unpacked first.
+  const show = async (index) => {
+    wanted = index;
+    const source = report.timelines[index];
+    if (!canUnpack()) {
+      holder.replaceChildren(element("p", {class: "notice"}, "This browser cannot unpack timelines: Chromium 80, Firefox 113, Safari 16.4 and later can. The file opens in ui.perfetto.dev too."));
+      return;
+    }
+    holder.replaceChildren(element("p", {class: "quiet", role: "status"}, `Unpacking ${plural(source.spans, "span")} …`));
+    const timeline = await timelineOf(await unpacked(source));
+    if (wanted === index) holder.replaceChildren(...timelineView(timeline, source, names[index]).filter(Boolean));
+  };
   section("timeline", "Timeline of one iteration",
     "Each row is one track of a rank. Drag to move, Ctrl + wheel or pinch to zoom, double-click a span to fill the view with it.",
     names.length > 1 ? element("div", {class: "controls"}, element("label", {}, element("span", {class: "quiet"}, "Timeline"),
@@ -14,8 +26,7 @@ function timelineSection() {
   show(0);
 }
 
-function timelineView(source, name) {
-  const timeline = timelineOf(source);
+function timelineView(timeline, source, name) {
   const tracks = [...new Set(timeline.rows.map((row) => row.track.replace(/\d+/g, "N")))];
   const hidden = new Set();
   let wanted = "";
@@ -39,7 +50,7 @@ function timelineView(source, name) {
           else hidden.add(track);
           filter();
         }, true))) : null),
-    timelineLegend(timeline), view.node, busyTable(timeline), otherEvents(source),
+    timelineLegend(timeline), view.node, keysHelp(), mergedNote(source), busyTable(timeline), otherEvents(source),
   ];
 }
 
@@ -53,19 +64,33 @@ function isWanted(row, text) {
   });
 }
 
+function keysHelp() {
+  const keys = [[["←", "→"], "move"], [["+", "−"], "zoom"], [["0"], "show everything"], [["n", "p"], "next and previous span"], [["j", "k"], "row below and above"], [["Esc"], "let go"]];
+  return element("p", {class: "keys"}, "Keys, once the timeline has the focus: ", keys.flatMap(([names, what], i) =>
+    [i ? ", " : "", ...names.flatMap((key) => [element("kbd", {}, key), " "]), what]), ".");
+}
+
+function mergedNote({merged_count: count, merged_below_s: below}) {
+  return count === 0 ? null : element("p", {class: "quiet"}, `${plural(count, "span")} shorter than ${durationText(below)} are drawn as one with their neighbours: this page would be too large with each of them.`);
+}
+
 function timelineLegend(timeline) {
-  const classes = [...new Set(timeline.kinds.map(([name]) => colorClass(name)))].slice(0, 14);
   const label = Object.fromEntries(Object.entries(verbPhases).map(([verb, kind]) => [kind, verb]));
-  return element("ul", {class: "legend", "aria-label": "Kinds of spans"}, classes.map((kind) =>
-    element("li", {}, element("span", {}, swatch(phaseColor(kind)), label[kind] ?? kind))));
+  const most = 24;
+  const entries = [...timeline.colors].slice(0, most).map(([kind, color]) => [Object.hasOwn(label, kind) ? label[kind] : kind, color]);
+  return element("div", {}, legendOf("Kinds of spans", entries),
+    timeline.colors.size > most ? element("p", {class: "quiet"}, `And ${timeline.colors.size - most} other kinds.`) : null);
 }
 
 function busyTable(timeline) {
-  const tracks = d3.rollups(timeline.rows, (rows) => rows, (row) => row.track);
-  return element("details", {}, element("summary", {}, "Busy time by track, as a table"),
-    element("div", {class: "scroll"}, table(["Track", "#Rows", "#Spans", "#Mean busy a row", "#Most busy row"],
+  const busyRows = () => {
+    const tracks = d3.rollups(timeline.rows, (rows) => rows, (row) => row.track);
+    return table(["Track", "#Rows", "#Spans", "#Mean busy a row", "#Most busy row"],
       tracks.map(([track, rows]) => [track, rows.length, d3.sum(rows, (row) => d3.sum(row.lanes, (lane) => lane.count)),
-        durationText(d3.mean(rows, (row) => row.busy) / 1e9), durationText(d3.max(rows, (row) => row.busy) / 1e9)]))));
+        durationText(d3.mean(rows, (row) => row.busy) / 1e9), durationText(d3.max(rows, (row) => row.busy) / 1e9)]));
+  };
+  const box = scrollBox("Busy time by track", null);
+  return element("details", {ontoggle: () => box.replaceChildren(busyRows())}, element("summary", {}, "Busy time by track, as a table"), box);
 }
 
 function otherEvents(source) {

@@ -11,7 +11,7 @@ function canvasView(timeline, label, range) {
   const overview = element("canvas", {class: "timeline-overview", "aria-hidden": "true"});
   const tip = element("div", {class: "timeline-tip", role: "status", hidden: true});
   const scroller = element("div", {class: "timeline-view", tabindex: 0, role: "group", "aria-label":
-    `${label}. Keys: left and right move, plus and minus zoom, 0 shows everything, n and p step through the spans of a row.`}, canvas, filler);
+    `${label}. Keys: left and right move, plus and minus zoom, 0 shows everything, n and p step through the spans of a row, j and k through rows.`}, canvas, filler);
   const node = element("div", {class: "timeline"}, overview, scroller, tip);
 
   let from = 0;  // the view, ns
@@ -39,8 +39,8 @@ function canvasView(timeline, label, range) {
 
   function colorOf(kind) {
     if (!colors.has(kind)) {
-      const name = phaseColor(colorClass(timeline.kinds[kind][0]));
-      colors.set(kind, style(name.slice(4, -1)));
+      const color = timeline.colors.get(colorClass(timeline.kinds[kind][0]));
+      colors.set(kind, color.startsWith("var(") ? style(color.slice(4, -1)) : color);
     }
     return colors.get(kind);
   }
@@ -72,6 +72,7 @@ function canvasView(timeline, label, range) {
     chosen = null;
     filler.style.height = `${Math.max(0, y + 6 - scroller.clientHeight)}px`;
     filler.dataset.height = y + 6;
+    scroller.style.maxHeight = `${y + 8}px`;  // no empty space below few rows
     redraw();
   }
 
@@ -216,7 +217,7 @@ function canvasView(timeline, label, range) {
       pen.fillStyle = line;
       pen.fillRect(x, rulerHeight - 6, 1, 6);
       pen.fillStyle = quiet;
-      pen.fillText(text, x + 4, rulerHeight / 2 - 1, Math.max(1, width - x - 4));
+      if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, rulerHeight / 2 - 1);
     }
     pen.fillStyle = line;
     pen.fillRect(0, rulerHeight - 1, width, 1);
@@ -285,6 +286,19 @@ function canvasView(timeline, label, range) {
       box.top + entry.y - scroller.scrollTop + rowHeight);
   }
 
+  // The span of the row below or above that is nearest in time.
+  function stepRow(by) {
+    if (!chosen) return stepSpan(0);
+    const rows = lines.filter((entry) => entry.row);
+    const entry = rows[rows.findIndex((candidate) => candidate.row === chosen.row) + by];
+    if (!entry) return;
+    const lane = entry.row.lanes[0];
+    choose({row: entry.row, lane, index: Math.min(lane.count - 1, firstEndingAfter(lane, chosen.lane.begin[chosen.index]))}, 0, 0);
+    if (entry.y < scroller.scrollTop + rulerHeight || entry.y + entry.height > scroller.scrollTop + scroller.clientHeight)
+      scroller.scrollTop = entry.y - scroller.clientHeight / 2;
+    stepSpan(0);
+  }
+
   attachPointer();
   scroller.addEventListener("scroll", redraw);
   scroller.addEventListener("wheel", (event) => {
@@ -302,18 +316,20 @@ function canvasView(timeline, label, range) {
     const middle = (from + to) / 2;
     const actions = {ArrowLeft: () => setView(from - piece, to - piece), ArrowRight: () => setView(from + piece, to + piece),
       "+": () => zoomAt(0.5, middle), "=": () => zoomAt(0.5, middle), "-": () => zoomAt(2, middle),
-      0: () => setView(0, timeline.end), n: () => stepSpan(1), p: () => stepSpan(-1), Escape: () => choose(null)};
+      0: () => setView(0, timeline.end), n: () => stepSpan(1), p: () => stepSpan(-1), j: () => stepRow(1), k: () => stepRow(-1), Escape: () => choose(null)};
     if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
     event.preventDefault();
     actions[event.key]();
   });
   scroller.addEventListener("blur", () => choose(null));
   new ResizeObserver(redraw).observe(scroller);
-  for (const query of ["(prefers-color-scheme: dark)", "print"])
-    window.matchMedia(query).addEventListener("change", () => {
-      colors = new Map();
-      redraw();
-    });
+  // At once: on paper there is no next frame.
+  const restyle = () => {
+    colors = new Map();
+    if (node.isConnected) draw();
+  };
+  window.addEventListener("themechange", restyle);
+  window.matchMedia("print").addEventListener("change", restyle);
   setView(0, timeline.end);
 
   // One finger or the mouse moves, two fingers zoom; in the overview a drag chooses the view.

@@ -3,34 +3,34 @@
 // A row is a rank's track (or a process's thread). Spans that enclose others lie in a lower lane, so
 // that within a lane spans follow each other and can be searched by time.
 
-// {rows, end, kinds}; times in ns from the first span.
-function timelineOf({kinds, rows}) {
-  const made = rows.map((row) => {
-    const rank = /^(rank (\d+)[^]*?\)) ([^]+)$/.exec(row.thread);
-    return {group: rank ? rank[1] : row.process, track: rank ? rank[3] : row.thread, rank: rank ? Number(rank[2]) : null,
-      process: row.process, lanes: lanesOf(row), busy: 0};
-  });
-  for (const row of made) row.busy = busyTime(row.lanes[0]);
-  const end = made.reduce((most, row) => Math.max(most, row.lanes[0].end[row.lanes[0].count - 1]), 0);
-  return {rows: made, kinds, end: Math.max(end, 1)};
+// {rows, end, kinds, colors}; times in ns from the first span.
+async function timelineOf({kinds, rows}) {
+  const made = [];
+  let end = 1;
+  for (const row of rows) {
+    const rank = /^(rank (\d+)[^]*?\)|pipeline rank (\d+)) ([^]+)$/.exec(row.thread);
+    const lanes = lanesOf(row);
+    made.push({group: rank ? rank[1] : row.process, track: rank ? rank[4] : row.thread, rank: rank ? Number(rank[2] ?? rank[3]) : null,
+      process: row.process, lanes, busy: busyTime(lanes[0])});
+    end = Math.max(end, lanes[0].end[lanes[0].count - 1]);
+    await breathe();
+  }
+  const names = new Set(kinds.map(([name]) => colorClass(name)));
+  return {rows: made, kinds, end, colors: categoryColors(names)};
 }
 
 function lanesOf({begin, length, kind}) {
   const lanes = [];
   const last = [];  // end of the latest span of each lane
-  let time = 0;
   for (let i = 0; i < begin.length; ++i) {
-    time += begin[i];
     let depth = 0;
-    while (depth < last.length && last[depth] > time) ++depth;
+    while (depth < last.length && last[depth] > begin[i]) ++depth;
     last.length = depth;
-    last.push(time + length[i]);
-    (lanes[depth] ??= {begin: [], end: [], kind: []}).begin.push(time);
-    lanes[depth].end.push(time + length[i]);
-    lanes[depth].kind.push(kind[i]);
+    last.push(begin[i] + length[i]);
+    (lanes[depth] ??= []).push(i);
   }
-  return lanes.map((lane) => ({count: lane.begin.length, begin: Float64Array.from(lane.begin),
-    end: Float64Array.from(lane.end), kind: Uint32Array.from(lane.kind)}));
+  return lanes.map((indices) => ({count: indices.length, begin: Float64Array.from(indices, (i) => begin[i]),
+    end: Float64Array.from(indices, (i) => begin[i] + length[i]), kind: Uint32Array.from(indices, (i) => kind[i])}));
 }
 
 const busyTime = (lane) => lane.begin.reduce((sum, begin, i) => sum + lane.end[i] - begin, 0);
@@ -73,23 +73,26 @@ function counterpart(timeline, span) {
   return null;
 }
 
-// Share of rows busy in each of `count` equal pieces of the whole time.
+// Share of rows busy in each of `count` equal pieces of the whole time. A span adds to its first and
+// last piece, and one to `steps` where those between begin, however many they are.
 function activity(rows, end, count) {
   const busy = new Float64Array(count + 1);
+  const steps = new Float64Array(count + 2);
   for (const {lanes: [lane]} of rows)
     for (let i = 0; i < lane.count; ++i) {
       const from = lane.begin[i] / end * count;
       const to = lane.end[i] / end * count;
-      for (let piece = Math.floor(from); piece < to && piece < count; ++piece)
-        busy[piece] += Math.min(to, piece + 1) - Math.max(from, piece);
+      const first = Math.floor(from);
+      const last = Math.floor(to);
+      if (first === last) {
+        busy[first] += to - from;
+        continue;
+      }
+      busy[first] += first + 1 - from;
+      busy[last] += to - last;
+      steps[first + 1] += 1;
+      steps[last] -= 1;
     }
-  return busy.subarray(0, count).map((sum) => sum / Math.max(1, rows.length));
-}
-
-// What a span is coloured by: its phase, or the first word of its name.
-const verbPhases = Object.fromEntries([...report.phases.map(({verb, name}) => [verb, name]),
-  ["wait", "idle"], ["copy", "phase-copy"]]);
-function colorClass(name) {
-  const verb = (/^[\p{L}-]+/u.exec(name) ?? [name])[0].toLowerCase();
-  return verbPhases[verb] ?? verb;
+  let whole = 0;
+  return busy.subarray(0, count).map((sum, piece) => (sum + (whole += steps[piece])) / Math.max(1, rows.length));
 }
