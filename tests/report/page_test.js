@@ -431,6 +431,8 @@ test("on paper: light, nothing to scroll, charts and the timeline within the pag
   const numbers = Array.from({length: 100}, (_, i) => ({file: `/a/b/file${i}.json`, path: "/latency_s", value: 1e-6, fast: 5e-7, slow: 2e-6, source: "guess", assumed: true}));
   const files = [write("one.json", prediction({numbers})), write("t.json", trace(50)), write("v.json", validation(Array.from({length: 60}, (_, i) => claim(`row${i}`, "one", "prediction", 10, 11))))];
   await withReport(files, async (page) => {
+    const drawn = () => page.locator(".timeline-view canvas").evaluate((each) => [each.width, each.height]);
+    const onScreen = await drawn();
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     await page.emulateMedia({media: "print"});
     await page.setViewportSize({width: 718, height: 1000});
@@ -446,6 +448,7 @@ test("on paper: light, nothing to scroll, charts and the timeline within the pag
     assert.deepEqual(wide, []);
     const canvas = await page.locator(".timeline-view canvas").evaluate((each) => ({shown: each.clientWidth / each.clientHeight, drawn: each.width / each.height}));
     assert.ok(Math.abs(canvas.shown / canvas.drawn - 1) < 0.03, JSON.stringify(canvas));
+    assert.deepEqual(await drawn(), onScreen);
     assert.ok((await page.pdf({format: "A4"})).length > 20000);
   }, {colorScheme: "dark"});
 });

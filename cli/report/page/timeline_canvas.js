@@ -22,8 +22,13 @@ function canvasView(timeline, label, range) {
   let colors = new Map();
   let isPending = false;
 
-  const labelWidth = () => Math.min(210, Math.max(84, scroller.clientWidth * 0.2));
-  const plotWidth = () => Math.max(10, scroller.clientWidth - labelWidth());
+  // What is printed is what was in sight: paper shows the same picture, smaller.
+  let size = {width: 0, height: 0};
+  function measure() {
+    if (!window.matchMedia("print").matches) size = {width: scroller.clientWidth, height: scroller.clientHeight};
+  }
+  const labelWidth = () => Math.min(210, Math.max(84, size.width * 0.2));
+  const plotWidth = () => Math.max(10, size.width - labelWidth());
   const xOf = (time) => labelWidth() + (time - from) / (to - from) * plotWidth();
   const timeOf = (x) => from + (x - labelWidth()) / plotWidth() * (to - from);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -92,8 +97,8 @@ function canvasView(timeline, label, range) {
   }
 
   function draw() {
-    const width = scroller.clientWidth;
-    const height = scroller.clientHeight;
+    measure();
+    const {width, height} = size;
     if (width < 40 || height < 40) return;
     filler.style.height = `${Math.max(0, Number(filler.dataset.height) - height)}px`;
     const pen = sized(canvas, width, height);

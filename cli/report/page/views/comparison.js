@@ -61,6 +61,6 @@ function sensitivityDetails(contenders) {
   return contenders.filter((one) => one.sensitivities?.length).map((one) => element("details", {},
     element("summary", {}, `What would make ${one.short} faster${one.at_gpus ? ` on ${plural(one.at_gpus, "GPU")}` : ""}`),
     scrollBox(`Sensitivities of ${one.short}`, table(["1 % faster", "#Value", "#Gains", ""], one.sensitivities.map((each) =>
-      [pathCell(each.what), each.value === 0 ? "" : quantityText(each.what, each.value), `${shortNumber(each.gain_percent)} %`,
+      [pathCell(each.what), each.value === 0 ? "" : quantityText(each.what, each.value), percentText(each.gain_percent / 100),
         each.assumed ? element("span", {class: "badge assumed"}, "assumed") : ""])))));
 }
