@@ -216,6 +216,18 @@ async function expectTidy(page) {
   }
 }
 
+// More sizes, counts, curves and bars than there is room for.
+test("many labels do not touch either", async () => {
+  const sizes = Array.from({length: 27}, (_, i) => 2 ** (i + 4));
+  const point = (bytes, ranks) => ({op: "reduce", algorithm: "an-algorithm-of-a-long-name", ranks, bytes, time_s: 1e-6 + bytes * ranks * 1e-10, bound_s: bytes * 1e-11 + 1e-9});
+  const collective = {format: "forescale-collective-1", platform: "p", stack: "s", points: [2, 3, 5, 7].flatMap((ranks) => sizes.map((bytes) => point(bytes, ranks)))};
+  const counts = Array.from({length: 40}, (_, i) => 4 * (i + 1));
+  const files = ["one", "two", "three", "four", "five"].map((system, k) => write(`${system}.json`, {format: "forescale-prediction-1", title: system, system,
+    points: counts.map((gpus) => ({gpus, iteration_s: 1 / (gpus + k / 1000), images_per_s: 64 * gpus + k, root_s: {forward: 0.5, backward: 0.5}}))}));
+  for (const width of [1200, 460])
+    await withReport([write("sizes.json", collective), ...files], expectTidy, {viewport: {width, height: 900}});
+});
+
 // Every text, and in every object a twin of one entry under the attack's name.
 function hostile(value, key) {
   if (typeof value === "string") return key === "format" ? value : attack + separators;
@@ -241,6 +253,14 @@ test("no text of any answer gets out of its place", async () => {
       assert.equal(scripts, 5, kind);
       assert.ok(shown.includes(attack), `${kind}: the text is shown as it is`);
     });
+  }
+});
+
+test("the command that an answer states gives it again", () => {
+  for (const kind of ["comparison", "layouts", "one collective", "crossover", "tuning", "fit"]) {
+    const answer = answerOf(kind);
+    const again = JSON.parse(forescale(...answer.command.split(" ").slice(1), ...(kind === "fit" ? ["--force"] : []), "--json"));
+    assert.deepEqual({...again, command: ""}, {...answer, command: ""}, kind);
   }
 });
 
