@@ -65,6 +65,29 @@ void add_ratios(Prediction& prediction, double epoch_images) {
   }
 }
 
+// An efficiency above 100 % says more of the baseline than of the rest: what it waits for (a server
+// of its own, reading) is shared by more GPUs later. Against its kernels alone there is none.
+void explain_superlinear(Prediction& prediction) {
+  constexpr double kWorthSaying = 1.01;
+  const Row* best = nullptr;
+  for (const Row& row : prediction.rows)
+    if (row.efficiency > kWorthSaying && (best == nullptr || row.efficiency > best->efficiency))
+      best = &row;
+  if (best == nullptr) return;
+  const auto baseline = std::find_if(
+      prediction.rows.begin(), prediction.rows.end(),
+      [&](const Row& row) { return row.point.gpus == prediction.baseline_gpus && row.point.fits; });
+  const PredictionPoint& base = baseline->point;
+  const double kernels_alone =
+      static_cast<double>(base.images_per_iteration) / base.compute_s / base.gpus;
+  prediction.warnings.push_back(fmt::format(
+      "{:.0f} % at {} GPUs is above 100 % because the baseline waits: of its iteration {:.0f} % "
+      "are kernels; against a GPU that does nothing else ({:.4g} {}/s) it is {:.0f} %",
+      100 * best->efficiency, best->point.gpus, 100 * base.compute_s / base.iteration_s,
+      kernels_alone, prediction.samples,
+      100 * best->point.images_per_s / best->point.gpus / kernels_alone));
+}
+
 // The largest count that fits: the one that is written down.
 int largest_fitting(const PredictionInputs& inputs, const std::vector<int>& gpus) {
   int largest = 0;
@@ -147,6 +170,7 @@ Prediction run_prediction(const Question& question, const PredictionSettings& se
   }
   add_ratios(prediction, static_cast<double>(question.epoch_images));
   add_warnings(prediction, nominal);
+  explain_superlinear(prediction);
   return prediction;
 }
 

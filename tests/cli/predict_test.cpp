@@ -1,4 +1,6 @@
 // `forescale predict` end to end, and what the S-Caffe paper's designs must show.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/cli/run_program.hpp"
@@ -6,7 +8,10 @@
 namespace forescale {
 namespace {
 
+using testing::expect_answer;
 using testing::expect_refused;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Outcome;
 using testing::run_program;
 
@@ -122,6 +127,23 @@ TEST(Predict, RefusesWhatCannotBe) {
       {"--platform", "has no GPUs"});
   expect_refused("predict --platform kesch --gpus 32 --model googlenet --batch 1024 --system caffe",
                  {"caffe-p2p", "inter-node"});
+}
+
+// One GPU's server moves everything through its own process.
+TEST(PredictCommand, AnEfficiencyAboveOneHundredIsExplained) {
+  const std::string question =
+      "predict --platform owens --system mxnet-kvstore --model alexnet --batch 64 --scaling "
+      "weak --no-range --json --gpus ";
+  const nlohmann::json above = expect_answer(question + "1,2").json();
+  const nlohmann::json& one = above["points"][0];
+  const nlohmann::json& two = above["points"][1];
+  ASSERT_GT(two["efficiency"], 1.01);
+  const double alone =
+      100 * two["images_per_s"].get<double>() / 2 / (64 / one["compute_s"].get<double>());
+  EXPECT_THAT(above["warnings"].dump(), HasSubstr("above 100 % because the baseline waits"));
+  EXPECT_THAT(above["warnings"].dump(), HasSubstr(fmt::format("it is {:.0f} %", alone)));
+  EXPECT_LT(alone, 100);
+  EXPECT_THAT(expect_answer(question + "2").json()["warnings"].dump(), Not(HasSubstr("above 100")));
 }
 
 }  // namespace
