@@ -18,47 +18,19 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 
-#include "algorithms/collective.hpp"
 #include "algorithms/schedule.hpp"
-#include "algorithms/system.hpp"
-#include "base/data_files.hpp"
-#include "base/error.hpp"
-#include "base/output_file.hpp"
 #include "base/progress.hpp"
 #include "base/scratch_folder.hpp"
 #include "sim/ask/ask.hpp"
-#include "tests/reliability/random_machine.hpp"
+#include "tests/reliability/random_case.hpp"
 
 namespace forescale::testing {
 namespace {
 
-constexpr double kRounding = 1e-9;  // relative
-constexpr double kAnomaly = 0.1;
-// Of schedules that do what comes first, and of CaffeGPI, whose ranks launch their passes before or
-// after a copy that waits for them: a microsecond decides between two modes.
-constexpr double kAnomalyOfArrivals = 0.5;
 constexpr double kCpuLimit_s = 20;  // of a simulation; one that takes longer is no case
 constexpr size_t kCasesAtOnce = 50;
 const std::filesystem::path kFindings = "metamorphic-findings";  // their platform files, here
-
-// How the answer to a changed question stands to that of the question itself.
-struct Variant {
-  enum Expected { kNotSlower, kScaled };
-  std::string relation;
-  Question question;
-  Expected expected = kNotSlower;
-  double factor = 1;           // kScaled: times that of the question itself
-  double allowed = kRounding;  // relative
-};
-
-struct Case {
-  std::uint64_t number = 0;
-  Question question;
-  std::vector<Variant> variants;
-};
 
 struct Counts {
   std::uint64_t held = 0;
@@ -66,213 +38,6 @@ struct Counts {
   std::uint64_t violated = 0;
   double worst = 0;  // anomaly or violation, relative
 };
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-// Generators' keys have no units: theirs are in the text.
-// A GPU's measured networks take what they take: its peak and its memory only share that out over
-// the layers. How fast its kernels are is compute_scale.
-bool is_of_kernels(const NumberSource& number) {
-  return number.file.find("/gpus/") != std::string::npos &&
-         (ends_with(number.path, "peak_flops_per_s") ||
-          ends_with(number.path, "memory_bandwidth_bytes_per_s"));
-}
-bool is_rate(const NumberSource& number) {
-  return ends_with(number.path, "_per_s") || ends_with(number.path, "bandwidth");
-}
-bool is_time(const NumberSource& number) {
-  return !is_rate(number) && (ends_with(number.path, "_s") || ends_with(number.path, "latency"));
-}
-
-// Those that the question's platform and stack read, by name.
-std::map<std::string, NumberSource> machine_numbers(const Question& question) {
-  std::map<std::string, NumberSource> numbers;
-  const auto note = [&numbers](const Platform& platform, const Stack& stack) {
-    for (const Provenance* provenance : {&platform.provenance, &stack.provenance})
-      for (const NumberSource& number : provenance->numbers)
-        if (is_rate(number) || is_time(number)) numbers[number.file + ":" + number.path] = number;
-  };
-  if (question.about == Question::About::kCollective) {
-    const QuestionMachine machine = load_machine(question, {});
-    note(machine.platform, machine.stack);
-  } else {
-    const PredictionInputs inputs = load_inputs(question, {});
-    note(inputs.platform, inputs.stack);
-    std::erase_if(numbers, [](const auto& number) { return is_of_kernels(number.second); });
-  }
-  return numbers;
-}
-
-// As it is read back from what it is written as.
-Question in_other_words(const Question& question) {
-  Question read{.about = question.about};
-  read_question(JsonInput::from_text(to_json(question).dump(), "question"), read);
-  return read;
-}
-
-class CaseMaker {
- public:
-  CaseMaker(std::uint64_t seed, std::string folder) : seed_(seed), folder_(std::move(folder)) {}
-
-  // Draws until there is something that can be asked.
-  Case make(std::uint64_t number) const;
-
- private:
-  std::string platform(Dice& dice, std::uint64_t number) const;
-  Question collective(Dice& dice, std::uint64_t number) const;
-  Question training(Dice& dice, std::uint64_t number) const;
-  static void vary_machine(Dice& dice, Case& made);
-  static void vary_size(Dice& dice, Case& made);
-  static void move(Case& made);
-
-  std::uint64_t seed_;
-  std::string folder_;
-};
-
-std::string CaseMaker::platform(Dice& dice, std::uint64_t number) const {
-  const std::string file = fmt::format("{}/case-{}.json", folder_, number);
-  write_file(file, random_platform_file(dice), "--keep");
-  return file;
-}
-
-Question CaseMaker::collective(Dice& dice, std::uint64_t number) const {
-  static const std::vector<std::string> kPresets = {
-      "kesch",      "aws-p3dn",  "dgx-a100", "dgx-h100", "gcp-a3-high", "azure-nd-mi300x",
-      "alps-gh200", "piz-daint", "dgx-b200", "minsky",   "owens",       "dgx-h100-superpod"};
-  static const std::vector<std::string> kStacks = {
-      "ideal",    "gloo",         "mvapich2-gdr", "mvapich2-gdr-opt",
-      "nccl-2.3", "openmpi-1.10", "mvapich2-2.3", "mpi-host-edr"};
-  Question question{.about = Question::About::kCollective};
-  switch (dice.whole(0, 3)) {
-    case 0:
-      question.platform = random_generator(dice);
-      question.stack = "ideal";
-      break;
-    case 1:
-      question.platform = dice.of(kPresets);
-      question.stack = dice.in_ten(6) ? "nccl" : dice.of(kStacks);
-      break;
-    default:
-      question.platform = platform(dice, number);
-      question.stack = dice.of(kStacks);
-  }
-  const auto& ops = all_collective_ops();
-  const CollectiveOp op =
-      ops[static_cast<size_t>(dice.whole(0, static_cast<std::int64_t>(ops.size()) - 1))];
-  question.plan = name_of(op);
-  if (dice.in_ten(7)) {
-    std::vector<const Collective*> of_op;
-    for (const Collective* one : all_collectives())
-      if (one->op == op) of_op.push_back(one);
-    question.plan = dice.of(of_op)->name;
-  }
-  const Platform built = load_platform(question.platform);
-  const std::int64_t most = std::min<std::int64_t>(built.slot_count(), dice.in_ten(1) ? 256 : 48);
-  if (most < 2) refuse("--platform", question.platform, "must have two ranks at least");
-  question.ranks = {dice.whole(2, most)};
-  question.bytes = {dice.whole(1, 50) == 1 ? 0
-                                           : static_cast<std::int64_t>(dice.logarithmic(1, 3e8))};
-  return question;
-}
-
-Question CaseMaker::training(Dice& dice, std::uint64_t number) const {
-  static const std::vector<std::string> kPresets = {
-      "kesch",    "owens",    "minsky",      "susitna",   "dgx-1-v100",
-      "dgx-a100", "dgx-h100", "taurus-smp4", "piz-daint", "cluster-b"};
-  static const std::vector<std::string> kModels = {"cifar10-quick", "alexnet", "googlenet",
-                                                   "resnet-50", "mobilenet-v1"};
-  static const std::vector<std::string> kSystems = catalogue("algorithms/systems");
-  Question question;
-  question.platform = dice.in_ten(3) ? platform(dice, number) : dice.of(kPresets);
-  question.system = dice.of(kSystems);
-  question.model = dice.of(kModels);
-  question.scaling = dice.in_ten(5) ? Scaling::kWeak : Scaling::kStrong;
-  const std::int64_t most =
-      std::min<std::int64_t>(load_platform(question.platform).slot_count(), 20);
-  if (most < 2) refuse("--platform", question.platform, "must have two ranks at least");
-  question.gpus = {dice.whole(2, most)};
-  const std::int64_t each = std::int64_t{1} << dice.whole(0, 5);
-  question.batch = question.scaling == Scaling::kWeak ? each : each * question.gpus.front();
-  return question;
-}
-
-void CaseMaker::vary_machine(Dice& dice, Case& made) {
-  const std::map<std::string, NumberSource> numbers = machine_numbers(made.question);
-  const double faster = dice.logarithmic(1.05, 4);
-  const bool all = dice.in_ten(3);
-  Variant wider{.relation = "higher rates", .question = made.question};
-  Variant sooner{.relation = "shorter times", .question = made.question};
-  const double stretch = dice.of(std::vector<double>{0.25, 0.5, 2, 3});
-  Variant stretched{.relation = "all times alike",
-                    .question = made.question,
-                    .expected = Variant::kScaled,
-                    .factor = stretch,
-                    .allowed = 1e-7};
-  for (const auto& [name, number] : numbers) {
-    if (number.value == 0) continue;
-    if (is_rate(number) && (all || dice.in_ten(4))) wider.question.number_scales[name] = faster;
-    if (is_time(number) && (all || dice.in_ten(4)))
-      sooner.question.number_scales[name] = 1 / faster;
-    stretched.question.number_scales[name] = is_rate(number) ? 1 / stretch : stretch;
-  }
-  Variant network{.relation = "a faster network", .question = made.question};
-  network.question.network_scale = faster;
-  made.variants.push_back(network);
-  if (!wider.question.number_scales.empty()) made.variants.push_back(wider);
-  if (!sooner.question.number_scales.empty()) made.variants.push_back(sooner);
-  if (made.question.about == Question::About::kCollective) made.variants.push_back(stretched);
-}
-
-void CaseMaker::vary_size(Dice& dice, Case& made) {
-  Variant less{.relation = "fewer bytes", .question = made.question};
-  if (made.question.about == Question::About::kCollective) {
-    // What a stack chooses by size, algorithms and protocols, may be worse for less, as in
-    // libraries.
-    if (made.question.stack != "ideal" || made.question.plan.find('/') == std::string::npos ||
-        made.question.bytes.front() < 2)
-      return;
-    less.question.bytes = {dice.whole(1, made.question.bytes.front() - 1)};
-  } else {
-    // Buckets end at other tensors, and what is chosen by size is another.
-    less.allowed = kAnomalyOfArrivals;
-    less.question.bytes_scale = dice.logarithmic(0.25, 0.95);
-    Variant quick{.relation = "faster GPUs", .question = made.question};
-    quick.question.compute_scale = dice.logarithmic(0.25, 0.95);
-    made.variants.push_back(quick);
-  }
-  made.variants.push_back(less);
-}
-
-// Hosts of a star are alike: which of them it is changes nothing.
-void CaseMaker::move(Case& made) {
-  if (made.question.platform.rfind("star:", 0) != 0) return;
-  const int slots = load_platform(made.question.platform).slot_count();
-  Variant moved{
-      .relation = "on other hosts", .question = made.question, .expected = Variant::kScaled};
-  for (int rank = 0; rank < made.question.ranks.front(); ++rank)
-    moved.question.slots.push_back((rank + slots / 2) % slots);
-  moved.question.ranks.clear();
-  made.variants.push_back(moved);
-}
-
-Case CaseMaker::make(std::uint64_t number) const {
-  Dice dice(seed_ * 1'000'003 + number);
-  while (true) {
-    try {
-      Case made{.number = number,
-                .question = dice.in_ten(7) ? collective(dice, number) : training(dice, number),
-                .variants = {}};
-      made.question = in_other_words(made.question);
-      vary_machine(dice, made);
-      vary_size(dice, made);
-      move(made);
-      return made;
-    } catch (const InputError&) {
-      continue;  // no such plan on so many ranks, no GPUs, ...
-    }
-  }
-}
 
 bool contends(const Answer& answer) {
   if (answer.about == Question::About::kTraining) return true;

@@ -1,0 +1,58 @@
+// Cases of the metamorphic campaign: a random question about a random machine, and what is asked
+// beside it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/ask/question.hpp"
+#include "tests/reliability/random_machine.hpp"
+
+namespace forescale::testing {
+
+inline constexpr double kRounding = 1e-9;  // relative
+inline constexpr double kAnomaly = 0.1;
+// Of schedules that do what comes first, and of CaffeGPI, whose ranks launch their passes before or
+// after a copy that waits for them: a microsecond decides between two modes.
+inline constexpr double kAnomalyOfArrivals = 0.5;
+
+// How the answer to a changed question stands to that of the question itself.
+struct Variant {
+  enum Expected { kNotSlower, kScaled };
+  std::string relation;
+  Question question;
+  Expected expected = kNotSlower;
+  double factor = 1;           // kScaled: times that of the question itself
+  double allowed = kRounding;  // relative
+};
+
+struct Case {
+  std::uint64_t number = 0;
+  Question question;
+  std::vector<Variant> variants;
+};
+
+// As it is read back from what it is written as.
+Question in_other_words(const Question& question);
+
+class CaseMaker {
+ public:
+  CaseMaker(std::uint64_t seed, std::string folder) : seed_(seed), folder_(std::move(folder)) {}
+
+  // Draws until there is something that can be asked.
+  Case make(std::uint64_t number) const;
+
+ private:
+  std::string platform(Dice& dice, std::uint64_t number) const;
+  Question collective(Dice& dice, std::uint64_t number) const;
+  Question training(Dice& dice, std::uint64_t number) const;
+  static void vary_machine(Dice& dice, Case& made);
+  static void vary_size(Dice& dice, Case& made);
+  static void move(Case& made);
+
+  std::uint64_t seed_;
+  std::string folder_;
+};
+
+}  // namespace forescale::testing
