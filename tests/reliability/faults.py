@@ -148,7 +148,7 @@ class Campaign:
         self.loss("tune --resume", f"exit code {code} after {which.name} at {delay_s:.3f} s")
       self.look_for_leftovers("tune --resume", which.name, temporary=which != signal.SIGKILL)
     code, out, err = self.finish(TUNE + " --resume kept.jsonl --json")
-    same = code == 0 and strip(json.loads(out)) == strip(json.loads(whole))
+    same = code == 0 and is_json(out) and strip(json.loads(out)) == strip(json.loads(whole))
     if not same:
       self.loss("tune --resume", f"exit code {code}, or another answer: {err.strip()}")
 
@@ -220,9 +220,10 @@ class Campaign:
   def same_bytes(self):
     self.fault("asked twice")
     words = self.random.choice([PREDICT + " --json", TUNE + " --json", f"crossover --platform star:hosts=8,{LINK} "
-                                "--stack ideal --plans reduce/binomial,reduce/chain --ranks 2..8 --bytes 1KiB..1MiB --json"])
-    if self.finish(words)[1] != self.finish(words)[1]:
-      self.loss("asked twice", f"two answers: {words}")
+                                "--plans reduce/binomial reduce/chain --ranks 2..8 --bytes 4MiB..64MiB --json"])
+    first, second = self.finish(words), self.finish(words)
+    if first[0] != 0 or not first[1] or first != second:
+      self.loss("asked twice", f"exit code {first[0]}, or two answers: {words}")
 
   def round(self):
     self.folder = Path(tempfile.mkdtemp(prefix="forescale-faults-"))
