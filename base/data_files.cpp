@@ -1,5 +1,6 @@
 #include "base/data_files.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,20 +16,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDataFolder = "share/forescale";
 
+// The program, or the library that this is part of.
+fs::path own_file() {
+  std::error_code error;
+  Dl_info loaded{};
+  if (dladdr(kDataFolder, &loaded) != 0 &&
+      fs::path(loaded.dli_fname).filename().string().starts_with("libforescale."))
+    return fs::canonical(loaded.dli_fname, error);
+  return fs::canonical("/proc/self/exe", error);
+}
+
 // PATH in the nearest folder above the program that has it; empty where none does.
 fs::path above_program(const std::string& path) {
   std::error_code error;
-  const fs::path program = fs::canonical("/proc/self/exe", error);
-  for (fs::path folder = program.parent_path();; folder = folder.parent_path()) {
+  for (fs::path folder = own_file().parent_path();; folder = folder.parent_path()) {
     if (fs::exists(folder / path, error)) return fs::canonical(folder / path);
     if (folder == folder.parent_path()) return {};
   }
 }
 
 std::string no_folder_has(const std::string& path) {
-  std::error_code error;
-  return fmt::format("no folder above {} has {}", fs::canonical("/proc/self/exe", error).string(),
-                     path);
+  return fmt::format("no folder above {} has {}", own_file().string(), path);
 }
 
 fs::path data_root() {

@@ -19,8 +19,13 @@ struct Unit {
 };
 
 constexpr double kKi = 1024.0;
-constexpr std::array<Unit, 5> kSeconds{
-    {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}}};
+constexpr std::array<Unit, 7> kSeconds{{{"s", 1},
+                                        {"ms", 1e-3},
+                                        {"us", 1e-6},
+                                        {"ns", 1e-9},
+                                        {"min", 60},
+                                        {"h", 3600},
+                                        {"days", 86400}}};
 constexpr std::array<Unit, 10> kBytes{{{"", 1},
                                        {"B", 1},
                                        {"kB", 1e3},

@@ -73,7 +73,7 @@ if(HELP2MAN)
 else()
   message(STATUS "No help2man: no pages of the manual")
 endif()
-add_custom_target(package_parts DEPENDS ${package_parts})
+add_custom_target(package_parts DEPENDS ${package_parts} library)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME forescale)

@@ -314,6 +314,7 @@ std::string why_not_folded(const ResolvedCall& resolved) {
     return "there are few nodes";
   if (resolved.through_host) return "buffers are copied through the host";
   if (!nodes_are_alike(resolved)) return "the group has not the same GPUs of every node";
+  if (resolved.lanes->platform().nodes_differ) return "some links are not as the others (--link)";
   const FabricUse use = fabric_use(resolved);
   if (!use.nodes_share_nothing) return "messages of several nodes share links";
   if (!ways_differ(use)) return "";

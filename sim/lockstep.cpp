@@ -135,6 +135,8 @@ std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& 
     return fmt::format("the workers of {} do not all do the same", inputs.schedule->name);
   if (run.jobs.front().batch != run.jobs.back().batch) return "some GPUs have an image more";
   if (!inputs.noise.none()) return "kernels vary";
+  if (inputs.message_noise.varies()) return "messages vary";
+  if (inputs.others.count > 0) return "other jobs run beside it";
   if (!inputs.data.is_synthetic()) return "training data is read";
   if (inputs.stack.progress != Progress::kHardware)
     return "collectives advance inside calls of their stack only";

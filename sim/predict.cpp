@@ -50,7 +50,7 @@ Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
   const TrainingJob& job = run.jobs.front();  // the largest share
   Bound bound;
   // With noise kernels may be faster than the table says.
-  if (inputs.noise.sigma == 0)
+  if (!inputs.noise.varies())
     bound = compute_bound(run, inputs.noise, inputs.schedule->is_asynchronous);
   const Lanes lanes(run.platform, inputs.stack);
   const Traffic traffic = inputs.schedule->traffic(job, run.workers, run.nodes);
@@ -236,20 +236,24 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
     point.folded_error = found.error;
   } else {
     check_size({.option = "--gpus",
-                .ranks = static_cast<std::int64_t>(run.jobs.size()),
+                .ranks = static_cast<std::int64_t>(run.jobs.size()) * (inputs.others.count + 1),
                 .rank_bytes = kTrainingRankBytes,
                 .why = why_whole},
                inputs.limits);
-    outcome = simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
-                                {.workers = gpus,
-                                 .choices = inputs.choices,
-                                 .solver = SharingSolver::kLazy,
-                                 .timeline = timeline,
-                                 .noise = inputs.noise,
-                                 .data = &inputs.data,
-                                 .images_per_rank = images,
-                                 .batches = inputs.iterations},
-                                record);
+    SessionOptions options{.workers = gpus,
+                           .choices = inputs.choices,
+                           .solver = SharingSolver::kLazy,
+                           .timeline = timeline,
+                           .noise = inputs.noise,
+                           .message_noise = inputs.message_noise,
+                           .data = &inputs.data,
+                           .images_per_rank = images,
+                           .batches = inputs.iterations};
+    outcome = inputs.others.count > 0
+                  ? simulate_beside(run.platform, inputs.stack, *inputs.schedule, run.jobs,
+                                    inputs.others, std::move(options))
+                  : simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
+                                      std::move(options), record);
   }
   point.iteration_s = outcome.iteration_s;
   point.images_per_s = static_cast<double>(point.images_per_iteration) / point.iteration_s;
@@ -267,7 +271,8 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.messages = outcome.messages;
   point.bytes_sent = outcome.bytes_sent;
   point.payload_bytes = (outcome.bytes_sent - outcome.control_bytes) / inputs.iterations;
-  const Bound bound = iteration_bound(inputs, run);
+  const Bound bound = inputs.message_noise.varies() ? Bound{.reason = "none, as messages vary"}
+                                                    : iteration_bound(inputs, run);
   point.bound_s = bound.time_s;
   point.bound_reason = bound.reason;
   enforce(bound, point.iteration_s, fmt::format("iteration on {} GPUs", gpus));

@@ -14,6 +14,7 @@
 #include "models/workload/network.hpp"
 #include "sim/ask/question.hpp"
 #include "sim/limits.hpp"
+#include "sim/run/other_jobs.hpp"
 #include "sim/run/session.hpp"
 #include "topologies/platform.hpp"
 #include "traces/program/program.hpp"
@@ -35,6 +36,8 @@ struct PredictionInputs {
   int iterations = 3;
   ScheduleOptions options;  // of the schedule
   ComputeNoise noise;
+  MessageNoise message_noise;
+  OtherJobs others;
   DataSource data;  // of training images; synthetic unless set
   std::map<CollectiveOp, PlanChoice> choices;
   Provenance provenance;  // of the workload's numbers

@@ -82,6 +82,7 @@ std::string ResolvedCall::why_not_priced() const {
   if (lanes->stack().channels > 1) reasons.emplace_back("several channels");
   if (orders_of != nullptr) reasons.emplace_back("parts with orders of their own");
   if (through_host) reasons.emplace_back("whole-buffer copies through the host");
+  if (!lanes->platform().lost_links.empty()) reasons.emplace_back("links that are lost");
   if (lanes->platform().has_bursts()) reasons.emplace_back("shaped links");
   return fmt::format("{}", fmt::join(reasons, ", "));
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,10 @@ class Platform {
   std::string nccl;                      // the stack of NCCL on it; empty: not known
   bool is_generated = false;             // from a generator: the stack `ideal` is its default
   bool uniform_pairs = false;  // all pairs of endpoints have equal latency and narrowest link
+  // By link_faults.hpp: some links are not as those of other nodes; messages over some never
+  // arrive.
+  bool nodes_differ = false;
+  std::set<int> lost_links = {};
   Provenance provenance;
 
   int slot_count() const { return static_cast<int>(endpoints.size()); }

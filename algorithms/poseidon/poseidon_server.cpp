@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "algorithms/poseidon/poseidon.hpp"
+#include "base/seeded_random.hpp"
 
 namespace forescale {
 namespace {
@@ -11,14 +12,6 @@ std::vector<int> nodes_of(const Worker& worker) {
   std::vector<int> nodes;
   for (int rank = 0; rank < worker.rank_count(); ++rank) nodes.push_back(worker.node(rank));
   return nodes;
-}
-
-// The finaliser of splitmix64: well spread, the same everywhere.
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
 }
 
 }  // namespace
@@ -38,7 +31,7 @@ double PoseidonRank::urgency(size_t layer) {
     case SendOrder::kArrival:
       return 0;
     case SendOrder::kMagnitude:
-      return static_cast<double>(scramble((rank_ << 40) ^ sent_) >> 11);
+      return static_cast<double>(mixed((rank_ << 40) ^ sent_) >> 11);
   }
   return 0;
 }

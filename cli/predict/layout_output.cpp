@@ -77,7 +77,9 @@ std::string days_cell(const json& value) {
 json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   json training = json::object();
   if (plan.tokens == 0) return training;
-  const double iterations = plan.tokens / prediction.tokens_an_iteration();
+  const Goodput goodput = plan.failures ? goodput_of(*plan.failures, prediction.nodes) : Goodput();
+  // That the time until the last one is enough for.
+  const double iterations = plan.tokens / prediction.tokens_an_iteration() / goodput.share;
   const auto days = [&](double iteration_s) { return iterations * iteration_s / kDay_s; };
   const double gpu_hours =
       iterations * prediction.iteration_s / kHour_s * static_cast<double>(prediction.gpus);
@@ -85,8 +87,19 @@ json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   training["days_low"] = prediction.iteration ? json(days(prediction.iteration->low_s)) : json();
   training["days_high"] = prediction.iteration ? json(days(prediction.iteration->high_s)) : json();
   training["gpu_hours"] = if_it_fits(prediction, gpu_hours);
+  if (plan.failures) {
+    training["goodput"] = goodput.share;
+    training["mtbf_s"] = goodput.mtbf.value;
+    training["checkpoint_every_s"] = goodput.every.value;
+  }
   if (plan.hour_price > 0) training["cost"] = if_it_fits(prediction, gpu_hours * plan.hour_price);
   return training;
+}
+
+std::string failures_text(const LayoutPrediction& prediction, const Failures& failures) {
+  const Goodput goodput = goodput_of(failures, prediction.nodes);
+  return fmt::format("failures at {} nodes: one every {}; a checkpoint every {} of work\n",
+                     prediction.nodes, long_time_text(goodput.mtbf), long_time_text(goodput.every));
 }
 
 json to_json(const std::vector<MemoryPart>& parts) {
@@ -190,6 +203,8 @@ std::vector<Column> layout_columns(const TrainingPlan& plan) {
     columns.push_back({.key = "days_low", .heading = "from", .text = days_cell});
     columns.push_back({.key = "days_high", .heading = "to", .text = days_cell});
     columns.push_back({.key = "gpu_hours", .heading = "GPU hours", .text = whole});
+    if (plan.failures)
+      columns.push_back({.key = "goodput", .heading = "goodput %", .text = percent_cell});
     if (plan.hour_price > 0) columns.push_back({.key = "cost", .heading = "cost", .text = whole});
   }
   return columns;
@@ -209,10 +224,13 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
       first.peak_flops_per_s / kTera);
   if (plan.tokens > 0)
     text += fmt::format(
-        "days, GPU hours{}: of {:g} tokens at this speed throughout; no restarts, evaluation or "
-        "checkpoints\n",
+        "days, GPU hours{}: of {:g} tokens at this speed throughout; {}\n",
         plan.hour_price > 0 ? fmt::format(", cost at {:g} a GPU hour", plan.hour_price) : "",
-        plan.tokens);
+        plan.tokens,
+        plan.failures ? "with failures and checkpoints, no evaluation"
+                      : "no restarts, evaluation or checkpoints (--failures)");
+  if (plan.failures)
+    for (const LayoutPrediction& each : predictions) text += failures_text(each, *plan.failures);
   return text;
 }
 

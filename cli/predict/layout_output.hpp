@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/catalogue/catalogue.hpp"
+#include "models/failures.hpp"
 #include "studies/layout/layout_prediction.hpp"
 
 namespace forescale {
@@ -14,6 +16,7 @@ namespace forescale {
 struct TrainingPlan {
   double tokens = 0;
   double hour_price = 0;  // of one GPU, in the user's currency
+  std::optional<Failures> failures = {};
 };
 
 // For tables and CSV.

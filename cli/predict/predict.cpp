@@ -35,9 +35,9 @@ struct PredictOptions {
 
 // What is said beside it would be left out.
 void check_layout_question(const PredictOptions& options, const Question& question) {
-  const std::set<std::string> known = {"platform",  "placement",     "stack",    "model",
-                                       "sequence",  "layout",        "gpus",     "precision",
-                                       "gpu_model", "network_scale", "framework"};
+  const std::set<std::string> known = {"platform",  "placement",     "stack",     "model",
+                                       "sequence",  "layout",        "gpus",      "precision",
+                                       "gpu_model", "network_scale", "framework", "failures"};
   for (const auto& [name, texts] : given_fields(question))
     if (!known.contains(name))
       refuse(question_field(name).option, texts.front(), "does not go with --layout");
@@ -87,6 +87,12 @@ void write_files(const AskFiles& files, const std::vector<LayoutCase>& cases,
 
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(options, question);
+  TrainingPlan plan = options.plan;
+  if (!question.failures.empty()) {
+    if (plan.tokens == 0)
+      refuse("--failures", question.failures, "changes days and cost: needs --tokens");
+    plan.failures = parse_failures(question.failures, "--failures");
+  }
   Asker asker;
   std::vector<LayoutCase> cases;
   for (const std::int64_t gpus : question.gpus)
@@ -100,13 +106,12 @@ void run_layout(const PredictOptions& options, const Question& question) {
                      {"question", to_json(question)},
                      {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)
-      document["predictions"].push_back(to_json(each, options.plan));
+      document["predictions"].push_back(to_json(each, plan));
     fmt::print("{}\n", document.dump(2));
   } else if (options.output.csv) {
-    print_rows(layout_rows(predictions, options.plan), layout_columns(options.plan),
-               options.output);
+    print_rows(layout_rows(predictions, plan), layout_columns(plan), options.output);
   } else {
-    fmt::print("{}", to_table(predictions, options.plan));
+    fmt::print("{}", to_table(predictions, plan));
   }
 }
 

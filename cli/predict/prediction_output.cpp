@@ -61,6 +61,15 @@ void add_prediction_row(Table& table, const Row& row, const Prediction& predicti
   table.add(std::move(cells));
 }
 
+// How often nodes fail at the largest count, and what is left of the time.
+std::string failures_text(const Row& row) {
+  return fmt::format(
+      "failures at {} nodes: one every {}; a checkpoint every {} of work: {:.1f} % of the time "
+      "is left for it\n",
+      row.nodes, long_time_text(row.goodput.mtbf), long_time_text(row.goodput.every),
+      100 * row.goodput.share);
+}
+
 // What the interval of the largest count comes from.
 std::string interval_text(const Prediction& prediction, const Row& row) {
   constexpr size_t kShown = 5;
@@ -110,6 +119,7 @@ std::string to_table(const Prediction& prediction) {
     text += fmt::format("bound at {} GPUs: {}; an epoch of {} {} takes {}\n", last->point.gpus,
                         last->point.bound_reason, prediction.question.epoch_images,
                         prediction.samples, to_text(Seconds{last->epoch_s}));
+    if (prediction.has_failures()) text += failures_text(*last);
   }
   const auto assumed = std::count_if(prediction.numbers.begin(), prediction.numbers.end(),
                                      [](const NumberSource& number) { return number.assumed; });
@@ -140,7 +150,7 @@ std::string to_csv(const Prediction& prediction) {
                                     "iteration_s",  "iteration_fast_s", "iteration_slow_s",
                                     "images_per_s", "speedup",          "efficiency"};
   for (const PhaseEntry& phase : kPhases) names.push_back(fmt::format("{}_s", phase.name));
-  names.insert(names.end(), {"bound_s", "epoch_s"});
+  names.insert(names.end(), {"bound_s", "epoch_s", "goodput"});
   std::string text = csv_line(names);
   for (const Row& row : prediction.rows) {
     const PredictionPoint& p = row.point;
@@ -157,6 +167,7 @@ std::string to_csv(const Prediction& prediction) {
       cells.push_back(fmt::format("{}", time_of(p.root_s, phase.phase)));
     cells.push_back(fmt::format("{}", p.bound_s));
     cells.push_back(fmt::format("{}", row.epoch_s));
+    cells.push_back(fmt::format("{}", row.goodput.share));
     text += csv_line(cells);
   }
   return text;

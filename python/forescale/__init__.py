@@ -37,7 +37,7 @@ Numbers = Union[int, str, Sequence[int]]
 Sizes = Union[int, str, Sequence[Union[int, str]]]
 
 # Options that take one value each time that they are given.
-_REPEATED = {"among", "group", "option", "plan", "plans", "scale_number", "size", "split", "what_if"}
+_REPEATED = {"among", "group", "link", "option", "plan", "plans", "scale_number", "size", "split", "what_if"}
 
 
 class Error(Exception):

@@ -58,6 +58,11 @@ void describe_program(Program& program, const Question& question, const Predicti
 
 PredictionPoint simulated_point(const Question& question, const PredictionInputs& inputs, int gpus,
                                 const AskFiles& files) {
+  if (!files.record.empty() && inputs.others.count > 0)
+    throw InputError({.source = "--record",
+                      .path = "",
+                      .value = files.record,
+                      .constraint = "is of one job: leave out --beside"});
   Timeline timeline;
   Program program;
   PredictionPoint point = predict_point(inputs, gpus, files.trace.empty() ? nullptr : &timeline,
@@ -69,11 +74,11 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
   }
   if (!files.trace.empty()) {
     const TrainingRun run = training_run(inputs, gpus);
+    const int ranks = static_cast<int>(run.jobs.size()) * (inputs.others.count + 1);
     write_file(
         files.trace,
         [&](std::ostream& file) {
-          write_chrome_trace(timeline, rank_places(run.platform, static_cast<int>(run.jobs.size())),
-                             file);
+          write_chrome_trace(timeline, rank_places(run.platform, ranks), file);
         },
         "--trace");
   }
@@ -86,6 +91,7 @@ bool is_training(const Question& question) { return question.about == Question::
 std::string inputs_key(Question question, const Scenario& scenario) {
   question.gpus.clear();
   question.epoch_images = Question().epoch_images;
+  question.failures.clear();
   question.plan.clear();
   question.ranks.clear();
   question.slots.clear();

@@ -55,7 +55,7 @@ void take(const CollectiveOutcome& outcome, CollectiveAnswer& answer) {
 void simulate(const Question& question, const ResolvedCall& resolved,
               const std::optional<PlanChoice>& plan, const std::string& trace,
               CollectiveAnswer& answer) {
-  if (trace.empty() && !question.explicit_staging)
+  if (trace.empty() && !question.explicit_staging && question.message_noise.empty())
     if (const auto few = fold_where_it_pays(resolved)) {
       take(few->outcome, answer);
       answer.simulated_ranks = few->ranks;
@@ -79,6 +79,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   SessionOptions session;
   if (plan) session.choices[op] = *plan;
   session.explicit_staging = question.explicit_staging;
+  session.message_noise = parse_message_noise(question.message_noise, "--message-noise");
   if (!trace.empty()) session.timeline = &timeline;
   const int last = *std::max_element(slots.begin(), slots.end());
   take(simulate_collective(platform, resolved.lanes->stack(),
@@ -202,7 +203,13 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
                           .chunk_bytes = resolved.call.options.number(kChunkBytes),
                           .bound_s = bound.time_s,
                           .bound_reason = bound.reason};
-  if (engines != Engines::kSimulator) price(resolved, answer);
+  const bool messages_vary = !question.message_noise.empty();
+  if (messages_vary && engines == Engines::kCostEngine)
+    throw InputError({.source = "--message-noise",
+                      .path = "",
+                      .value = question.message_noise,
+                      .constraint = "is the simulator's alone, not the cost engine's"});
+  if (engines != Engines::kSimulator && !messages_vary) price(resolved, answer);
   if (engines == Engines::kCostEngine && !answer.cost_engine_s)
     throw InputError(
         {.source = "--engine",
@@ -210,8 +217,9 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
          .value = "cost",
          .constraint = fmt::format("cannot price {}; use sim", resolved.why_not_priced())});
   if (engines != Engines::kCostEngine) simulate(question, resolved, plan, trace, answer);
-  enforce(bound, answer.time_s,
-          fmt::format("{} on {} ranks", resolved.collective->name, slots.size()));
+  if (!messages_vary)
+    enforce(bound, answer.time_s,
+            fmt::format("{} on {} ranks", resolved.collective->name, slots.size()));
   return answer;
 }
 

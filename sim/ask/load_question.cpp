@@ -14,6 +14,7 @@
 #include "models/compute/fitted_compute.hpp"
 #include "models/compute/kernel_fit_json.hpp"
 #include "sim/ask/inputs.hpp"
+#include "topologies/link_faults.hpp"
 #include "topologies/placement.hpp"
 
 namespace forescale {
@@ -53,6 +54,7 @@ void scale_network(Platform& platform, double factor) {
 Platform load_platform_of(const Question& question, Scenario scenario) {
   Platform platform = load_platform(question.platform, scenario);
   scale_network(platform, question.network_scale);
+  apply_link_faults(platform, question.links, "--link");
   if (!question.placement.empty()) place_ranks(platform, question.placement, "--placement");
   return platform;
 }
@@ -107,7 +109,8 @@ int steady_iterations(const PredictionInputs& inputs) {
   // A worker uses up its staleness before it is held to the pace of the others.
   if (inputs.options.values().contains("staleness"))
     iterations += 4 * static_cast<int>(inputs.options.integer("staleness"));
-  if (inputs.noise.sigma > 0) iterations = std::max(iterations, kWithNoise);
+  if (inputs.noise.varies() || inputs.message_noise.varies())
+    iterations = std::max(iterations, kWithNoise);
   // Batches read ahead must have been used up.
   if (!inputs.data.is_synthetic()) iterations = std::max(iterations, inputs.data.prefetch + 4);
   return iterations;
@@ -221,6 +224,11 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   if (inputs.batch < 1) refuse("--batch", std::to_string(question.batch), "must be >= 1");
   inputs.scaling = question.scaling;
   inputs.noise = parse_noise(question.noise, question.stragglers);
+  inputs.message_noise = parse_message_noise(question.message_noise, "--message-noise");
+  inputs.others = parse_other_jobs(question.beside, "--beside");
+  if (inputs.others.count > 0 && inputs.schedule->servers != nullptr)
+    refuse("--beside", question.beside,
+           fmt::format("goes with schedules without servers; {} has some", inputs.schedule->name));
   inputs.iterations = question.iterations == 0 ? steady_iterations(inputs) : question.iterations;
   if (inputs.iterations < 2)
     refuse("--iterations", std::to_string(question.iterations),
@@ -232,9 +240,14 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
 
 std::vector<int> gpu_counts(const Question& question, const PredictionInputs& inputs) {
   std::vector<std::int64_t> counts = question.gpus;
-  if (counts.empty())
-    counts = parse_integers(fmt::format("1..{}", inputs.platform.slot_count()), "--gpus");
+  const int jobs = inputs.others.count + 1;
+  const int most = inputs.platform.slot_count() / jobs;
+  if (counts.empty() && most > 0) counts = parse_integers(fmt::format("1..{}", most), "--gpus");
   check_ranks(inputs.platform, counts, "--gpus");
+  if (counts.empty() || *std::max_element(counts.begin(), counts.end()) > most)
+    refuse("--beside", question.beside,
+           fmt::format("asks for {} jobs of so many GPUs; {} holds {} of {} each", jobs,
+                       inputs.platform.name, jobs, most));
   return {counts.begin(), counts.end()};
 }
 

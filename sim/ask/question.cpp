@@ -12,7 +12,11 @@
 #include "base/options_text.hpp"
 #include "base/units.hpp"
 #include "models/compute/kernel_fit_json.hpp"
+#include "models/failures.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/engine/message_noise.hpp"
+#include "sim/run/other_jobs.hpp"
+#include "topologies/link_faults.hpp"
 
 namespace forescale {
 namespace {
@@ -119,6 +123,35 @@ Texts print_number_scales(const Question& question) {
   Texts texts;
   for (const auto& [number, factor] : question.number_scales)
     texts.push_back(fmt::format("{}={}", number, exact(factor)));
+  return texts;
+}
+
+void parse_failures_text(Question& question, const std::string& text, const std::string& source) {
+  parse_failures(text, source);
+  question.failures = text;
+}
+void parse_beside(Question& question, const std::string& text, const std::string& source) {
+  parse_other_jobs(text, source);
+  question.beside = text;
+}
+void parse_message_noise_text(Question& question, const std::string& text,
+                              const std::string& source) {
+  parse_message_noise(text, source);
+  question.message_noise = text;
+}
+
+void parse_link(Question& question, const std::string& text, const std::string& source) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse(source, text.empty() ? "\"\"" : text, "must be LINK=SHARE, LINK=down or LINK=lost");
+  const std::string fault = text.substr(equals + 1);
+  parse_link_fault(fault, source);
+  question.links[text.substr(0, equals)] = fault;
+}
+Texts print_links(const Question& question) {
+  Texts texts;
+  for (const auto& [link, fault] : question.links)
+    texts.push_back(fmt::format("{}={}", link, fault));
   return texts;
 }
 
@@ -321,7 +354,8 @@ std::vector<QuestionField> make_fields() {
                .parse = parse_text<&Question::placement>,
                .print = print_text<&Question::placement>}),
       {.name = "noise",
-       .doc = "Seeded noise of every kernel: sigma=0.05,seed=7 (log-normal, mean 1)",
+       .doc = "Seeded noise of every kernel: sigma=0.05,seed=7 (log-normal, mean 1); or of every "
+              "iteration of a rank, as measured: file=steps.csv,seed=7 (times, one a line)",
        .parse = parse_text<&Question::noise>,
        .print = print_text<&Question::noise>},
       {.name = "stragglers",
@@ -329,6 +363,17 @@ std::vector<QuestionField> make_fields() {
        .doc = "Slow ranks: 3:1.5 makes rank 3 take 1.5 times as long; several by commas",
        .parse = parse_text<&Question::stragglers>,
        .print = print_text<&Question::stragglers>},
+      {.name = "failures",
+       .doc =
+           "Nodes that fail, and checkpoints: mtbf=6300h,checkpoint=60s,restart=10min (MTBF of a "
+           "node; every=30min: between checkpoints, default the best), in epochs, days and costs",
+       .parse = parse_failures_text,
+       .print = print_text<&Question::failures>},
+      {.name = "beside",
+       .doc = "So many copies of the job run at the same time on the platform's next slots: 2, or "
+              "jobs=2,after=10ms (each starts later); --placement random:seed=1 mixes their nodes",
+       .parse = parse_beside,
+       .print = print_text<&Question::beside>},
       {.name = "input_shape",
        .doc = "Input of a .prototxt or .onnx that leaves it open: 3x227x227",
        .parse = parse_input_shape,
@@ -403,6 +448,21 @@ std::vector<QuestionField> make_fields() {
                .doc = "Factor on the bandwidth of all links between nodes",
                .parse = parse_scale<&Question::network_scale>,
                .print = print_scale<&Question::network_scale>}),
+      of_both({.name = "links",
+               .option = "--link",
+               .repeats = QuestionField::kRepeats,
+               .doc =
+                   "A link that is not as it should be: node3/nic0=0.25 (of its bandwidth), "
+                   "leaf0--spine1=down (routes go around it) or =lost (none does); a device or a "
+                   "node stands for all its links to the fabric; may be repeated",
+               .parse = parse_link,
+               .print = print_links}),
+      of_both({.name = "message_noise",
+               .doc =
+                   "Seeded noise of every message: sigma=0.1,seed=7 (log-normal, median 1), or as "
+                   "measured: file=pings.csv,seed=7 (single times, one a line)",
+               .parse = parse_message_noise_text,
+               .print = print_text<&Question::message_noise>}),
       of_both({.name = "number_scales",
                .option = "--scale-number",
                .repeats = QuestionField::kRepeats,

@@ -53,6 +53,8 @@ struct Question {
   std::string data = {};        // source of training images; empty: the system's, or synthetic
   std::string noise = {};       // parse_noise()
   std::string stragglers = {};  // "3:1.5"
+  std::string failures = {};    // parse_failures()
+  std::string beside = {};      // parse_other_jobs()
   int iterations = 0;           // to simulate; 0: what the schedule needs
   double compute_scale = 1;     // of the compute times: a framework's own single-GPU speed
   double bytes_scale = 1;       // of the values of every tensor; compute times stay as they are
@@ -73,7 +75,9 @@ struct Question {
   // Hardware as it is not: factors on the bandwidth of links between nodes, and on single numbers
   // of the input files, by "FILE:/json/pointer".
   double network_scale = 1;
+  std::map<std::string, std::string> links = {};  // topologies/link_faults.hpp
   std::map<std::string, double> number_scales = {};
+  std::string message_noise = {};  // parse_message_noise()
 
   bool operator==(const Question&) const = default;
 };

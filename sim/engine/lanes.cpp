@@ -53,8 +53,10 @@ Lanes::Pair Lanes::make_pair(int from, int to, MessageKind kind) const {
 void Lanes::add_route(Lane& lane, int from_device, int to_device) const {
   if (from_device == to_device) return;
   const Route route = platform_.route(from_device, to_device);
-  for (Capacity capacity : route.capacities)
+  for (Capacity capacity : route.capacities) {
     lane.resources.push_back({.kind = ResourceKind::kLink, .index = capacity, .rule = -1});
+    if (!lane.lost && platform_.lost_links.contains(capacity / 2)) lane.lost = capacity;
+  }
   lane.route_latency_s += route.latency.value;
 }
 

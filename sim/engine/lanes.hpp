@@ -53,6 +53,7 @@ struct Lane {
   int id = 0;  // dense, in the order of making
   const PathRule* rule = nullptr;
   std::vector<Resource> resources;
+  std::optional<Capacity> lost = {};  // the first on the way that nothing comes across
   double route_latency_s = 0;
   double bandwidth_bytes_per_s = 0;
   // Staged: copy out, network (not inside one socket), copy in; parts of `resources`, in order.

@@ -32,14 +32,17 @@ std::uint64_t pair_of(int source, int destination) {
 // there.
 class Transport::Message final : public Completion {
  public:
-  Message(Transport& owner, const MessagePost& post)
+  Message(Transport& owner, const MessagePost& post, double noise)
       : transport_(owner),
         send_(post),
         lane_(&owner.machine_.lanes().lane(post.source, post.destination, post.kind, post.bytes)),
         cost_(owner.machine_.lanes().cost(*lane_, post.bytes)),
         is_eager_(owner.machine_.lanes().is_eager(post.bytes)),
         is_staged_(owner.explicit_staging_ && !lane_->stages.empty() && !is_eager_ &&
-                   post.bytes > 0) {}
+                   post.bytes > 0),
+        noise_(noise) {
+    for (double* time_s : {&cost_.hold_s, &cost_.o_recv_s, &cost_.deliver_s}) *time_s *= noise;
+  }
 
   const MessagePost& send() const { return send_; }
   bool is_eager() const { return is_eager_; }
@@ -63,7 +66,7 @@ class Transport::Message final : public Completion {
 
   // The flow of its eager bytes may begin: those of the pair before it have crossed.
   void start_flow() {
-    const double bytes = Lanes::wire_bytes(*lane_, send_.bytes);
+    const double bytes = wire_bytes();
     const double spared = transport_.machine_.enter(*path_, bytes);
     world().start_flow(path_->links, bytes - spared, this);
   }
@@ -139,6 +142,8 @@ class Transport::Message final : public Completion {
     }
   }
 
+  double wire_bytes() const { return noise_ * Lanes::wire_bytes(*lane_, send_.bytes); }
+
   void wait_in(Stage stage, double delay_s) {
     stage_ = stage;
     if (delay_s > 0)
@@ -151,14 +156,14 @@ class Transport::Message final : public Completion {
   void prepare_eager() {
     eager_copy_s_ = transport_.machine_.lanes().eager_copy_s(send_.bytes);
     path_ = &transport_.machine_.path(*lane_, 0);
-    path_->account(Lanes::wire_bytes(*lane_, send_.bytes));
+    path_->account(wire_bytes());
     prepare_on_cores(eager_copy_s_);
   }
 
   void prepare_rendez_vous() {
     port_ = transport_.take_ports(send_);
     path_ = &transport_.machine_.path(*lane_, port_);
-    path_->account(Lanes::wire_bytes(*lane_, send_.bytes));
+    path_->account(wire_bytes());
     begin_s_ = world().now_s();
     if (is_staged_)
       prepare_staged();
@@ -170,7 +175,7 @@ class Transport::Message final : public Completion {
   void prepare_on_cores(double more_s) {
     const int cores = transport_.machine_.shared_cores();
     const double shared_s = cores >= 0 ? lane_->rule->o_send.value : 0;
-    own_s_ = cost_.hold_s - shared_s + more_s;
+    own_s_ = std::max(0.0, cost_.hold_s - shared_s) + more_s;
     if (shared_s <= 0) return prepare(own_s_);
     stage_ = Stage::kOnCores;
     world().in_kernel([this, cores, shared_s] { world().start_task(cores, shared_s, this); });
@@ -194,6 +199,7 @@ class Transport::Message final : public Completion {
   }
 
   void cross() {
+    if (lane_->lost) return lose();
     if (!is_eager_) {
       if (is_staged_)
         cross_staged();
@@ -203,9 +209,17 @@ class Transport::Message final : public Completion {
     }
     send_.listener->on_sent(send_.index);
     if (is_packet(send_, transport_.machine_.lanes().stack()))
-      wait_in(Stage::kCrossing, static_cast<double>(send_.bytes) / cost_.bandwidth_bytes_per_s);
+      wait_in(Stage::kCrossing,
+              noise_ * static_cast<double>(send_.bytes) / cost_.bandwidth_bytes_per_s);
     else
       transport_.start_eager_flow(this);
+  }
+
+  void lose() {
+    transport_.on_failure_(fmt::format(
+        "{} bytes from rank {} to rank {} are lost on {} (--link ...=down is gone around)",
+        send_.bytes, send_.source, send_.destination,
+        transport_.machine_.lanes().platform().capacity_name(*lane_->lost)));
   }
 
   void cross_staged() {
@@ -278,6 +292,7 @@ class Transport::Message final : public Completion {
   LaneCost cost_;
   bool is_eager_;
   bool is_staged_;  // explicitly
+  double noise_;
   Stage stage_ = Stage::kPosted;
   const Machine::Path* path_ = nullptr;
   std::unique_ptr<StagedTransfer> staged_;
@@ -293,6 +308,7 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
       gate_(gate),
       timeline_(options.timeline),
       explicit_staging_(options.explicit_staging),
+      noise_(std::move(options.noise)),
       ranks_have_ports_(!machine.lanes().stack().channels_of_collective) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
@@ -309,13 +325,19 @@ Transport::Message* Transport::new_message(const MessagePost& post) {
   if (post.control) control_bytes_ += static_cast<double>(post.bytes);
   bytes_sent_ += static_cast<double>(post.bytes);
   if (free_.empty()) {
-    pool_.push_back(std::make_unique<Message>(*this, post));
+    pool_.push_back(std::make_unique<Message>(*this, post, noise_of(post)));
     return pool_.back().get();
   }
   Message* message = free_.back();
   free_.pop_back();
   std::destroy_at(message);
-  return std::construct_at(message, *this, post);
+  return std::construct_at(message, *this, post, noise_of(post));
+}
+
+double Transport::noise_of(const MessagePost& post) {
+  if (!noise_.varies()) return 1;
+  sent_by_.resize(ports_.size());
+  return noise_.factor(post.source, sent_by_[static_cast<size_t>(post.source)]++);
 }
 
 // What it owns may be on the call stack: it is used again by a later event only.

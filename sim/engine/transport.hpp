@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/engine/machine.hpp"
+#include "sim/engine/message_noise.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {
@@ -55,6 +56,7 @@ struct MessagePost {
 struct TransportOptions {
   Timeline* timeline = nullptr;   // null: not recorded
   bool explicit_staging = false;  // staged messages segment by segment, not by the fill formula
+  MessageNoise noise = {};
 };
 
 class Transport {
@@ -104,6 +106,7 @@ class Transport {
   };
 
   Message* new_message(const MessagePost& post);
+  double noise_of(const MessagePost& post);
   void recycle(Message* message);
   void try_start(Message* message);
   static void enqueue(std::vector<Message*>& waiting, Message* message);
@@ -121,6 +124,8 @@ class Transport {
   ProgressGate& gate_;
   Timeline* timeline_;
   bool explicit_staging_;
+  MessageNoise noise_;
+  std::vector<std::uint64_t> sent_by_;  // messages so far, by rank, where there is noise
   bool ranks_have_ports_;  // else collectives keep to their channels, and other messages to none
   std::unordered_map<Key, Queue, KeyHash> queues_;
   std::vector<Ports> ports_;

@@ -5,28 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numbers>
 
 #include "base/error.hpp"
+#include "base/measured_times.hpp"
 #include "base/options_text.hpp"
+#include "base/seeded_random.hpp"
 #include "base/units.hpp"
 
 namespace forescale {
 namespace {
-
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a well-mixed function of its argument.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
-
-// In (0, 1].
-double uniform(std::uint64_t x) {
-  constexpr double kScale = 0x1.0p-53;
-  return (static_cast<double>(x >> 11) + 1) * kScale;
-}
 
 double parse_between(const std::string& text, const std::string& option, double min, double max) {
   char* end = nullptr;
@@ -41,14 +28,12 @@ double parse_between(const std::string& text, const std::string& option, double 
 
 }  // namespace
 
-double ComputeNoise::factor(int rank, std::uint64_t number) const {
+double ComputeNoise::factor(int rank, std::uint64_t number, std::uint64_t iteration) const {
   double factor = 1;
-  if (sigma > 0) {
-    const std::uint64_t key = mix(mix(seed + static_cast<std::uint64_t>(rank)) + number);
-    const double normal = std::sqrt(-2 * std::log(uniform(mix(key)))) *
-                          std::cos(2 * std::numbers::pi * uniform(mix(key + 1)));
-    factor = std::exp(sigma * normal - sigma * sigma / 2);
-  }
+  const std::uint64_t of_rank = mixed(seed + static_cast<std::uint64_t>(rank));
+  if (sigma > 0)
+    factor = std::exp(sigma * seeded_normal(mixed(of_rank + number)) - sigma * sigma / 2);
+  if (!measured.empty()) factor *= measured[mixed(of_rank + iteration) % measured.size()];
   const auto straggler = stragglers.find(rank);
   return straggler == stragglers.end() ? factor : factor * straggler->second;
 }
@@ -57,8 +42,21 @@ ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers
   ComputeNoise parsed;
   if (!noise.empty()) {
     const OptionsText options = OptionsText::parse("noise:" + noise, "--noise");
-    options.allow_only({"sigma", "seed"});
-    parsed.sigma = parse_between(options.at("sigma"), options.where("sigma"), 0, 1);
+    options.allow_only({"sigma", "file", "seed"});
+    if (const auto file = options.find("file")) {
+      if (options.find("sigma"))
+        throw InputError({.source = options.where("file"),
+                          .path = "",
+                          .value = *file,
+                          .constraint = "is given beside sigma"});
+      parsed.measured = read_measured_times(*file);
+      double mean = 0;
+      for (const double time : parsed.measured)
+        mean += time / static_cast<double>(parsed.measured.size());
+      for (double& time : parsed.measured) time /= mean;
+    } else {
+      parsed.sigma = parse_between(options.at("sigma"), options.where("sigma"), 0, 1);
+    }
     parsed.seed = static_cast<std::uint64_t>(options.integer("seed", 1, 0));
   }
   size_t begin = 0;

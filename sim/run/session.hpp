@@ -42,7 +42,8 @@ struct SessionOptions {
   LinkUse* links = nullptr;
   std::size_t keeps_from = std::numeric_limits<std::size_t>::max();
   bool explicit_staging = false;
-  ComputeNoise noise;
+  ComputeNoise noise = {};
+  MessageNoise message_noise = {};
   // Training data: where from, and per rank the images of a batch (0 for servers). Null: costs
   // nothing.
   const DataSource* data = nullptr;

@@ -20,7 +20,8 @@ Request Session::Thread::launch(const Kernel& kernel) {
   request->after = moment_;
   Rank& state = *session_.ranks_[static_cast<size_t>(rank_)];
   if (!session_.options_.noise.none())
-    request->kernel.duration_s *= session_.options_.noise.factor(rank_, state.kernels++);
+    request->kernel.duration_s *= session_.options_.noise.factor(
+        rank_, state.kernels++, session_.iteration_ends_[static_cast<size_t>(rank_)].size());
   session_.world_.in_kernel([&session = session_, &state, rank = rank_, request] {
     Rank::Stream& stream = state.streams[request->kernel.stream];
     stream.session = &session;

@@ -143,6 +143,34 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   return outcome_of(session, iterations, images, schedule.is_asynchronous);
 }
 
+TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
+                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                const OtherJobs& others, SessionOptions options) {
+  const int ranks = static_cast<int>(jobs.size());
+  const int iterations = jobs.front().iterations;
+  std::vector<std::int64_t> images;
+  for (const TrainingJob& job : jobs) images.push_back(job.batch);
+  options.workers = 0;
+  options.value_bytes = jobs.front().value_bytes;
+  options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
+  const std::vector<std::int64_t> images_of_job = options.images_per_rank;
+  for (int other = 0; other < others.count; ++other)
+    options.images_per_rank.insert(options.images_per_rank.end(), images_of_job.begin(),
+                                   images_of_job.end());
+  Session session(platform, stack, ranks * (others.count + 1), std::move(options));
+  for (int number = 0; number <= others.count; ++number) {
+    const JobRanks job = job_ranks(number * ranks, ranks);
+    const double begin_s = number * others.after_s;
+    for (int rank = 0; rank < ranks; ++rank)
+      session.start_rank(job.first + rank, [&schedule, &own = jobs[static_cast<size_t>(rank)], job,
+                                            begin_s](Worker& worker) {
+        if (begin_s > 0) worker.wait(worker.timer(begin_s));
+        run_in_job(worker, job, [&](Worker& in_job) { schedule.run(in_job, own); });
+      });
+  }
+  return outcome_of(session, iterations, images, schedule.is_asynchronous);
+}
+
 TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                SessionOptions options) {

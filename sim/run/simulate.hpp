@@ -9,6 +9,7 @@
 
 #include "algorithms/schedule.hpp"
 #include "sim/bounds.hpp"
+#include "sim/run/other_jobs.hpp"
 #include "sim/run/session.hpp"
 #include "traces/program/program.hpp"
 
@@ -54,6 +55,12 @@ struct TrainingOutcome {
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                   SessionOptions options, Program* record = nullptr);
+
+// The same, without servers, with copies of it on the next slots of the platform, as many ranks
+// each. Times are those of the first job; messages, bytes and the busiest link of all.
+TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
+                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                const OtherJobs& others, SessionOptions options);
 
 // Workers that are alike (Schedule::workers_are_alike), as one of them: `options.price` says what
 // collectives take. Messages, bytes and the busiest link are not in the outcome.

@@ -1,4 +1,5 @@
 #include "studies/layout/layout_prediction.hpp"
+#include "topologies/placement.hpp"
 
 #include <algorithm>
 #include <map>
@@ -92,6 +93,7 @@ class LayoutRun {
                .stack = machine.stack.name,
                .precision = set_up_.precision,
                .gpus = about_.gpus,
+               .nodes = nodes_of(machine.platform, static_cast<int>(about_.gpus)),
                .tokens = set_up_.tokens,
                .parameters = set_up_.parameters,
                .model_flops = set_up_.model_flops,

@@ -27,6 +27,7 @@ struct LayoutPrediction {
   std::string stack;
   Precision precision = Precision::kBf16;  // quantised: of the products in layers, all else BF16
   std::int64_t gpus = 0;
+  int nodes = 1;                // that they are on
   std::int64_t tokens = 0;      // of a sequence
   std::int64_t parameters = 0;  // of the model
   double iteration_s = 0;

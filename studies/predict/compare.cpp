@@ -131,9 +131,7 @@ class Rows {
   double efficiency(int gpus) {
     return at(gpus).point.images_per_s / first_.point.images_per_s * first_.point.gpus / gpus;
   }
-  double epoch_s(int gpus) {
-    return first_.epoch_s * first_.point.images_per_s / at(gpus).point.images_per_s;
-  }
+  double epoch_s(int gpus) { return at(gpus).epoch_s; }
 
  private:
   void keep(int gpus, const Row& row) { rows_.emplace(gpus, row); }

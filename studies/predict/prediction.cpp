@@ -51,7 +51,11 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
         "training data costs nothing here (--data names a source, see --help)");
 }
 
-void add_ratios(Prediction& prediction, double epoch_images) {
+void add_ratios(Prediction& prediction) {
+  const auto epoch_images = static_cast<double>(prediction.question.epoch_images);
+  std::optional<Failures> failures;
+  if (prediction.has_failures())
+    failures = parse_failures(prediction.question.failures, "--failures");
   const Row* baseline = nullptr;
   for (Row& row : prediction.rows) {
     if (!row.point.fits) continue;
@@ -61,7 +65,8 @@ void add_ratios(Prediction& prediction, double epoch_images) {
     }
     row.speedup = row.point.images_per_s / baseline->point.images_per_s;
     row.efficiency = row.speedup * baseline->point.gpus / row.point.gpus;
-    row.epoch_s = epoch_images / row.point.images_per_s;
+    if (failures) row.goodput = goodput_of(*failures, row.nodes);
+    row.epoch_s = epoch_images / row.point.images_per_s / row.goodput.share;
   }
 }
 
@@ -151,6 +156,7 @@ Prediction run_prediction(const Question& question, const PredictionSettings& se
     if (count == largest) asked.files_of = questions.size();
     questions.push_back(question);
     questions.back().gpus = {count};
+    questions.back().failures.clear();  // whatever fails, an iteration takes as long
   }
   asked.files = settings.files;
   if (settings.files.trace.empty() && settings.files.record.empty()) asked.files_of.reset();
@@ -161,14 +167,15 @@ Prediction run_prediction(const Question& question, const PredictionSettings& se
     prediction.rows.push_back({.point = answer.nominal.training,
                                .iteration_fast_s = is_known ? spread.low : 0,
                                .iteration_slow_s = is_known ? spread.high : 0,
-                               .influences = spread.shares});
+                               .influences = spread.shares,
+                               .nodes = answer.nominal.nodes});
     if (settings.draws.drawn == 0 || answer.nominal.training.gpus != largest || !spread.is_known)
       continue;
     std::vector<double> drawn_s;
     for (const Answer& drawn : answer.drawn) drawn_s.push_back(drawn.time_s());
     prediction.shares = shares_of(prediction.numbers, drawn_s);
   }
-  add_ratios(prediction, static_cast<double>(question.epoch_images));
+  add_ratios(prediction);
   add_warnings(prediction, nominal);
   explain_superlinear(prediction);
   return prediction;
@@ -185,6 +192,11 @@ json to_json(const Prediction& prediction) {
     point["iteration_fast_s"] = end(row.iteration_fast_s);
     point["iteration_slow_s"] = end(row.iteration_slow_s);
     point["influences"] = row.influences;
+    point["nodes"] = row.nodes;
+    point["goodput"] = row.goodput.share;
+    if (prediction.has_failures() && row.point.fits)
+      point["failures"] = {{"mtbf_s", row.goodput.mtbf.value},
+                           {"checkpoint_every_s", row.goodput.every.value}};
     points.push_back(std::move(point));
   }
   json shares = json::array();

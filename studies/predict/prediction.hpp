@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/failures.hpp"
 #include "sim/ask/ask.hpp"
 #include "sim/ask/spread.hpp"
 
@@ -21,13 +22,16 @@ struct Row {
   std::map<std::string, double> influences = {};  // on the interval (spread.hpp)
   double speedup = 0;                             // over the first row that fits, by images/s
   double efficiency = 0;
-  double epoch_s = 0;
+  double epoch_s = 0;    // with failures, where they were asked for
+  int nodes = 1;         // that its GPUs are on
+  Goodput goodput = {};  // of those nodes; all of the time without failures
 };
 
 struct Prediction {
   Question question;
   Draws draws = Draws::kEnds;
   bool has_range() const { return draws.has_range(); }
+  bool has_failures() const { return !question.failures.empty(); }
   std::string title;  // "s-caffe-b-hr: GoogLeNet on kesch, batch 1024 (strong scaling)"
   std::string schedule;
   std::string framework;                       // that was asked for; may be empty

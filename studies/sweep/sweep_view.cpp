@@ -35,7 +35,9 @@ std::vector<std::string> main_numbers(const std::string& command) {
             "compute_s",
             "io_s",
             "bound_s",
-            "exposed_communication_s"};
+            "exposed_communication_s",
+            "epoch_s",
+            "goodput"};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Every command of the README, and of docs/own_machine.md, word for word: a line "./run ARGUMENTS"
+// Every command of the README, and of some pages of docs/, word for word: a line "./run ARGUMENTS"
 // of a shell block is run as the program with those arguments and must answer; those of the README
 // as the Debian package installs it, where there are no sources.
 #include <gtest/gtest.h>
@@ -178,10 +178,10 @@ TEST(Package, ProgramWithoutItsSimulatorSaysWhatIsMissing) {
       << outcome.err;
 }
 
-// docs/own_machine.md: a block behind "`NAME`:" is that file, and the commands are run beside it.
-TEST(OwnMachine, EveryCommandOfThePageAnswers) {
+// A block behind "`NAME`:" is that file, and the commands are run beside it. How many there were.
+int run_page(const std::string& file_of_page) {
   const Workshop workshop;
-  std::istringstream page(text_of(source_file("docs/own_machine.md")));
+  std::istringstream page(text_of(source_file(file_of_page)));
   std::string named;
   std::string file;
   std::string text;
@@ -202,8 +202,12 @@ TEST(OwnMachine, EveryCommandOfThePageAnswers) {
       named = line.substr(1, line.size() - 3);
     }
   }
-  EXPECT_GE(commands, 15);
+  return commands;
 }
+
+TEST(OwnMachine, EveryCommandOfThePageAnswers) { EXPECT_GE(run_page("docs/own_machine.md"), 15); }
+
+TEST(Variation, EveryCommandOfThePageAnswers) { EXPECT_GE(run_page("docs/variation.md"), 5); }
 
 TEST(ReadmeAlone, EveryCommandThatMeasuresAnswers) {
   if (const std::string obstacle = testbed_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;

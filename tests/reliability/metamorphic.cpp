@@ -173,18 +173,23 @@ void Campaign::look_at(const Case& made, const Answer& answer) {
 
 void Campaign::compare(const Case& made, const Variant& variant, const Answer& itself,
                        const Answer& changed) {
-  const bool may_reorder =
-      variant.expected == Variant::kNotSlower && (contends(itself) || contends(changed));
+  const bool may_reorder = contends(itself) || contends(changed);
   const bool follows_arrivals = made.question.about == Question::About::kTraining &&
                                 load_inputs(made.question, {}).schedule->follows_arrivals;
   const double anomaly = follows_arrivals ? kAnomalyOfArrivals : kAnomaly;
-  const double allowed = std::max(variant.allowed, may_reorder ? anomaly : 0) +
+  const double reordered = variant.expected == Variant::kScaled ? kTies : anomaly;
+  const double allowed = std::max(variant.allowed, may_reorder ? reordered : 0) +
                          folded_error(itself) + folded_error(changed);
   const double expected_s = variant.factor * itself.time_s();
   Bounded times{.relation = variant.relation,
                 .low = changed.time_s(),
                 .high = expected_s,
                 .allowed = allowed};
+  if (variant.expected == Variant::kNotFaster) {
+    std::swap(times.low, times.high);
+    if (!holds(times)) tell(made, times, variant.question);
+    return;
+  }
   if (!holds(times)) tell(made, times, with_few_numbers(made, variant, times.excess()));
   if (variant.expected == Variant::kNotSlower) return;
   std::swap(times.low, times.high);

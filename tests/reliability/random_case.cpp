@@ -186,6 +186,28 @@ void CaseMaker::move(Case& made) {
   made.variants.push_back(moved);
 }
 
+// A slow link, another job beside it: never faster. Noise of nothing: the same.
+void CaseMaker::disturb(Dice& dice, Case& made) {
+  const Platform platform = load_platform(made.question.platform);
+  if (platform.node_count > 1) {
+    Variant slow{
+        .relation = "a slow link", .question = made.question, .expected = Variant::kNotFaster};
+    const auto node = dice.whole(0, std::min(platform.node_count, 4) - 1);
+    slow.question.links[fmt::format("node{}", node)] =
+        fmt::format("{:.3f}", dice.logarithmic(0.1, 0.9));
+    made.variants.push_back(slow);
+  }
+  Variant noise{
+      .relation = "noise of nothing", .question = made.question, .expected = Variant::kScaled};
+  noise.question.message_noise = "sigma=0";
+  made.variants.push_back(noise);
+  if (made.question.about == Question::About::kCollective) return;
+  Variant beside{
+      .relation = "a job beside it", .question = made.question, .expected = Variant::kNotFaster};
+  beside.question.beside = "1";
+  made.variants.push_back(beside);
+}
+
 Case CaseMaker::make(std::uint64_t number) const {
   Dice dice(seed_ * 1'000'003 + number);
   while (true) {
@@ -197,6 +219,7 @@ Case CaseMaker::make(std::uint64_t number) const {
       vary_machine(dice, made);
       vary_size(dice, made);
       move(made);
+      disturb(dice, made);
       return made;
     } catch (const InputError&) {
       continue;  // no such plan on so many ranks, no GPUs, ...

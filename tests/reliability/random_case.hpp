@@ -13,13 +13,16 @@ namespace forescale::testing {
 
 inline constexpr double kRounding = 1e-9;  // relative
 inline constexpr double kAnomaly = 0.1;
+// SimGrid takes for one moment what is a nanosecond apart: times a hundred times as long, it does
+// not, and another message may come first.
+inline constexpr double kTies = 0.001;
 // Of schedules that do what comes first, and of CaffeGPI, whose ranks launch their passes before or
 // after a copy that waits for them: a microsecond decides between two modes.
 inline constexpr double kAnomalyOfArrivals = 0.5;
 
 // How the answer to a changed question stands to that of the question itself.
 struct Variant {
-  enum Expected { kNotSlower, kScaled };
+  enum Expected { kNotSlower, kNotFaster, kScaled };
   std::string relation;
   Question question;
   Expected expected = kNotSlower;
@@ -50,6 +53,7 @@ class CaseMaker {
   static void vary_machine(Dice& dice, Case& made);
   static void vary_size(Dice& dice, Case& made);
   static void move(Case& made);
+  static void disturb(Dice& dice, Case& made);
 
   std::uint64_t seed_;
   std::string folder_;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 TEST(ComputeNoise, NoneChangesNothing) {
   const ComputeNoise none;
   EXPECT_TRUE(none.none());
-  EXPECT_EQ(none.factor(3, 17), 1);
+  EXPECT_EQ(none.factor(3, 17, 0), 1);
 }
 
 TEST(ComputeNoise, HasMeanOneAndTheSpreadAskedFor) {
@@ -26,7 +26,7 @@ TEST(ComputeNoise, HasMeanOneAndTheSpreadAskedFor) {
   double sum_of_logs = 0;
   double sum_of_squares = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const double factor = noise.factor(i % 8, static_cast<std::uint64_t>(i / 8));
+    const double factor = noise.factor(i % 8, static_cast<std::uint64_t>(i / 8), 0);
     sum += factor;
     sum_of_logs += std::log(factor);
     sum_of_squares += std::log(factor) * std::log(factor);
@@ -42,18 +42,18 @@ TEST(ComputeNoise, HasMeanOneAndTheSpreadAskedFor) {
 TEST(ComputeNoise, DependsOnSeedRankAndKernelOnly) {
   const ComputeNoise a = parse_noise("sigma=0.1,seed=1", "");
   const ComputeNoise b = parse_noise("sigma=0.1,seed=2", "");
-  EXPECT_EQ(a.factor(1, 2), parse_noise("sigma=0.1", "").factor(1, 2));
-  EXPECT_NE(a.factor(1, 2), b.factor(1, 2));
-  EXPECT_NE(a.factor(1, 2), a.factor(2, 2));
-  EXPECT_NE(a.factor(1, 2), a.factor(1, 3));
+  EXPECT_EQ(a.factor(1, 2, 0), parse_noise("sigma=0.1", "").factor(1, 2, 0));
+  EXPECT_NE(a.factor(1, 2, 0), b.factor(1, 2, 0));
+  EXPECT_NE(a.factor(1, 2, 0), a.factor(2, 2, 0));
+  EXPECT_NE(a.factor(1, 2, 0), a.factor(1, 3, 0));
 }
 
 TEST(ComputeNoise, StragglersAreAlwaysSlow) {
   const ComputeNoise noise = parse_noise("", "3:1.5,5:2");
   EXPECT_FALSE(noise.none());
-  EXPECT_EQ(noise.factor(3, 0), 1.5);
-  EXPECT_EQ(noise.factor(5, 9), 2);
-  EXPECT_EQ(noise.factor(4, 0), 1);
+  EXPECT_EQ(noise.factor(3, 0, 0), 1.5);
+  EXPECT_EQ(noise.factor(5, 9, 0), 2);
+  EXPECT_EQ(noise.factor(4, 0, 0), 1);
 }
 
 std::string error_of(const std::string& noise, const std::string& stragglers) {

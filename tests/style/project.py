@@ -10,7 +10,7 @@ import re
 import sys
 
 # Folders in dependency order (docs: a file includes only its own folder or earlier ones).
-FOLDERS = ["base", "models", "topologies", "algorithms", "traces", "sim", "calibrate", "studies", "cli"]
+FOLDERS = ["base", "models", "topologies", "algorithms", "traces", "sim", "calibrate", "studies", "library", "cli"]
 
 CXX_HEADERS = (".hpp", ".h", ".hh", ".cuh")
 CXX_SOURCES = (".cpp", ".cc", ".cxx", ".cu")

@@ -1,0 +1,44 @@
+#include "base/measured_times.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/csv.hpp"
+#include "base/error.hpp"
+
+namespace forescale {
+
+std::vector<double> read_measured_times(const std::string& file) {
+  constexpr size_t kLeast = 10;
+  std::ifstream in(file);
+  std::vector<double> times;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    const std::vector<std::string> cells = csv_cells(line);
+    if (cells.empty() || cells.front().empty()) continue;
+    char* end = nullptr;
+    const double time = std::strtod(cells.front().c_str(), &end);
+    const bool is_number = *end == '\0';
+    if (!is_number && number == 1) continue;
+    if (!is_number || !std::isfinite(time) || time <= 0)
+      throw InputError({.source = fmt::format("{}:{}", file, number),
+                        .path = "",
+                        .value = cells.front(),
+                        .constraint = "must be a measured time, a number > 0"});
+    times.push_back(time);
+  }
+  if (times.size() < kLeast)
+    throw InputError(
+        {.source = file,
+         .path = "",
+         .value = "",
+         .constraint = fmt::format("must hold {} measured times at least, one a line; it holds {}",
+                                   kLeast, times.size())});
+  return times;
+}
+
+}  // namespace forescale

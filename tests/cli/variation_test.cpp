@@ -1,0 +1,117 @@
+// Failures, links that are not as they should be, noise and other jobs, as a person asks for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/cli/run_program.hpp"
+
+namespace forescale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTraining =
+    "predict --platform owens --gpus 4,16 --model alexnet --batch 1024 --system horovod-mpi-opt "
+    "--no-range --json ";
+
+nlohmann::json point_of(const std::string& arguments, size_t place) {
+  const Outcome result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.json().at("points").at(place);
+}
+
+// Owens has one GPU a node: 16 GPUs fail four times as often as 4. Daly's equation 13.
+TEST(Failures, AreInEpochsAndSaidBesideThem) {
+  const std::string failures = "--failures mtbf=100h,checkpoint=60s,restart=10min,every=30min";
+  for (const size_t place : {0, 1}) {
+    const nlohmann::json without = point_of(kTraining, place);
+    const nlohmann::json with = point_of(kTraining + failures, place);
+    const double mtbf_s = 360000.0 / (place == 0 ? 4 : 16);
+    const double goodput = 1800 / (mtbf_s * std::exp(600 / mtbf_s) * std::expm1(1860 / mtbf_s));
+    EXPECT_EQ(with.at("iteration_s"), without.at("iteration_s"));
+    EXPECT_EQ(without.at("goodput"), 1);
+    EXPECT_NEAR(with.at("goodput").get<double>(), goodput, 1e-12);
+    EXPECT_NEAR(with.at("epoch_s").get<double>(), without.at("epoch_s").get<double>() / goodput,
+                1e-9);
+    EXPECT_NEAR(with.at("failures").at("mtbf_s").get<double>(), mtbf_s, 1e-6);
+  }
+  expect_answer(
+      "predict --platform owens --gpus 16 --model alexnet --batch 1024 --system "
+      "horovod-mpi-opt --no-range " +
+          failures,
+      {"failures at 16 nodes: one every 6.25 h; a checkpoint every 30 min of work"});
+}
+
+TEST(Failures, AreInDaysAndCostsOfALayout) {
+  const std::string layout =
+      "predict --platform dgx-h100 --model llama-3-8b --seq 4096 --gpus 16 --layout "
+      "tp=2,micro=1,global=64,zero=optimizer --tokens 1e12 --price 2 --no-range ";
+  const auto training = [&](const std::string& more) {
+    return run_program(layout + "--json " + more).json().at("predictions").at(0).at("training");
+  };
+  const nlohmann::json without = training("");
+  const nlohmann::json with = training("--failures mtbf=6300h,checkpoint=60s,restart=10min");
+  const double share = with.at("goodput");
+  EXPECT_GT(share, 0.9);
+  EXPECT_LT(share, 1);
+  for (const char* key : {"days", "gpu_hours", "cost"})
+    EXPECT_NEAR(with.at(key).get<double>() * share / without.at(key).get<double>(), 1, 1e-12)
+        << key;
+  expect_answer(layout + "--failures mtbf=6300h,checkpoint=60s,restart=10min",
+                {"goodput %", "failures at 2 nodes: one every 131 days"});
+  expect_refused(
+      "predict --platform dgx-h100 --model llama-3-8b --seq 4096 --gpus 16 --layout "
+      "tp=2,micro=1,global=64 --failures mtbf=1h,checkpoint=1s,restart=1s",
+      {"--failures", "needs --tokens"});
+}
+
+// Where nodes fail often, fewer of them are the cheapest.
+TEST(Failures, MoveTheCheapestCount) {
+  const std::string compare =
+      "compare --platform owens --system horovod-mpi-opt --model resnet-50 --batch 32 --scaling "
+      "weak --gpus 1..64 --no-range --no-sensitivity --no-network --node-price 1 --time-value 100 "
+      "--json ";
+  const auto cheapest = [&](const std::string& more) {
+    return run_program(compare + more).json().at("contenders").at(0).at("cheapest_gpus").get<int>();
+  };
+  EXPECT_LT(cheapest("--failures mtbf=5h,checkpoint=300s,restart=10min"), cheapest(""));
+}
+
+TEST(Variation, GoesIntoSweeps) {
+  const Workshop workshop;
+  std::ofstream(workshop.path("study.json")) << R"({
+    "format": "forescale-study-1", "command": "predict",
+    "fixed": {"platform": "owens", "model": "alexnet", "batch": 1024, "gpus": "16",
+              "system": "horovod-mpi-opt", "no-range": true},
+    "grid": {"link": ["node3=0.5", "node3=0.25"],
+             "failures": ["mtbf=100h,checkpoint=60s,restart=10min"]}
+  })";
+  const std::string csv = expect_answer("sweep " + workshop.path("study.json") + " -o " +
+                                        workshop.path("s.sqlite") + " --csv")
+                              .out;
+  EXPECT_THAT(csv, HasSubstr("goodput"));
+  EXPECT_THAT(csv, HasSubstr("node3=0.25"));
+}
+
+TEST(Variation, BadInputIsRefused) {
+  expect_refused(kTraining + "--link node3", {"--link = node3", "LINK=SHARE"});
+  expect_refused(kTraining + "--link node3=2", {"at most 1, down or lost"});
+  expect_refused(kTraining + "--link node33/nic9=0.5", {"--link = node33/nic9", "unknown"});
+  expect_refused(kTraining + "--failures mtbf=3", {"--failures failures:mtbf", "unit"});
+  expect_refused(kTraining + "--beside 0", {"--beside", ">= 1"});
+  expect_refused(kTraining + "--beside 1000", {"--beside", "holds"});
+  expect_refused(kTraining + "--message-noise sigma=7", {"--message-noise", "0 to 1"});
+  expect_refused(kTraining + "--beside 1 --record out.jsonl", {"--record", "leave out --beside"});
+  expect_refused(
+      "predict --platform dgx-h100 --model llama-3-8b --gpus 16 --layout tp=2 --link "
+      "node0=0.5",
+      {"--link", "does not go with --layout"});
+  const Outcome lost = run_program(kTraining + "--link node3=lost");
+  EXPECT_EQ(lost.exit_code, 3);
+  EXPECT_THAT(lost.err, HasSubstr("are lost on"));
+}
+
+}  // namespace
+}  // namespace forescale::testing
