@@ -85,6 +85,15 @@ void write_files(const AskFiles& files, const std::vector<LayoutCase>& cases,
   }
 }
 
+void print_machine_sources(Asker& asker, const LayoutCase& about) {
+  const QuestionMachine& machine = asker.machine(machine_question(about));
+  Provenance all = machine.platform.provenance;
+  all.numbers.insert(all.numbers.end(), machine.stack.provenance.numbers.begin(),
+                     machine.stack.provenance.numbers.end());
+  fmt::print("\n{}kernels: forescale model show {} --gpu {}\n", sources_text(all),
+             about.question.model, machine.platform.gpu_models.front().name);
+}
+
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(options, question);
   TrainingPlan plan = options.plan;
@@ -112,6 +121,7 @@ void run_layout(const PredictOptions& options, const Question& question) {
     print_rows(layout_rows(predictions, plan), layout_columns(plan), options.output);
   } else {
     fmt::print("{}", to_table(predictions, plan));
+    if (options.sources) print_machine_sources(asker, cases.front());
   }
 }
 

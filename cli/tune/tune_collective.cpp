@@ -188,12 +188,15 @@ TunedSettings settings_of(const TuneCollectiveOptions& options, const TunedLibra
   return settings;
 }
 
-// Before the search: what the file cannot say, and a version that is not known.
+// Before the search: what the file cannot say, and a version that is not known. A region of each
+// count of ranks will do.
 void check_library(const TuneCollectiveOptions& options, const TunedLibrary& library,
                    const std::vector<TuneQuestion>& questions) {
   TunedSettings settings;
   for (const TuneQuestion& question : questions) {
-    if (!settings.regions.empty()) break;
+    if (std::any_of(settings.regions.begin(), settings.regions.end(),
+                    [&](const auto& region) { return region.ranks == question.ranks; }))
+      continue;
     const OfferedPlans offered = library.offered();
     const std::vector<PlanChoice> plans = offered ? offered(question) : tune_candidates(question);
     if (!plans.empty())

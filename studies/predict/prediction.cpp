@@ -35,7 +35,8 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
                     compute.measured_batch_min, compute.measured_batch_max, outside));
   if (compute.assumed)
     prediction.warnings.push_back(fmt::format(
-        "no measurement of {} on {}: its compute times are assumed", compute.network, compute.gpu));
+        "no measurement of {} on {}{}: its compute times are assumed", compute.network, compute.gpu,
+        inputs.framework ? " with " + to_text(*inputs.framework) : ""));
   if (!unsteady.empty())
     prediction.warnings.push_back(
         "no steady state after the iterations simulated (--iterations) at GPU counts:" + unsteady);
