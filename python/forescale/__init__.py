@@ -29,8 +29,9 @@ from typing import Any, Sequence, Union
 
 import pandas as pd
 
-__all__ = ["Answer", "CheckFailed", "Error", "InputError", "SimulationStuck", "ask", "collective", "compare",
-           "crossover", "predict", "replay", "sweep", "tune_collective", "tune_schedule"]
+__all__ = ["Answer", "CheckFailed", "Error", "InputError", "SimulationStuck", "ask", "calibrate_fit",
+           "calibrate_show", "collective", "compare", "crossover", "predict", "replay", "sweep", "tune_collective",
+           "tune_schedule"]
 
 Words = Union[str, Sequence[str]]
 Numbers = Union[int, str, Sequence[int]]
@@ -188,6 +189,24 @@ def replay(traces: Words, *, platform: str | None = None, **options: Any) -> Ans
     document = ask("replay", *map(str, words), platform=platform, **options)
     return Answer(_rows([{key: value for key, value in document.items() if not isinstance(value, list)}]),
                   document)
+
+
+def calibrate_show(measurement: str) -> Answer:
+    """What a measurement of a cluster holds: a row a point, pattern and ranks beside bytes and time_s."""
+    document = ask("calibrate", "show", str(measurement))
+    rows = [{**{key: value for key, value in series.items() if key != "points"}, **point}
+            for series in document["series"] for point in series["points"]]
+    return Answer(_rows(rows), document)
+
+
+def calibrate_fit(measurements: Words, **options: Any) -> Answer:
+    """Platform and stack out of measurements of a cluster: a row a fitted number, low to high its interval.
+
+    The files are document["platform"] and document["stack"] (name=, platform_file=, stack_file=); with
+    hold_out=True document["held_out"] are the collectives that were measured, each plan predicted."""
+    words = [measurements] if isinstance(measurements, (str, os.PathLike)) else list(measurements)
+    document = ask("calibrate", "fit", *map(str, words), **options)
+    return Answer(_rows(document["numbers"]), document)
 
 
 def sweep(study: Mapping[str, Any] | str, *, output: str | None = None, **options: Any) -> pd.DataFrame:

@@ -69,6 +69,27 @@ class Module(unittest.TestCase):
                 json.dump({"format": "forescale-study-1", **study}, out)
             self.assertTrue(forescale.sweep(file)["time_s"].equals(table["time_s"]))
 
+    def test_a_measurement_is_fitted_to_two_files(self):
+        # A line without noise: 20 us and 1e9 bytes a second.
+        points = [{"bytes": 2**power, "time_s": 20e-6 + 2**power / 1e9} for power in range(0, 23)]
+        with tempfile.TemporaryDirectory() as folder:
+            measurement, platform, stack = (os.path.join(folder, name)
+                                            for name in ("measured.json", "platform.json", "stack.json"))
+            with open(measurement, "w", encoding="utf-8") as out:
+                json.dump({"format": "forescale-measurement-1",
+                           "series": [{"pattern": "ping-pong", "ranks": 2, "points": points}]}, out)
+            shown = forescale.calibrate_show(measurement).frame
+            fitted = forescale.calibrate_fit(measurement, hosts=4, platform_file=platform, stack_file=stack)
+            message = forescale.collective(fitted.document["platform"], "broadcast", ranks=2, bytes="1MB",
+                                           stack=fitted.document["stack"], algorithm="binomial").frame
+        self.assertEqual(list(shown["bytes"]), [point["bytes"] for point in points])
+        self.assertEqual(set(shown["pattern"]), {"ping-pong"})
+        link = fitted.frame.set_index("what").loc["link"]
+        self.assertAlmostEqual(link["value"] / 1e9, 1, delta=1e-6)
+        self.assertLessEqual(link["low"], link["high"])
+        self.assertTrue(any("hosts 2 to 3 were not measured" in warning for warning in fitted.warnings))
+        self.assertAlmostEqual(message["time_s"][0], 20e-6 + 1e6 / 1e9, delta=1e-8)
+
     def test_what_the_program_refuses_is_raised(self):
         with self.assertRaisesRegex(forescale.InputError, 'kehsc: unknown; did you mean "kesch"'):
             forescale.predict("kehsc", "googlenet", gpus=2, batch=256)
