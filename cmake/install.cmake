@@ -46,8 +46,10 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/forescale DESTINATION lib/python3/d
         COMPONENT program FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN __pycache__ EXCLUDE)
 
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
+file(GLOB tutorials CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/tutorials/*.md)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT program)
+install(FILES ${tutorials} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/tutorials COMPONENT program)
 foreach(component IN ITEMS program gpu)
   set(package forescale)
   if(component STREQUAL gpu)

@@ -18,7 +18,8 @@ run_packages=(
 # version, and clang-tidy below 16 cannot read C++20 coroutines and ranges of GCC 12.
 # shellcheck disable=SC2034
 test_packages=(clang-format-14 clang-tidy-16 chromium slurm-wlm python3-torch pajeng
-  python3-nbconvert python3-ipykernel python3-pandas python3-matplotlib fish zsh)
+  python3-nbconvert python3-ipykernel python3-pandas python3-matplotlib python3-sphinx python3-myst-parser
+  fish zsh)
 # Node.js and npm may be there from elsewhere: NodeSource's nodejs holds both and excludes Debian's.
 # shellcheck disable=SC2034
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
