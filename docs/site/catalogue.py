@@ -10,7 +10,7 @@ from pathlib import Path
 
 import markdown as md
 import measured
-from measured import ROLES
+from measured import ROLES, SUBJECTS
 
 NOTHING = "Nothing measured is held against this."
 NOT_RUN = ("Measured errors are not on this page: it was made without the answers of `forescale validate`, "
@@ -192,8 +192,8 @@ class Catalogue:
     if not rows:
       lines.append(NOTHING)
     else:
-      lines += [md.table(["role", "claims", "with an error", "median error", "without a model", "orderings right", "worst"],
-                         [role_row(role, [row for row in rows if row["role"] == role]) for role in ROLES]),
+      lines += [md.table(["of", "role", "claims", "with an error", "median error", "without a model", "orderings right", "worst"],
+                         list(rows_of_roles(rows))),
                 "Errors without their sign; of factors and of less time, of the improvement. Predictions are what counts: "
                 "[roles and scoring](../../validation.md).\n",
                 md.table(["studies/claims", "predictions", "adjusted", "calibration", "median error of predictions and adjusted"],
@@ -232,7 +232,9 @@ class Catalogue:
       with_errors = kind != "kernels"
       rows = [[md.link(name, f"{kind}/{name}.md"), md.text(about), *(self.in_short(kind, name) if with_errors else [])]
               for name, about in names.items()]
-      header = ["name", "what", *(["predictions", "median error", "without a model"] if with_errors else [])]
+      header = ["name", "what"]
+      for subject in subjects_of(kind) if with_errors and self.errors.known else []:
+        header += [f"{subject}: predictions", "median error", "without a model"]
       pages[kind] = "\n".join([f"# {title}\n", words + "\n", "" if self.errors.known or not with_errors else NOT_RUN + "\n",
                                md.table(header, rows), toctree([f"{kind}/{name}" for name in names])])
     held = (f"Errors beside them are of `{self.errors.command}`." if self.errors.known else NOT_RUN)
@@ -244,14 +246,32 @@ class Catalogue:
 
   def in_short(self, kind, name):
     if not self.errors.known:
-      return ["", "", ""]
-    found = measured.summary([row for row in self.errors.of(kind, name) if row["role"] == "prediction"])
-    return [str(found["claims"]) if found["claims"] else "none", percent(found["median"]), percent(found["trivial"])]
+      return []
+    cells = []
+    for subject in subjects_of(kind):
+      found = measured.summary(select(self.errors.of(kind, name), subject, "prediction"))
+      cells += [str(found["claims"] or "none"), percent(found["median"]), percent(found["trivial"])]
+    return cells
 
 
 def page(title, summary, facts, *parts):
   rows = [[key, value] for key, value in facts.items() if value]
   return "\n".join([f"# {md.text(title)}\n", md.text(summary) + "\n", md.table(rows[0], rows[1:]), *parts])
+
+
+def subjects_of(kind):
+  return [subject for subject in SUBJECTS if kind != "gpus" or subject != "collectives"]
+
+
+def select(rows, subject, role):
+  return [row for row in rows if row["role"] == role and measured.subject_of(row) == subject]
+
+
+def rows_of_roles(rows):
+  for subject in SUBJECTS:
+    for role in ROLES:
+      if select(rows, subject, role):
+        yield [subject, *role_row(role, select(rows, subject, role))]
 
 
 def role_row(role, rows):

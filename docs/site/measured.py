@@ -1,7 +1,8 @@
 """What published measurements say of each stack, platform, GPU and system: the rows of `forescale validate -o FILE`.
 
-A row counts for every platform and system that its questions name, for the platforms' GPUs and for the stacks that
-answered: named in the question, else the system's; `nccl`, and a layout without a stack, is the platform's own.
+A row counts for every platform and system that its questions name, and for the stacks that answered: named in the
+question, else the system's; `nccl`, and a layout without a stack, is the platform's own. For the platforms' GPUs count
+the rows in which GPUs compute, or their memory fills up.
 """
 import json
 import re
@@ -9,6 +10,7 @@ import shlex
 from statistics import median
 
 ROLES = ["prediction", "adjusted", "calibration"]
+SUBJECTS = ["training", "memory", "collectives"]
 OLDEST_NCCL = "nccl-2.3"  # of a platform that names none (sim/ask/inputs.cpp)
 
 
@@ -47,9 +49,16 @@ def used_by(row, platforms, systems):
     stack = options.get("--stack") or systems.get(system, {}).get("stack", "")
     if stack == "nccl" or (not stack and platform in platforms):
       stack = about.get("nccl") or OLDEST_NCCL
-    keys |= {("platforms", platform), ("systems", system), ("stacks", stack.split(":")[0]),
-             ("gpus", about.get("gpu", ""))}
+    keys |= {("platforms", platform), ("systems", system), ("stacks", stack.split(":")[0])}
+    if subject_of(row) != "collectives":
+      keys.add(("gpus", about.get("gpu", "")))
   return {key for key in keys if key[1]}
+
+
+def subject_of(row):
+  if row["unit"] == "GiB":
+    return "memory"
+  return "collectives" if all(command.startswith("forescale collective") for command in row["commands"]) else "training"
 
 
 def errors_of(rows):
@@ -58,7 +67,7 @@ def errors_of(rows):
 
 
 def summary(rows):
-  """Of one role: counts, median, worst row, the median of the predictor without a model, orderings."""
+  """Of one role and subject: counts, median, worst row, the median of the predictor without a model, orderings."""
   scored = errors_of(rows)
   trivial = [abs(row["trivial_error"]) for row in scored if row["trivial_error"] is not None]
   ordered = [row["right"] for row in rows if row["right"] is not None]
