@@ -159,7 +159,8 @@ def main():
   folder = tempfile.mkdtemp(prefix="forescale-site-test-")
   site = Path(sys.argv[2] if len(sys.argv) > 2 else folder + "/html").resolve()
   try:
-    subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", program.path, site], check=True)
+    if subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", program.path, site], check=False).returncode != 0:
+      return 1
     pages = {file: Page(file) for file in site.rglob("*.html")}
     problems = [*check_links(site, pages), *check_loaded(site, pages), *check_catalogue(site, pages, program),
                 *check_search(site), *check_errors(program, folder)]
