@@ -5,11 +5,12 @@
 set(site ${CMAKE_BINARY_DIR}/site)
 find_program(SPHINX_BUILD sphinx-build)
 if(SPHINX_BUILD)
-  add_custom_target(site
-    COMMAND python3 ${CMAKE_SOURCE_DIR}/docs/site/build.py $<TARGET_FILE:forescale> ${site}
-            --validation-if-made ${CMAKE_BINARY_DIR}/validation.json --sphinx ${SPHINX_BUILD}
-    DEPENDS forescale USES_TERMINAL COMMENT "Making the documentation's site")
+  set(with_sphinx --sphinx ${SPHINX_BUILD})
 else()
-  message(STATUS "No sphinx-build: no site of the documentation")
+  message(STATUS "No sphinx-build: no site of the documentation, unless there is one when it is asked for")
 endif()
+add_custom_target(site
+  COMMAND python3 ${CMAKE_SOURCE_DIR}/docs/site/build.py $<TARGET_FILE:forescale> ${site} ${with_sphinx}
+          --validation-if-made ${CMAKE_BINARY_DIR}/validation.json
+  DEPENDS forescale USES_TERMINAL COMMENT "Making the documentation's site")
 install(DIRECTORY ${site}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html COMPONENT program OPTIONAL)

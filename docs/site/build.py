@@ -93,7 +93,7 @@ def build(program, output, validation, sphinx):
     for picture in (ROOT / "docs").glob("*.svg"):
       shutil.copy(picture, source)
     made = Path(folder) / "html"
-    done = subprocess.run([sphinx, "-W", "--keep-going", "-q", "-b", "html", "-d", str(source / ".doctrees"), str(source), str(made)],
+    done = subprocess.run([sphinx, "-W", "--keep-going", "-q", "-b", "html", "-d", source / ".doctrees", source, made],
                           check=False)
     if done.returncode != 0:
       raise SystemExit("the site was not made")

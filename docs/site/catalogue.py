@@ -54,11 +54,11 @@ class Catalogue:
 
   def pages(self):
     pages = {}
-    for kind, names, page in (("stacks", self.stack_files, self.stack), ("platforms", self.platform_files, self.platform),
-                              ("gpus", self.gpu_files, self.gpu), ("kernels", self.kernel_files, self.kernels),
-                              ("systems", self.systems, self.system)):
+    for kind, names, make in (("stacks", self.stack_files, self.stack), ("gpus", self.gpu_files, self.gpu),
+                              ("platforms", self.platform_files, self.platform),
+                              ("kernels", self.kernel_files, self.kernels), ("systems", self.systems, self.system)):
       for name in names:
-        pages[f"catalogue/{kind}/{name}.md"] = page(name)
+        pages[f"catalogue/{kind}/{name}.md"] = make(name)
     pages.update({f"catalogue/{name}.md": text for name, text in self.indices().items()})
     return pages
 
@@ -134,16 +134,17 @@ class Catalogue:
     file = self.kernel_files[name]
     gpus = [gpu for gpu, one in self.gpu_files.items() if one.get("gpu_model") == name]
     facts = {"file": md.code(f"models/hardware/gpu_models/{name}.json"), "measured on": md.text(file["gpu"]["name"]),
-             "source": md.text(file.get("provenance", {}).get("source", "")), "GPUs that take it": links(gpus, "../gpus/")}
+             "source": md.text(file.get("provenance", {}).get("source", "")),
+             "GPUs that take it": links(gpus, "../gpus/")}
     rows = [[md.text(one["operation"]), md.text(one["pass"]), md.text(one["precision"]), str(one["count"]),
              ends("_flops_per_s", one, "flops_per_s"), ends("_bytes_per_s", one, "bytes_per_s"),
-             ends("_s", one, "launch_s", "launch_ends_s"), percent(one.get("median_error")), percent(one.get("p90_error"))]
-            for one in file["kernels"]]
+             ends("_s", one, "launch_s", "launch_ends_s"), percent(one.get("median_error")),
+             percent(one.get("p90_error"))] for one in file["kernels"]]
     notes = "".join(f"* {md.text(note)}\n" for note in file.get("notes", []))
     return page(f"Kernels of {name}", "A line or a surface for each kind of kernel, fitted to measured times.", facts,
                 "## Kinds of kernels\n\nErrors are of measured shapes, each predicted without itself.\n",
-                md.table(["kernel", "pass", "precision", "shapes", "arithmetic (ends)", "memory (ends)", "launch (ends)",
-                          "median error", "nine in ten within"], rows),
+                md.table(["kernel", "pass", "precision", "shapes", "arithmetic (ends)", "memory (ends)",
+                          "launch (ends)", "median error", "nine in ten within"], rows),
                 "## Notes\n\n" + notes if notes else "",
                 "How such a model is made and judged: [GPU models](../../gpu_models.md).")
 
@@ -156,7 +157,7 @@ class Catalogue:
                       f"{md.code(stack)}: the platform's own",
              "compute times of": md.text(about["framework"] or ""), "training data": md.text(about["data"]),
              "options": ", ".join(md.code(f"{key}={value}") for key, value in about["options"].items()),
-             "collectives": ", ".join(md.code(one if isinstance(one, str) else json.dumps(one)) for one in about["collectives"])
+             "collectives": ", ".join(md.code(json.dumps(one)) for one in about["collectives"])
                             or "the stack's own choice", "note": md.text(about["note"])}
     return page(f"System {name}", about["description"], facts, self.measured("systems", name),
                 "## Its schedule\n\n" + md.block(self.program.says("schedule", "show", about["schedule"])))
@@ -178,8 +179,9 @@ class Catalogue:
                    f"{md.quantity(f'_{key}', fast)} to {md.quantity(f'_{key}', slow)}" if both else "",
                    "**assumed**" if assumed else "source", md.text(self.relative(words))])
     count = sum(one["assumed"] for one in numbers)
+    header = ["number", "value", "fast to slow end", "mark", "source, or why it is assumed"]
     return (f"## Numbers\n\n{len(numbers)} numbers, {count} of them assumed.\n\n"
-            + (md.table(["number", "value", "fast to slow end", "mark", "source, or why it is assumed"], rows) if rows else ""))
+            + (md.table(header, rows) if rows else ""))
 
   def relative(self, words):
     return words.replace(f"{self.program.data}/", "")
@@ -192,12 +194,12 @@ class Catalogue:
     if not rows:
       lines.append(NOTHING)
     else:
-      lines += [md.table(["of", "role", "claims", "with an error", "median error", "without a model", "orderings right", "worst"],
-                         list(rows_of_roles(rows))),
-                "Errors without their sign; of factors and of less time, of the improvement. Predictions are what counts: "
-                "[roles and scoring](../../validation.md).\n",
-                md.table(["studies/claims", "predictions", "adjusted", "calibration", "median error of predictions and adjusted"],
-                         self.by_paper(rows))]
+      lines += [md.table(["of", "role", "claims", "with an error", "median error", "without a model",
+                          "orderings right", "worst"], rows_of_roles(rows)),
+                "Errors without their sign; of factors and of less time, of the improvement. Predictions are what "
+                "counts: [roles and scoring](../../validation.md).\n",
+                md.table(["studies/claims", "predictions", "adjusted", "calibration",
+                          "median error of predictions and adjusted"], self.by_paper(rows))]
     if any(self.errors.of(kind, child) for child in children):
       lines.append(f"What extends it is held against measurements too: {links(children)}.")
     return "\n".join([*lines, ""])
@@ -216,31 +218,34 @@ class Catalogue:
     stacks = {one["name"]: one for one in self.program.json("stack", "list")}
     kinds = {
       "stacks": ("Communication stacks", "How a communication library behaves: what a message costs, who adds, which "
-                 "algorithm is chosen. `forescale stack show NAME` prints one.", {name: one["description"] for name, one in stacks.items()}),
-      "platforms": ("Platforms", "Machines with their links. `forescale platform show NAME` prints one; generators such as "
-                    "`star:hosts=64,bandwidth=12.5GB/s,latency=1us` make others.",
+                 "algorithm is chosen. `forescale stack show NAME` prints one.",
+                 {name: one["description"] for name, one in stacks.items()}),
+      "platforms": ("Platforms", "Machines with their links. `forescale platform show NAME` prints one; generators "
+                    "such as `star:hosts=64,bandwidth=12.5GB/s,latency=1us` make others.",
                     {name: one["summary"] for name, one in self.platforms.items()}),
       "gpus": ("GPUs", "Memory, rates and overheads of a GPU; its kernels are a model of their own.",
                {name: one["note"] for name, one in self.gpu_files.items()}),
       "kernels": ("Kernels of GPUs", "Fitted times of matrix products, convolutions and attention.",
                   {name: one["gpu"]["name"] for name, one in self.kernel_files.items()}),
-      "systems": ("Systems", "A schedule with its options, a stack and the paper they come from. `forescale system show NAME`.",
-                  {name: one["description"] for name, one in self.systems.items()}),
+      "systems": ("Systems", "A schedule with its options, a stack and the paper they come from. `forescale system "
+                  "show NAME`.", {name: one["description"] for name, one in self.systems.items()}),
     }
     pages = {}
     for kind, (title, words, names) in kinds.items():
       with_errors = kind != "kernels"
-      rows = [[md.link(name, f"{kind}/{name}.md"), md.text(about), *(self.in_short(kind, name) if with_errors else [])]
-              for name, about in names.items()]
+      rows = [[md.link(name, f"{kind}/{name}.md"), md.text(about),
+               *(self.in_short(kind, name) if with_errors else [])] for name, about in names.items()]
       header = ["name", "what"]
       for subject in subjects_of(kind) if with_errors and self.errors.known else []:
         header += [f"{subject}: predictions", "median error", "without a model"]
-      pages[kind] = "\n".join([f"# {title}\n", words + "\n", "" if self.errors.known or not with_errors else NOT_RUN + "\n",
+      pages[kind] = "\n".join([f"# {title}\n", words + "\n",
+                               "" if self.errors.known or not with_errors else NOT_RUN + "\n",
                                md.table(header, rows), toctree([f"{kind}/{name}" for name in names])])
     held = (f"Errors beside them are of `{self.errors.command}`." if self.errors.known else NOT_RUN)
     pages["index"] = "\n".join([
-      "# Catalogue\n", "What ships with forescale, made into pages from the data files themselves: every number with its "
-      "source or the mark `assumed`, and how far off predictions with it were where somebody measured.\n", held + "\n",
+      "# Catalogue\n", "What ships with forescale, made into pages from the data files themselves: every number with "
+      "its source or the mark `assumed`, and how far off predictions with it were where somebody measured.\n",
+      held + "\n",
       *(f"* [{title}]({kind}.md): {len(names)}" for kind, (title, _, names) in kinds.items()), "", toctree(kinds)])
     return pages
 
@@ -278,9 +283,11 @@ def role_row(role, rows):
   found = measured.summary(rows)
   worst = found["worst"]
   orderings = f"{found['orderings_right']} of {found['orderings']}" if found["orderings"] else ""
-  return [role, str(found["claims"]), str(found["scored"]), percent(found["median"]), percent(found["trivial"]), orderings,
-          f"{100 * worst['error']:+.0f} %: {md.text(worst['claim'])} ({md.text(worst['id'])})" if worst and role != "calibration"
-          else percent(abs(worst["error"])) if worst else ""]
+  said = ""
+  if worst:
+    said = f"{100 * worst['error']:+.0f} %: {md.text(worst['claim'])} ({md.text(worst['id'])})"
+  return [role, str(found["claims"]), str(found["scored"]), percent(found["median"]), percent(found["trivial"]),
+          orderings, said]
 
 
 def percent(share):
@@ -312,7 +319,8 @@ def places(paths):
     found = re.match(r"(.*?)/(\d+)/(.*)", path)
     head, number, tail = found.groups() if found else (path, "", "")
     forms.setdefault((head, tail), []).append(number)
-  return ", ".join(md.code(f"{head}/{','.join(numbers)}/{tail}" if tail else head) for (head, tail), numbers in forms.items())
+  return ", ".join(md.code(f"{head}/{','.join(numbers)}/{tail}" if tail else head)
+                   for (head, tail), numbers in forms.items())
 
 
 def toctree(entries):

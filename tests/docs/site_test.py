@@ -131,23 +131,27 @@ def check_search(site):
     yield "searchindex.js: mvapich2 is on no page of a stack"
 
 
-ROW = {"commands": ["forescale collective --platform aws-p5 --stack nccl-2.20-h100 --ranks 8 --bytes 8"], "role": "prediction",
-       "error": -0.25, "trivial_error": -0.5, "right": None, "paper": "made-up", "claim": "a | claim", "id": "made-up-1", "unit": "s"}
+ROW = {"commands": ["forescale collective --platform aws-p5 --stack nccl-2.20-h100 --ranks 8 --bytes 8"],
+       "role": "prediction", "error": -0.25, "trivial_error": -0.5, "right": None, "paper": "made-up",
+       "claim": "a | claim", "id": "made-up-1", "unit": "s"}
 
 
 def check_errors(program, folder):
   """What a page says of made-up rows."""
   file = Path(folder) / "validation.json"
   layout = "forescale predict --platform dgx-h100 --model llama-3-8b --gpus 8 --layout tp=8"
-  rows = [ROW, {**ROW, "error": 0.05, "trivial_error": None, "id": "made-up-2"}, {**ROW, "role": "adjusted", "error": 0.01},
-          {**ROW, "role": "arithmetic"}, {**ROW, "commands": [layout], "error": None, "right": True}]
-  file.write_text(json.dumps({"format": "forescale-validation-1", "command": "forescale validate -o x", "rows": rows}),
-                  encoding="utf-8")
+  rows = [ROW, {**ROW, "error": 0.05, "trivial_error": None, "id": "made-up-2"},
+          {**ROW, "role": "adjusted", "error": 0.01}, {**ROW, "role": "arithmetic"},
+          {**ROW, "commands": [layout], "error": None, "right": True}]
+  document = {"format": "forescale-validation-1", "command": "forescale validate -o x", "rows": rows}
+  file.write_text(json.dumps(document), encoding="utf-8")
   made = catalogue.Catalogue(program, file)
   stack, none = made.stack("nccl-2.20-h100"), made.stack("ideal")
-  for text, where in (("| training | prediction | 1 | 0 |  |  | 1 of 1 |", stack), ("| collectives | adjusted | 1 | 1 | 1.0 % |", stack),
+  for text, where in (("| training | prediction | 1 | 0 |  |  | 1 of 1 |", stack),
+                      ("| collectives | adjusted | 1 | 1 | 1.0 % |", stack),
                       ("| collectives | prediction | 2 | 2 | 15.0 % | 50.0 % |  | -25 %: a \\| claim", stack),
-                      ("| training | prediction | 1 |", made.gpu("h100")), ("| collectives | prediction | 2 |", made.platform("aws-p5")),
+                      ("| training | prediction | 1 |", made.gpu("h100")),
+                      ("| collectives | prediction | 2 |", made.platform("aws-p5")),
                       ("| training | prediction | 1 |", made.platform("dgx-h100")), (catalogue.NOTHING, none),
                       (catalogue.NOTHING, made.gpu("a100")), (catalogue.NOTHING, made.system("ddp-nccl"))):
     if text not in where.replace("\\-", "-"):
@@ -159,7 +163,8 @@ def main():
   folder = tempfile.mkdtemp(prefix="forescale-site-test-")
   site = Path(sys.argv[2] if len(sys.argv) > 2 else folder + "/html").resolve()
   try:
-    if subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", program.path, site], check=False).returncode != 0:
+    made = subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", program.path, site], check=False)
+    if made.returncode != 0:
       return 1
     pages = {file: Page(file) for file in site.rglob("*.html")}
     problems = [*check_links(site, pages), *check_loaded(site, pages), *check_catalogue(site, pages, program),

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Every command of docs/tutorials/ answers, with what the page shows: tutorials_test.py PROGRAM [--only NAME]
+"""Every command of docs/tutorials/ answers, with what the page shows.
+
+  tutorials_test.py PROGRAM [--only NAME...] [--but NAME...]
 
 The lines "./run ARGUMENTS" of a page's ```sh blocks are run in their order, in a folder of the page's own. A ```text
 block shows what the ```sh block before it printed: each of its lines is one of that output, spaces aside; "..." leaves
@@ -117,10 +119,11 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("program")
   parser.add_argument("--only", nargs="+", help="these pages: buy, tune, ...")
+  parser.add_argument("--but", nargs="+", default=[], help="all but these")
   arguments = parser.parse_args()
   problems = []
   pages = [page for page in sorted((ROOT / "docs/tutorials").glob("*.md"))
-           if not arguments.only or page.stem in arguments.only]
+           if page.stem not in arguments.but and (not arguments.only or page.stem in arguments.only)]
   if not pages:
     sys.exit("no such page")
   for page in pages:
