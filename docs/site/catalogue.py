@@ -177,11 +177,13 @@ class Catalogue:
       both = fast is not None and slow is not None
       rows.append([f"{md.code(file)} {places(paths)}", md.quantity(f"_{key}", value),
                    f"{md.quantity(f'_{key}', fast)} to {md.quantity(f'_{key}', slow)}" if both else "",
-                   "**assumed**" if assumed else "source", md.text(self.relative(words))])
-    count = sum(one["assumed"] for one in numbers)
+                   "**assumed**" if assumed else "no source" if is_bare(words) else "source",
+                   md.text(self.relative(words))])
+    assumed = sum(one["assumed"] for one in numbers)
+    bare = sum(not one["assumed"] and is_bare(one["source"]) for one in numbers)
+    count = f"{len(numbers)} numbers, {assumed} of them assumed" + (f", {bare} given without a source" if bare else "")
     header = ["number", "value", "fast to slow end", "mark", "source, or why it is assumed"]
-    return (f"## Numbers\n\n{len(numbers)} numbers, {count} of them assumed.\n\n"
-            + (md.table(header, rows) if rows else ""))
+    return f"## Numbers\n\n{count}.\n\n" + (md.table(header, rows) if rows else "")
 
   def relative(self, words):
     return words.replace(f"{self.program.data}/", "")
@@ -244,7 +246,8 @@ class Catalogue:
     held = (f"Errors beside them are of `{self.errors.command}`." if self.errors.known else NOT_RUN)
     pages["index"] = "\n".join([
       "# Catalogue\n", "What ships with forescale, made into pages from the data files themselves: every number with "
-      "its source or the mark `assumed`, and how far off predictions with it were where somebody measured.\n",
+      "its source, the mark `assumed` or the words that it has none, and how far off predictions with it were where "
+      "somebody measured.\n",
       held + "\n",
       *(f"* [{title}]({kind}.md): {len(names)}" for kind, (title, _, names) in kinds.items()), "", toctree(kinds)])
     return pages
@@ -302,6 +305,11 @@ def ends(unit, one, key, ends_key=None):
 
 def why(number):
   return number["source"] if "source" in number else f"assumed: {number['assumed']}"
+
+
+def is_bare(source):
+  """What the program says of a number that its file gives alone: sizes where another rule begins, zeros."""
+  return source.startswith("given in ")
 
 
 def is_number(value):

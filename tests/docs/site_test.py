@@ -2,8 +2,8 @@
 """The documentation's site (docs/site/build.py) is whole: site_test.py PROGRAM [OUTPUT]
 
 Built without a warning, in OUTPUT or a folder that goes away: every link and anchor inside it resolves, nothing is
-loaded from elsewhere, everything in the catalogue has a page on which each number has its source or the mark `assumed`,
-and a search knows it. Of what `validate` writes a made-up file is read.
+loaded from elsewhere, everything in the catalogue has a page on which each number has its source or the mark `assumed`
+(or says that its file gives it alone), and a search knows it. Of what `validate` writes a made-up file is read.
 """
 import json
 import re
@@ -109,7 +109,8 @@ def check_catalogue(site, pages, program):
         continue
       rows = numbers_of(page)
       for what, value, _, mark, why in rows:
-        if not value or not why or mark not in ("assumed", "source"):
+        if not value or not why or mark not in ("assumed", "source", "no source") or \
+           (mark == "no source") != (why == f"given in {what.split(' ')[0]}"):
           yield f"catalogue/{kind}/{name}.html: {what} has no value, no source or no mark"
       if kind in ("stacks", "platforms"):
         known = program.json(kind[:-1], "show", name)["numbers"]
