@@ -43,20 +43,20 @@ struct TrainingPoint {
   std::int64_t gpus = 0;
   bool fits = true;  // in GPU memory; if not, there are no times
   double iteration_s = 0;
-  std::optional<double> low_s;  // of the interval
-  std::optional<double> high_s;
+  std::optional<double> low_s = {};  // of the interval
+  std::optional<double> high_s = {};
   double samples_per_s = 0;  // images, or sequences
   double goodput = 1;        // of wall-clock time, with "failures"
   // Not of layouts: physical floor of the iteration, and what is busiest in the network.
   double bound_s = 0;
-  std::string busiest;
+  std::string busiest = {};
 };
 
 struct Training {
-  std::string title;
-  std::vector<TrainingPoint> points;  // by growing count of GPUs
-  std::vector<std::string> warnings;
-  std::string command;  // that repeats it: "forescale predict ..."
+  std::string title = {};
+  std::vector<TrainingPoint> points = {};  // by growing count of GPUs
+  std::vector<std::string> warnings = {};
+  std::string command = {};  // that repeats it: "forescale predict ..."
 };
 
 // A training iteration for every GPU count; with "layout" that of a transformer on it.
@@ -65,12 +65,12 @@ Training predict(const Question& question, Ends interval = Ends::kOf90Percent);
 struct CollectivePoint {
   std::int64_t ranks = 0;
   std::int64_t bytes = 0;
-  std::string algorithm;
+  std::string algorithm = {};
   double time_s = 0;  // simulated, or priced where that was too large
-  std::optional<double> low_s;
-  std::optional<double> high_s;
-  std::optional<double> cost_engine_s;  // without contention
-  std::optional<double> closed_form_s;
+  std::optional<double> low_s = {};
+  std::optional<double> high_s = {};
+  std::optional<double> cost_engine_s = {};  // without contention
+  std::optional<double> closed_form_s = {};
   double bound_s = 0;  // physical floor
 };
 

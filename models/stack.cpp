@@ -1,6 +1,7 @@
 #include "models/stack.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -37,12 +38,15 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
   });
 }
 
+constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
+
 // A file that extends another states only what differs; an operation's selection is replaced whole.
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
-  in.allow_only({"format", "name", "description", "extends", "channels", "channels_of",
-                 "eager_limit_bytes", "packet_limit_bytes", "latency_holds_ports", "shared_cores",
-                 "progress", "reduction", "host_reduction", "paths", "selection", "service"});
+  in.allow_only({"format", "name", "description", "extends", "measured_bytes", "channels",
+                 "channels_of", "eager_limit_bytes", "packet_limit_bytes", "latency_holds_ports",
+                 "shared_cores", "progress", "reduction", "host_reduction", "paths", "selection",
+                 "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -60,6 +64,14 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   };
   stack.name = in.at("name").string();
   stack.description = in.at("description").string();
+  if (const auto sizes = in.find("measured_bytes")) {
+    sizes->allow_only({"from", "to"});
+    stack.measured = {.least = sizes->at("from").integer(0, kMeasuredSizeMax),
+                      .most = sizes->at("to").integer(1, kMeasuredSizeMax)};
+    if (stack.measured->none()) sizes->at("to").fail("must be >= \"from\"");
+  } else if (in.has("paths")) {
+    stack.measured.reset();  // the base's paths were
+  }
   if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
   if (const auto of = in.find("channels_of"))
     stack.channels_of_collective = of->one_of({"rank", "collective"}) == "collective";
@@ -165,6 +177,19 @@ Stack load_stack(const std::string& text, Scenario scenario) {
     options.allow_only({});
   }
   return stack;
+}
+
+std::string Stack::beyond_measured(const MessageSizes& sent) const {
+  if (!measured || sent.none()) return "";
+  std::vector<std::string> beyond;
+  if (sent.least < measured->least / 2) beyond.push_back(to_text(Bytes{sent.least}));
+  if (sent.most > 2 * measured->most) beyond.push_back(to_text(Bytes{sent.most}));
+  if (beyond.empty()) return "";
+  return fmt::format(
+      "messages of {} are sent, and {} was measured from {} to {} alone: no interval knows how far "
+      "that is off",
+      fmt::join(beyond, " and of "), name, to_text(Bytes{measured->least}),
+      to_text(Bytes{measured->most}));
 }
 
 }  // namespace forescale

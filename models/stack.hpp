@@ -18,9 +18,11 @@
 // copy what plans let ranks add and copy.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -145,10 +147,27 @@ struct ServiceCosts {
   int compute_threads = 0;          // that add and update on a server; 0: as many as serve
 };
 
+// Sizes of messages, bytes; none where `least` is above `most`.
+struct MessageSizes {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = 0;
+
+  bool none() const { return least > most; }
+  void add(std::int64_t bytes) {
+    least = std::min(least, bytes);
+    most = std::max(most, bytes);
+  }
+  void add(const MessageSizes& others) {
+    least = std::min(least, others.least);
+    most = std::max(most, others.most);
+  }
+};
+
 struct Stack {
   std::string name;
   std::string description;
-  int channels = 1;  // sends, and receives, in progress at once
+  std::optional<MessageSizes> measured = {};  // what its paths were fitted to
+  int channels = 1;                           // sends, and receives, in progress at once
   // Every collective of a rank has those channels of its own, and messages outside of collectives
   // wait for none, as in MPI; else all messages of a rank share them.
   bool channels_of_collective = false;
@@ -171,6 +190,9 @@ struct Stack {
 
   // InputError when no rule fits.
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
+  // A warning that these go beyond what was measured, by a factor of two at least; empty: they do
+  // not, or nothing says what was.
+  std::string beyond_measured(const MessageSizes& sent) const;
 };
 
 // In place of a name: the NCCL of the platform at hand (sim/ask/inputs.hpp).

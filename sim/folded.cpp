@@ -126,9 +126,10 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t byte
 }
 
 json text_of(const CollectiveOutcome& outcome) {
-  return {{"time_s", outcome.time_s},         {"messages", outcome.messages},
-          {"bytes_sent", outcome.bytes_sent}, {"busiest", outcome.busiest.name},
-          {"busy_s", outcome.busiest.busy_s}, {"root_s", outcome.root_s},
+  return {{"time_s", outcome.time_s},           {"messages", outcome.messages},
+          {"least_bytes", outcome.sizes.least}, {"most_bytes", outcome.sizes.most},
+          {"bytes_sent", outcome.bytes_sent},   {"busiest", outcome.busiest.name},
+          {"busy_s", outcome.busiest.busy_s},   {"root_s", outcome.root_s},
           {"has_shared", outcome.has_shared}};
 }
 
@@ -136,6 +137,8 @@ CollectiveOutcome outcome_of(const json& text) {
   CollectiveOutcome outcome{.time_s = text.at("time_s").get<double>(),
                             .messages = text.at("messages").get<std::uint64_t>(),
                             .bytes_sent = text.at("bytes_sent").get<double>(),
+                            .sizes = {.least = text.at("least_bytes").get<std::int64_t>(),
+                                      .most = text.at("most_bytes").get<std::int64_t>()},
                             .busiest = {.name = text.at("busiest").get<std::string>(),
                                         .busy_s = text.at("busy_s").get<double>(),
                                         .bytes = 0},

@@ -83,6 +83,7 @@ TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& 
     const CollectiveOutcome& outcome = price->second.outcome;
     all.messages += outcome.messages;
     all.bytes_sent += outcome.bytes_sent;
+    all.sizes.add(outcome.sizes);
     busy_s[outcome.busiest.name] += outcome.busiest.busy_s;
     return CollectivePrice{.time_s = outcome.time_s * (1 + (slow ? price->second.error : 0)),
                            .share = slow ? 1
@@ -94,6 +95,7 @@ TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& 
       simulate_alike(run.platform, inputs.stack, *inputs.schedule, run.jobs, std::move(options));
   outcome.messages = all.messages;
   outcome.bytes_sent = all.bytes_sent;
+  outcome.sizes = all.sizes;
   for (const auto& [name, time_s] : busy_s)
     if (time_s > outcome.busiest.busy_s)
       outcome.busiest = {.name = name, .busy_s = time_s, .bytes = 0};

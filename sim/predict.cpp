@@ -114,8 +114,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_p
                                    images_per_iteration, memory_bytes, fits, iteration_s,
                                    images_per_s, compute_s, exposed_communication_s, waiting_s,
                                    root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
-                                   is_steady, messages, bytes_sent, payload_bytes, simulated_ranks,
-                                   folded_error)
+                                   is_steady, messages, bytes_sent, payload_bytes, beyond_measured,
+                                   simulated_ranks, folded_error)
 }  // namespace members
 
 }  // namespace
@@ -269,6 +269,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.busiest_share = outcome.busiest.busy_s / outcome.finished_s;
   point.is_steady = outcome.is_steady;
   point.messages = outcome.messages;
+  point.beyond_measured = inputs.stack.beyond_measured(outcome.sizes);
   point.bytes_sent = outcome.bytes_sent;
   point.payload_bytes = (outcome.bytes_sent - outcome.control_bytes) / inputs.iterations;
   const Bound bound = inputs.message_noise.varies() ? Bound{.reason = "none, as messages vary"}

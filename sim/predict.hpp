@@ -69,8 +69,9 @@ struct PredictionPoint {
   double busiest_share = 0;  // its busy time over the simulated time
   bool is_steady = true;
   std::uint64_t messages = 0;
-  double bytes_sent = 0;     // all iterations, control messages included
-  double payload_bytes = 0;  // of one iteration, control messages left out
+  double bytes_sent = 0;             // all iterations, control messages included
+  double payload_bytes = 0;          // of one iteration, control messages left out
+  std::string beyond_measured = {};  // Stack::beyond_measured() of its messages
   // Where a few ranks stand for all (lockstep.hpp): how many at once, at most, and the relative
   // error of the iteration that comes of it; 0: all ranks were simulated.
   std::int64_t simulated_ranks = 0;

@@ -12,6 +12,7 @@
 #include "calibrate/fit/cluster_shape.hpp"
 #include "calibrate/fit/estimate.hpp"
 #include "calibrate/fit/shaper_burst.hpp"
+#include "models/stack.hpp"
 
 namespace forescale {
 namespace {
@@ -48,6 +49,7 @@ class Fit {
                         .path = "/series",
                         .value = "",
                         .constraint = "must hold a ping-pong at three sizes or more"});
+    for (const MeasuredPoint& point : ping_pong->points) sizes_.add(point.bytes);
     eager_limit_ = eager_limit();
     SegmentedFitOptions known;
     if (eager_limit_ > 0) known.breakpoints = {eager_limit_};
@@ -180,7 +182,8 @@ class Fit {
       throw InputError({.source = source_,
                         .path = "/series",
                         .value = "ping-pong",
-                        .constraint = "must reach sizes whose time grows with size"});
+                        .constraint = "must reach sizes whose time grows with size: measure for "
+                                      "longer, or larger messages (--budget, --max-bytes)"});
     return best;
   }
 
@@ -200,6 +203,11 @@ class Fit {
           fmt::format("hosts {} to {} were not measured: taken to be like the ordinary ones, on a "
                       "switch where each keeps the share that it had when all measured ones sent",
                       shape_.host_rate.size(), hosts - 1));
+      if (shared_cores_ > 0)
+        fit_.warnings.push_back(fmt::format(
+            "all {} hosts are taken to share {} cores, as those measured on one machine did: on "
+            "machines of their own take \"shared_cores\" out of the stack",
+            hosts, shared_cores_));
       unmeasured_growth_ =
           static_cast<double>(hosts) / static_cast<double>(shape_.host_rate.size());
     }
@@ -273,29 +281,33 @@ class Fit {
       if (burst_.value > 0) made["burst_bytes"] = burst;
       return made;
     };
-    json usual_class = link_class("link", "ping-pong", link_);
+    // One class for all hosts that are alike: one number was measured, which an interval moves as
+    // one.
+    json classes{{"link", link_class("link", "ping-pong", link_)}};
     for (size_t host = 0; host < shape_.host_rate.size(); ++host) {
       const bool is_slow = usual > 0 && shape_.host_rate[host] < 0.9 * usual;
       // Scaled, so that what large messages lose counts for all hosts alike.
-      const double scale = is_slow ? shape_.host_rate[host] / usual : 1;
+      const std::string name = is_slow ? fmt::format("link of host {}", host) : "link";
+      if (is_slow)
+        classes[name] =
+            link_class(name, "ping-pongs of pairs", scaled(link_, shape_.host_rate[host] / usual));
       links.push_back({{"from", port(host)},
                        {"to", fmt::format("switch{}", shape_.switch_of[host])},
-                       {"class", is_slow ? link_class(fmt::format("link of host {}", host),
-                                                      "ping-pongs of pairs", scaled(link_, scale))
-                                         : usual_class}});
+                       {"class", name}});
     }
     if (shape_.switch_count() > 1) {
       const double scale = usual > 0 ? shape_.trunk_rate / usual : 1;
-      const json trunk = link_class("trunk", "pairs across", scaled(link_, scale));
+      classes["trunk"] = link_class("trunk", "pairs across", scaled(link_, scale));
       for (int i = 1; i < shape_.switch_count(); ++i)
         links.push_back(
-            {{"from", "switch0"}, {"to", fmt::format("switch{}", i)}, {"class", trunk}});
+            {{"from", "switch0"}, {"to", fmt::format("switch{}", i)}, {"class", "trunk"}});
     }
     fit_.platform = {
         {"format", "forescale-platform-1"},
         {"name", options_.name},
         {"description", fmt::format("{}, as measured", machine())},
         {"source", provenance()},
+        {"link_classes", classes},
         {"node", node()},
         {"fabric", {{"layout", "explicit"}, {"switches", switches}, {"links", links}}}};
   }
@@ -464,6 +476,7 @@ class Fit {
                   {"description",
                    fmt::format("{} with forescale's own plans, as measured", measurement_.library)},
                   {"source", provenance()},
+                  {"measured_bytes", {{"from", sizes_.least}, {"to", sizes_.most}}},
                   {"channels", 1},
                   {"channels_of", "collective"},
                   {"eager_limit_bytes", eager_limit_},
@@ -505,6 +518,7 @@ class Fit {
   ClusterFit fit_;
   ClusterShape shape_;
   std::vector<int> ordinary_;
+  MessageSizes sizes_;  // of the ping-pong
   std::int64_t eager_limit_ = 0;
   SegmentedFit one_way_;
   std::optional<SegmentedFit> shift_;

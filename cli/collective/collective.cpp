@@ -59,6 +59,11 @@ std::string root_cell(const CollectiveAnswer& answer) {
   return text;
 }
 
+std::string beyond_text(const CollectiveAnswer& answer) {
+  return fmt::format("{} ranks, {}: {}", answer.ranks, to_text(Bytes{answer.bytes}),
+                     answer.beyond_measured);
+}
+
 void print_table(const std::vector<AnswerRow>& rows) {
   const bool has_interval = rows.front().interval.has_value();
   std::vector<std::string> headings{
@@ -94,6 +99,8 @@ void print_table(const std::vector<AnswerRow>& rows) {
                  answer.simulated_ranks,
                  answer.folded_error > 0 ? fmt::format("within {:.2g} %", 100 * answer.folded_error)
                                          : "exact to 1e-9");
+    if (!answer.beyond_measured.empty())
+      fmt::print("{}\n", coloured("note: " + beyond_text(answer), Colour::kYellow));
     if (!answer.not_simulated.empty())
       fmt::print("{} ranks: not simulated: {}\n", answer.ranks, answer.not_simulated);
   }
@@ -175,6 +182,10 @@ void run(const CollectiveOptions& options) {
     } else {
       for (const AnswerRow& row : rows) document["points"].push_back(to_json(row));
     }
+    std::vector<std::string> warnings;
+    for (const AnswerRow& row : rows)
+      if (!row.answer.beyond_measured.empty()) warnings.push_back(beyond_text(row.answer));
+    if (!warnings.empty()) document["warnings"] = warnings;
     document["format"] = "forescale-collective-1";
     document["command"] = options.line;
     document["platform"] = machine.platform.name;

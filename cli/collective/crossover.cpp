@@ -92,7 +92,7 @@ ChunkRange chunk_range(const std::string& bytes, std::int64_t chunk_bytes) {
   if (range.last <= range.first)
     refuse("--bytes", bytes,
            "must be an interval such as 64KiB..1GiB with two whole chunks of " +
-               to_text(Bytes{chunk_bytes}));
+               to_text(Bytes{chunk_bytes}) + ", in steps of which it is searched (--chunk-bytes)");
   return range;
 }
 

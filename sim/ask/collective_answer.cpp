@@ -42,7 +42,8 @@ void price(const ResolvedCall& resolved, CollectiveAnswer& answer) {
       answer.closed_form_s = resolved.call_s + *closed;
 }
 
-void take(const CollectiveOutcome& outcome, CollectiveAnswer& answer) {
+void take(const CollectiveOutcome& outcome, const Stack& stack, CollectiveAnswer& answer) {
+  answer.beyond_measured = stack.beyond_measured(outcome.sizes);
   answer.time_s = outcome.time_s;
   answer.simulated_s = outcome.time_s;
   answer.messages = outcome.messages;
@@ -57,7 +58,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
               CollectiveAnswer& answer) {
   if (trace.empty() && !question.explicit_staging && question.message_noise.empty())
     if (const auto few = fold_where_it_pays(resolved)) {
-      take(few->outcome, answer);
+      take(few->outcome, resolved.lanes->stack(), answer);
       answer.simulated_ranks = few->ranks;
       answer.folded_error = few->error;
       return;
@@ -89,7 +90,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
                             .label = answer.op,
                             .group = std::make_shared<const std::vector<int>>(slots)},
                            last + 1, session),
-       answer);
+       resolved.lanes->stack(), answer);
   answer.simulated_ranks = answer.ranks;
   if (trace.empty()) return;
   write_file(
@@ -117,6 +118,7 @@ void to_json(json& text, const CollectiveAnswer& answer) {
           {"messages", answer.messages},
           {"bytes_sent", answer.bytes_sent}};
   if (!answer.not_simulated.empty()) text["not_simulated"] = answer.not_simulated;
+  if (!answer.beyond_measured.empty()) text["beyond_measured"] = answer.beyond_measured;
   if (!answer.simulated_s) return;
   text["simulated_ranks"] = answer.simulated_ranks;
   text["folded_error"] = answer.folded_error;
@@ -140,6 +142,7 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   text.at("messages").get_to(answer.messages);
   text.at("bytes_sent").get_to(answer.bytes_sent);
   answer.not_simulated = text.value("not_simulated", "");
+  answer.beyond_measured = text.value("beyond_measured", "");
   if (!answer.simulated_s) return;
   text.at("simulated_ranks").get_to(answer.simulated_ranks);
   text.at("folded_error").get_to(answer.folded_error);

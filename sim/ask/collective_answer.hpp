@@ -24,6 +24,7 @@ struct CollectiveAnswer {
   std::string not_simulated = {};            // why, where the cost engine alone answered both
   std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
   std::optional<double> closed_form_s = {};
+  std::string beyond_measured = {};  // Stack::beyond_measured() of the messages simulated
   std::int64_t simulated_ranks = 0;  // in place of all (sim/folded.hpp); 0: nothing simulated
   double folded_error = 0;           // of the time that they stand for, relative
   double bound_s = 0;

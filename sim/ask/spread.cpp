@@ -176,6 +176,10 @@ std::vector<NumberShare> shares_of(const std::vector<NumberSource>& numbers,
   std::vector<double> logarithms;
   for (const double value : drawn) logarithms.push_back(std::log(value));
   logarithms = centred(std::move(logarithms));
+  // What chance alone gives one number in a hundred: the 99th percentile of a squared correlation
+  // of so many pairs that have nothing to do with each other, chi squared with one degree of
+  // freedom.
+  const double by_chance = 6.63 / std::max(1.0, count - 1);
   std::vector<NumberShare> shares;
   for (const NumberSource& number : numbers) {
     if (number.fast == number.slow) continue;
@@ -185,8 +189,8 @@ std::vector<NumberShare> shares_of(const std::vector<NumberSource>& numbers,
           Scenario::drawn(static_cast<int>(draw)).position(number.file, number.path));
     positions = centred(std::move(positions));
     const double scatter = product(positions, positions) * product(logarithms, logarithms);
-    if (scatter > 0)
-      shares.push_back({number, std::pow(product(positions, logarithms), 2) / scatter});
+    const double share = scatter > 0 ? std::pow(product(positions, logarithms), 2) / scatter : 0;
+    if (share > by_chance) shares.push_back({number, share});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const NumberShare& a, const NumberShare& b) { return a.share > b.share; });

@@ -50,7 +50,8 @@ struct NumberShare {
   NumberSource number;
   double share = 0;
 };
-// Of the uncertain ones among `numbers`, largest share first. `drawn`: by draw, above 0.
+// Of the uncertain ones among `numbers`, largest share first, those that chance would not give one
+// in a hundred. `drawn`: by draw, above 0.
 std::vector<NumberShare> shares_of(const std::vector<NumberSource>& numbers,
                                    const std::vector<double>& drawn);
 

@@ -322,7 +322,10 @@ Transport::~Transport() = default;
 
 Transport::Message* Transport::new_message(const MessagePost& post) {
   ++message_count_;
-  if (post.control) control_bytes_ += static_cast<double>(post.bytes);
+  if (post.control)
+    control_bytes_ += static_cast<double>(post.bytes);
+  else if (post.bytes > 0)
+    sizes_.add(post.bytes);
   bytes_sent_ += static_cast<double>(post.bytes);
   if (free_.empty()) {
     pool_.push_back(std::make_unique<Message>(*this, post, noise_of(post)));

@@ -72,6 +72,8 @@ class Transport {
   double bytes_sent() const { return bytes_sent_; }
   // Of those, the bytes of negotiation, requests and notifications.
   double control_bytes() const { return control_bytes_; }
+  // Of those that are payload.
+  const MessageSizes& sizes() const { return sizes_; }
   // Messages that were posted at one side only, for reports: text like "rank 3 waits to receive
   // 128 bytes from rank 2".
   std::vector<std::string> unmatched() const;
@@ -138,6 +140,7 @@ class Transport {
   std::uint64_t message_count_ = 0;
   double bytes_sent_ = 0;
   double control_bytes_ = 0;
+  MessageSizes sizes_;
 };
 
 }  // namespace forescale

@@ -27,6 +27,7 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
   return {.time_s = session.finished_s(),
           .messages = session.transport().message_count(),
           .bytes_sent = session.transport().bytes_sent(),
+          .sizes = session.transport().sizes(),
           .busiest = session.machine().busiest(),
           .root_s = breakdown(timeline, root_rank, session.finished_s()),
           .has_shared = session.machine().world().has_shared()};
@@ -99,6 +100,7 @@ TrainingOutcome outcome_of(Session& session, int iteration_count,
   outcome.messages = session.transport().message_count();
   outcome.bytes_sent = session.transport().bytes_sent();
   outcome.control_bytes = session.transport().control_bytes();
+  outcome.sizes = session.transport().sizes();
   outcome.busiest = session.machine().busiest();
   return outcome;
 }

@@ -19,6 +19,7 @@ struct CollectiveOutcome {
   double time_s = 0;
   std::uint64_t messages = 0;
   double bytes_sent = 0;
+  MessageSizes sizes;  // of messages
   Machine::Busiest busiest;
   std::map<std::string, double> root_s;  // what the root (rank 0 without one) did: breakdown()
   bool has_shared = false;               // some message was slowed by another
@@ -47,6 +48,7 @@ struct TrainingOutcome {
   std::uint64_t messages = 0;
   double bytes_sent = 0;
   double control_bytes = 0;  // of those
+  MessageSizes sizes;        // of the others
   Machine::Busiest busiest;  // busy_s is over all iterations
 };
 

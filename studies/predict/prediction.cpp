@@ -34,9 +34,9 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
                     "counts:{}",
                     compute.measured_batch_min, compute.measured_batch_max, outside));
   if (compute.assumed)
-    prediction.warnings.push_back(fmt::format(
-        "no measurement of {} on {}{}: its compute times are assumed", compute.network, compute.gpu,
-        inputs.framework ? " with " + to_text(*inputs.framework) : ""));
+    prediction.warnings.push_back(
+        fmt::format("no measurement of {} on {}{}: its compute times are assumed", compute.network,
+                    compute.gpu, inputs.framework ? " with " + to_text(*inputs.framework) : ""));
   if (!unsteady.empty())
     prediction.warnings.push_back(
         "no steady state after the iterations simulated (--iterations) at GPU counts:" + unsteady);
@@ -45,6 +45,11 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
         "no range, as a GPU's share fits in its memory only while uncertain numbers are not at "
         "their ends, at GPU counts:" +
         tight);
+  for (auto row = prediction.rows.rbegin(); row != prediction.rows.rend(); ++row)
+    if (!row->point.beyond_measured.empty()) {  // those of the largest count will do
+      prediction.warnings.push_back(row->point.beyond_measured);
+      break;
+    }
   if (inputs.stack.name == "ideal")
     prediction.warnings.push_back("the stack `ideal` has no overheads and free reductions");
   if (inputs.data.is_synthetic())

@@ -1,4 +1,6 @@
 // `forescale calibrate fit` on published measurements, end to end.
+#include <gmock/gmock.h>
+
 #include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
@@ -38,6 +40,27 @@ TEST(CalibrateFit, TakesMoreHostsAndMoreRanksThanWereMeasured) {
       " --platform " + workshop.path("p.json") + " --stack " + workshop.path("s.json");
   expect_answer("collective --op all-reduce --algorithm ring --ranks 128 --bytes 1MiB" + machine,
                 {"ring"});
+}
+
+// 0 B to 4 MiB were measured; a broadcast to one of two sends all that is asked in one message.
+TEST(CalibrateFit, AnswersWarnOfSizesThatNobodyMeasured) {
+  const Workshop workshop;
+  expect_answer(fit(workshop, ""));
+  const nlohmann::json sizes = parse_json(text_of(workshop.path("s.json")))["measured_bytes"];
+  EXPECT_EQ(sizes["from"], 0);
+  EXPECT_EQ(sizes["to"], 4 << 20);
+  const auto note = [&](const std::string& bytes) {
+    const nlohmann::json answer =
+        expect_answer("collective --op broadcast --algorithm binomial --ranks 2 --json --bytes " +
+                      bytes + " --platform " + workshop.path("p.json") + " --stack " +
+                      workshop.path("s.json"))
+            .json();
+    return answer.contains("warnings") ? answer["warnings"][0].get<std::string>() : "";
+  };
+  EXPECT_EQ(note("8MiB"), "");
+  EXPECT_THAT(note("9MiB"), ::testing::HasSubstr("messages of 9 MiB are sent, and gce was measured "
+                                                 "from 0 B to 4 MiB alone"));
+  EXPECT_EQ(note("1"), "");
 }
 
 TEST(CalibrateFit, HoldsCollectivesOutAndPrintsTheError) {

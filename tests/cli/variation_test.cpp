@@ -74,7 +74,13 @@ TEST(Failures, MoveTheCheapestCount) {
       "weak --gpus 1..64 --no-range --no-sensitivity --no-network --node-price 1 --time-value 100 "
       "--json ";
   const auto cheapest = [&](const std::string& more) {
-    return run_program(compare + more).json().at("contenders").at(0).at("cheapest_gpus").get<int>();
+    return run_program(compare + more)
+        .json()
+        .at("contenders")
+        .at(0)
+        .at("cheapest")
+        .at("gpus")
+        .get<int>();
   };
   EXPECT_LT(cheapest("--failures mtbf=5h,checkpoint=300s,restart=10min"), cheapest(""));
 }

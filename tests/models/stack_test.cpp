@@ -205,6 +205,20 @@ TEST_F(StackFiles, EveryKeyIsRead) {
   EXPECT_DOUBLE_EQ(last.through_host_bandwidth.value, 5e9);
 }
 
+TEST(MeasuredSizes, AreLeftByAFactorOfTwo) {
+  Stack stack = load_stack("ideal");
+  const auto beyond = [&](std::int64_t least, std::int64_t most) {
+    return stack.beyond_measured({.least = least, .most = most});
+  };
+  EXPECT_EQ(beyond(1, 1 << 30), "");  // nothing says what was measured
+  stack.measured = {.least = 64, .most = 1 << 20};
+  EXPECT_EQ(beyond(32, 2 << 20), "");
+  EXPECT_THAT(beyond(31, 2 << 20), HasSubstr("messages of 31 B are sent"));
+  EXPECT_THAT(beyond(32, (2 << 20) + 1), HasSubstr("messages of 2 MiB are sent"));
+  EXPECT_THAT(beyond(1, 1 << 30), HasSubstr("messages of 1 B and of 1 GiB are sent"));
+  EXPECT_EQ(stack.beyond_measured({}), "");  // nothing is sent
+}
+
 TEST_F(StackFiles, FirstFittingPathIsTaken) {
   const Stack stack = load_stack(write("mine.json", good()));
   const auto index = [&](const char* where, BufferPlace place, std::int64_t bytes) {

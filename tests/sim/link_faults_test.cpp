@@ -48,7 +48,7 @@ TEST(LinkFaults, ARingIsAsSlowAsItsSlowestLink) {
 // leaves each leaf; in an all-to-all what leaves leaf0 shares one uplink in place of two.
 TEST(LinkFaults, TrafficOfALinkThatIsDownSharesTheOthers) {
   const std::string tree = "fat-tree:down=4x4,up=2,bandwidth=10GB/s,latency=1us";
-  Question question = ring(tree, 16, {{"leaf0--top0", "down"}});
+  Question question = ring(tree, 16, {{"leaf0--spine0", "down"}});
   EXPECT_DOUBLE_EQ(faulty_s(question), faulty_s(ring(tree, 16, {})));
   for (Question* each : {&question}) each->plan = "all-to-all/pairwise";
   Question whole = question;

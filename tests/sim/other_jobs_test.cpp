@@ -90,7 +90,7 @@ TEST(OtherJobs, AreRefusedWhereTheyDoNotFit) {
   all.gpus.clear();
   Asker asker;
   EXPECT_EQ(gpu_counts(all, asker.inputs(all)).back(), load_platform("ri2").slot_count() / 2);
-  EXPECT_THAT(refused(job_beside("ri2", "ssp", 2, "1")), HasSubstr("servers"));
+  EXPECT_THAT(refused(job_beside("ri2", "parameter-server", 2, "1")), HasSubstr("servers"));
   EXPECT_THAT(refusal([] { parse_other_jobs("0", "--beside"); }), HasSubstr("--beside"));
   EXPECT_THAT(refusal([] { parse_other_jobs("jobs=1,after=soon", "--beside"); }),
               HasSubstr("after"));

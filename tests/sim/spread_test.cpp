@@ -140,12 +140,12 @@ TEST(Spread, DrawsSayWhichNumberToMeasure) {
                              scenario.position("net.json", "/bandwidth")));
   }
   const std::vector<NumberShare> shares = shares_of(numbers, drawn);
-  ASSERT_EQ(shares.size(), 3U);  // what is known explains nothing
+  ASSERT_EQ(shares.size(),
+            2U);  // what is known explains nothing, and the third no more than chance
   EXPECT_EQ(shares[0].number.path, "/latency");
   EXPECT_NEAR(shares[0].share, 0.9, 0.03);
   EXPECT_EQ(shares[1].number.path, "/bandwidth");
   EXPECT_NEAR(shares[1].share, 0.1, 0.03);
-  EXPECT_NEAR(shares[2].share, 0, 0.01);
 }
 
 TEST(Spread, MoreNodesLeaveMoreOut) {

@@ -68,7 +68,7 @@ TEST(LinkFaults, ANameMeansTheLinksThatLeaveItsNode) {
 
 TEST(LinkFaults, RoutesGoAroundWhatIsDown) {
   const Platform before = load_platform(kTree);
-  const Platform after = with(kTree, {{"leaf0--top0", "down"}});
+  const Platform after = with(kTree, {{"leaf0--spine0", "down"}});
   const auto way = [](const Platform& platform, int from, int to) {
     return link_names(platform, platform.route(platform.endpoints[static_cast<size_t>(from)],
                                                platform.endpoints[static_cast<size_t>(to)]));
@@ -80,19 +80,19 @@ TEST(LinkFaults, RoutesGoAroundWhatIsDown) {
       expect_sound(after, after.endpoints[static_cast<size_t>(from)],
                    after.endpoints[static_cast<size_t>(to)]);
       const auto now = way(after, from, to);
-      EXPECT_THAT(now, Not(Contains("leaf0 -> top0")));
-      EXPECT_THAT(now, Not(Contains("top0 -> leaf0")));
-      EXPECT_EQ(now.size(), way(before, from, to).size());  // another top switch is as near
+      EXPECT_THAT(now, Not(Contains("leaf0 -> spine0")));
+      EXPECT_THAT(now, Not(Contains("spine0 -> leaf0")));
+      EXPECT_EQ(now.size(), way(before, from, to).size());  // another spine is as near
       if (now == way(before, from, to)) continue;
       ++rerouted;
       EXPECT_TRUE(from < 4 || to < 4) << from << " " << to;
     }
-  EXPECT_EQ(rerouted, 2 * 4 * 12 / 2);  // half of what leaves or enters the leaf went over top0
+  EXPECT_EQ(rerouted, 2 * 4 * 12 / 2);  // half of what leaves or enters the leaf went over spine0
 }
 
 TEST(LinkFaults, EqualWaysAroundAreAllUsed) {
   const Platform tree =
-      with("fat-tree:down=8x4,up=4,bandwidth=10GB/s,latency=1us", {{"leaf0--top0", "down"}});
+      with("fat-tree:down=8x4,up=4,bandwidth=10GB/s,latency=1us", {{"leaf0--spine0", "down"}});
   std::set<std::string> first;
   for (int from = 0; from < 8; ++from)
     for (int to = 8; to < 32; ++to) {
@@ -100,7 +100,8 @@ TEST(LinkFaults, EqualWaysAroundAreAllUsed) {
                                                      tree.endpoints[static_cast<size_t>(to)]));
       if (names.size() > 1) first.insert(names[1]);
     }
-  EXPECT_EQ(first, (std::set<std::string>{"leaf0 -> top1", "leaf0 -> top2", "leaf0 -> top3"}));
+  EXPECT_EQ(first,
+            (std::set<std::string>{"leaf0 -> spine1", "leaf0 -> spine2", "leaf0 -> spine3"}));
 }
 
 TEST(LinkFaults, AnAdapterWithoutLinksLeavesItsGpusToTheNearest) {
@@ -122,7 +123,7 @@ TEST(LinkFaults, AnAdapterWithoutLinksLeavesItsGpusToTheNearest) {
 
 TEST(LinkFaults, LostLinksStayOnTheWay) {
   const Platform before = load_platform(kTree);
-  const Platform after = with(kTree, {{"leaf0--top0", "lost"}});
+  const Platform after = with(kTree, {{"leaf0--spine0", "lost"}});
   EXPECT_EQ(after.lost_links.size(), 1U);
   for (int to = 4; to < 8; ++to)
     EXPECT_EQ(link_names(after,
@@ -137,7 +138,7 @@ TEST(LinkFaults, WhatCannotBeIsRefused) {
               HasSubstr("must be linked: leaf1 is unknown"));
   EXPECT_THAT(refused(kTree, {{"node99", "0.5"}}), HasSubstr("must be below node16"));
   EXPECT_THAT(refused(kTree, {{"host3", "down"}}), HasSubstr("--link = node3: must keep a link"));
-  EXPECT_THAT(refused(kTree, {{"leaf0--top0", "down"}, {"leaf0--top1", "down"}}),
+  EXPECT_THAT(refused(kTree, {{"leaf0--spine0", "down"}, {"leaf0--spine1", "down"}}),
               HasSubstr("must be joined to node0"));
   EXPECT_THAT(refused("dgx-h100", {{"node0/gpu0", "down"}}), HasSubstr("is inside a node"));
   for (const char* share : {"0", "-1", "1.5", "nan", "slow", ""})
