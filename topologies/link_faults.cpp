@@ -79,7 +79,7 @@ class NamedLinks {
 
   std::vector<int> of_two(const std::string& name, int one, int other) const {
     std::set<std::string> neighbours;
-    const std::vector<int> links = where("", [&](const Link& link) {
+    std::vector<int> links = where("", [&](const Link& link) {
       if (link.from == one) neighbours.insert(platform_.devices[static_cast<size_t>(link.to)].name);
       if (link.to == one) neighbours.insert(platform_.devices[static_cast<size_t>(link.from)].name);
       return (link.from == one && link.to == other) || (link.from == other && link.to == one);
@@ -200,7 +200,8 @@ void use_other_adapters(Platform& platform, const Detours& detours, const std::s
     if (left.empty())
       refuse_link(source, fmt::format("node{}", node), "must keep a link that is not down");
     for (int device = 0; device < platform.node_device_count; ++device) {
-      int& nic = platform.nic_of_device[static_cast<size_t>(first + device)];
+      const int numbered = first + device;
+      int& nic = platform.nic_of_device[static_cast<size_t>(numbered)];
       if (nic < 0 || detours.has_links(nic)) continue;
       const auto distance = [&](int port) {
         return std::make_pair(routes.between(device, port).crosses_socket,
