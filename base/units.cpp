@@ -73,6 +73,9 @@ double parse_quantity(std::string_view text, const std::string& source,
   std::vector<std::string> names;
   for (const Unit& known : units)
     if (!known.name.empty()) names.emplace_back(known.name);
+  if (unit.ends_with("b/s") || unit.ends_with("bps"))  // eight times as much, or not
+    fail(text, source,
+         fmt::format("unit \"{}\" may be bits or bytes: say Gbit/s or GB/s, Mbit/s or MB/s", unit));
   if (unit.empty()) fail(text, source, fmt::format("needs a unit, such as {}", example));
   fail(text, source, fmt::format("unit \"{}\" is {}", unit, unknown_name(unit, names)));
 }

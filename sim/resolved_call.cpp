@@ -118,6 +118,7 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
   if (resolved.orders_of != nullptr && resolved.place == BufferPlace::kGpu &&
       resolved.collective->groups_are_nodes)
     fit_to_nodes(resolved);
+  if (operation(asked.op).sums) lanes.check_reduction(resolved.place);
   check_call(*resolved.collective, resolved.call);
   return resolved;
 }

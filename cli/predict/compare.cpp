@@ -135,6 +135,9 @@ void run(const CompareOptions& options) {
   check_writable(options.out, "--out");
   CompareSettings settings = options.settings;
   settings.question = options.question.question();
+  if (!settings.question.layout.empty())
+    refuse("--layout", settings.question.layout,
+           "is not compared: ask `predict` on each platform, with --tokens and --price");
   say_model_warnings(settings.question.model, settings.question.input_shape,
                      settings.question.sequence);
   settings.draws = options.range.asked();

@@ -88,7 +88,7 @@ json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   training["days_high"] = prediction.iteration ? json(days(prediction.iteration->high_s)) : json();
   training["gpu_hours"] = if_it_fits(prediction, gpu_hours);
   if (plan.failures) {
-    training["goodput"] = goodput.share;
+    training["goodput"] = if_it_fits(prediction, goodput.share);
     training["mtbf_s"] = goodput.mtbf.value;
     training["checkpoint_every_s"] = goodput.every.value;
   }

@@ -40,7 +40,12 @@ void check_layout_question(const PredictOptions& options, const Question& questi
                                        "gpu_model", "network_scale", "framework", "failures"};
   for (const auto& [name, texts] : given_fields(question))
     if (!known.contains(name))
-      refuse(question_field(name).option, texts.front(), "does not go with --layout");
+      refuse(question_field(name).option, texts.front(),
+             name == "links"
+                 ? "does not go with --layout: `collective --slots ... --link` says what "
+                   "a group's collectives take, --network-scale what an iteration does "
+                   "where all links are slow"
+                 : "does not go with --layout");
   if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
   if (options.range.draws > 0)
     refuse("--draws", std::to_string(options.range.draws), "does not go with --layout");

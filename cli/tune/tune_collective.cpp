@@ -314,6 +314,10 @@ void run(const TuneCollectiveOptions& options) {
   } else if (options.output.csv) {
     print_tuned_csv(points);
   } else {
+    fmt::print("{} on {} with {}\n", options.op, machine.front().platform.name,
+               machine.front().stack.name == "ideal"
+                   ? "ideal, a latency and a bandwidth alone: what a library does needs its --stack"
+                   : "stack " + machine.front().stack.name);
     print(options, library, points);
     if (library)
       fmt::print("\nwritten: {}; to load it:\n{}", document["settings"]["file"].get<std::string>(),

@@ -24,7 +24,7 @@ import markdown as md  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 # `docs/traces.md`, docs/traces.md or `traces.md`, but not what is a link or longer path already.
-MENTION = re.compile(r"(?<![\w./(\[-])(`?)(?:docs/)((?:tutorials/)?[a-z_]+)\.md\1(?![\w/\]])"
+MENTION = re.compile(r"(?<![\w./\[`-])(?<!\]\()(`?)(?:docs/)((?:tutorials/)?[a-z_]+)\.md\1(?![\w/\]])"
                      r"|(?<![\w./(\[-])`((?:tutorials/)?[a-z_]+)\.md`(?![\]])")
 CATALOGUE = "site's catalogue"  # where pages mention it, they link to it
 HEADING = re.compile(r"#{1,6} ")

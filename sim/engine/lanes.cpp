@@ -194,6 +194,20 @@ const ReductionRule& Lanes::reduction(BufferPlace place) const {
   return place == BufferPlace::kGpu ? stack_.reduction : stack_.host_reduction;
 }
 
+void Lanes::check_reduction(BufferPlace place) const {
+  const auto refuse_place = [&](const char* value, const char* lacks) {
+    throw InputError(
+        {.source = "stack " + stack_.name,
+         .path = place == BufferPlace::kGpu ? "/reduction/place" : "/host_reduction/place",
+         .value = value,
+         .constraint = fmt::format("needs a platform that says its {}; {} says none", lacks,
+                                   platform_.name)});
+  };
+  const ReductionPlace where = reduction(place).place;
+  if (where == ReductionPlace::kCpu && platform_.cpu_models.empty()) refuse_place("cpu", "CPUs");
+  if (where == ReductionPlace::kGpu && !platform_.has_gpus()) refuse_place("gpu", "GPUs");
+}
+
 double Lanes::reduce_s(std::int64_t bytes, BufferPlace place) const {
   const ReductionRule& rule = reduction(place);
   const auto payload = static_cast<double>(bytes);

@@ -87,6 +87,8 @@ class Lanes {
   // Uncontended time to add `bytes` received ones at a rank.
   double reduce_s(std::int64_t bytes, BufferPlace place) const;
   const ReductionRule& reduction(BufferPlace place) const;
+  // InputError where the platform has not what the stack adds on.
+  void check_reduction(BufferPlace place) const;
 
   double bandwidth(const Resource& resource) const;
   double burst_bytes(const Resource& resource) const;  // of a shaped link, else 0

@@ -31,6 +31,20 @@ bool has(const Program& program, const Is& is) {
   return false;
 }
 
+// Empty where kernels take what they take on the platform's GPU, or it is not known whether they
+// do.
+std::string as_recorded_note(const ReplayText& text, const Program& program) {
+  if (text.platform.empty() || !text.gpu.empty() || text.compute_scale != 1) return "";
+  const std::string recorded = recorded_gpu(program);
+  const Platform platform = load_platform(text.platform);
+  if (recorded.empty() || !platform.has_gpus() || platform.gpu_models.front().name == recorded)
+    return "";
+  return fmt::format(
+      "compute takes what it took on {}, not what it would on {}: --gpu {} scales it by both GPUs' "
+      "models",
+      recorded, platform.gpu_models.front().name, platform.gpu_models.front().name);
+}
+
 // What a program did next can have depended on times that are others here.
 std::vector<std::string> notes_of(const ReplayText& text, const Program& program) {
   std::vector<std::string> notes;
@@ -282,6 +296,8 @@ Replay replay(const ReplayText& text) {
     variant.program = kept(Keeps::kWaits);
   }
   if (!text.gpu.empty()) imported.notes.push_back(gpu_note(text.gpu, scaled));
+  if (std::string note = as_recorded_note(text, imported.program); !note.empty())
+    imported.notes.push_back(std::move(note));
   const size_t ends = variants.size();
   std::vector<Program> programs;
   for (const Variant& variant : variants)

@@ -22,9 +22,10 @@ void change_kernels(Program& program, const KernelTime& time_s) {
 }
 
 // What --gpu starts from. InputError where the trace is of no GPU.
-std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
+std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured,
+                          const Program& program) {
   if (!text.traced_gpu.empty()) return text.traced_gpu;
-  std::string known = gpu_model_of(measured.gpu);
+  std::string known = measured.gpu.empty() ? recorded_gpu(program) : gpu_model_of(measured.gpu);
   if (known.empty())
     throw InputError(
         {.source = "--gpu",
@@ -39,6 +40,16 @@ std::string traced_gpu_of(const ReplayText& text, const MeasuredRun& measured) {
 }
 
 }  // namespace
+
+std::string recorded_gpu(const Program& program) {
+  if (program.platform.empty()) return "";
+  try {
+    const Platform platform = load_platform(program.platform);
+    return platform.has_gpus() ? platform.gpu_models.front().name : "";
+  } catch (const InputError&) {
+    return "";  // a file of another machine
+  }
+}
 
 void scale_compute(Program& program, double scale) {
   if (scale == 1) return;
@@ -67,7 +78,7 @@ void split_kernels(Program& program, double factor, Scenario scenario) {
 
 ScaledTime move_to_gpu(Program& program, const MeasuredRun& measured, const ReplayText& text,
                        Scenario scenario) {
-  const std::string traced = traced_gpu_of(text, measured);
+  const std::string traced = traced_gpu_of(text, measured, program);
   if (traced == text.gpu) return {};
   KernelScaling scaling(traced, text.gpu, scenario);
   for (const ProgramRank& rank : program.ranks)

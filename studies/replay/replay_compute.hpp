@@ -7,6 +7,9 @@
 
 namespace forescale {
 
+// The GPU of the platform on which forescale recorded the program; empty: not known.
+std::string recorded_gpu(const Program& program);
+
 // All kernels, and what ranks of a schedule train, so many times as long.
 void scale_compute(Program& program, double scale);
 

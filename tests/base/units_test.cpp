@@ -60,6 +60,9 @@ TEST(ParseUnits, SaysWhatIsWrong) {
   EXPECT_THAT(refusal([] { parse_seconds("-1us", "--latency"); }),
               HasSubstr("--latency = -1us: must be >= 0"));
   EXPECT_THAT(refusal([] { parse_bytes("-1MiB", "--bytes"); }), HasSubstr("must be >= 0"));
+  for (const char* ambiguous : {"100Gb/s", "100Gbps"})
+    EXPECT_THAT(refusal([&] { parse_bandwidth(ambiguous, "--bw"); }),
+                HasSubstr("may be bits or bytes: say Gbit/s or GB/s"));
   EXPECT_THAT(refusal([] { parse_bandwidth("12.5GB/", "--bw"); }),
               HasSubstr("unit \"GB/\" is unknown; did you mean \"GB/s\"?"));
   EXPECT_THAT(refusal([] { parse_bytes("3Mib", "--bytes"); }), HasSubstr("did you mean \"MiB\"?"));

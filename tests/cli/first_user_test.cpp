@@ -143,5 +143,19 @@ TEST(FirstUser, AnErrorWithinTheSimulationIsOneLine) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
+// It was a segmentation fault: what adds on a CPU needs one.
+TEST(FirstUser, AStackThatAddsOnACpuIsRefusedWhereThereIsNone) {
+  for (const char* engine : {"sim", "cost", "both"})
+    expect_refused(
+        "collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --op "
+        "all-reduce --ranks 4 --bytes 64KiB --stack gloo --engine " +
+            std::string(engine),
+        {"stack gloo:/host_reduction/place = cpu", "star says none"});
+  // What adds nothing does not.
+  expect_answer(
+      "collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --op broadcast "
+      "--ranks 4 --bytes 64KiB --stack gloo");
+}
+
 }  // namespace
 }  // namespace forescale::testing

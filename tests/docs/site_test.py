@@ -90,6 +90,13 @@ def check_loaded(site, pages):
         yield f"{file.relative_to(site)}: loads {address[0] or address[1]}"
 
 
+def check_rendered(site):
+  """Marks of Markdown that a reader would see: links and rows of tables that are none."""
+  for file in sorted(site.rglob("*.html")):
+    for mark in re.findall(r"\[[^\]<>]*\]\([\w/.-]+\.md[^)<]*\)|<p>\| [^<]*", file.read_text(encoding="utf-8")):
+      yield f"{file.relative_to(site)}: shows {mark[:60]}"
+
+
 def numbers_of(page):
   return [row for table in page.tables if SOURCE in table[0] for row in table[1:]]
 
@@ -168,7 +175,7 @@ def main():
     if made.returncode != 0:
       return 1
     pages = {file: Page(file) for file in site.rglob("*.html")}
-    problems = [*check_links(site, pages), *check_loaded(site, pages), *check_catalogue(site, pages, program),
+    problems = [*check_links(site, pages), *check_rendered(site), *check_loaded(site, pages), *check_catalogue(site, pages, program),
                 *check_search(site), *check_errors(program, folder)]
   finally:
     shutil.rmtree(folder)

@@ -214,6 +214,10 @@ void Campaign::run(const std::vector<Case>& cases) {
     const Answer& itself = answers[at++].nominal;
     const size_t first_variant = at;
     at += made.variants.size();
+    if (const Bounded crash{.relation = "no simulation dies",
+                            .low = itself.failure.find("died") == std::string::npos ? 0.0 : 1.0};
+        !holds(crash))
+      tell(made, crash, made.question);
     if (!itself.is_there()) {
       ++refused_[itself.failure.empty() ? "does not fit in memory" : itself.failure];
       continue;
