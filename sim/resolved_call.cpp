@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "algorithms/common_options.hpp"
+#include "algorithms/operation.hpp"
 
 namespace forescale {
 namespace {

@@ -145,7 +145,7 @@ TEST(PredictLayout, OthersRefuseALayout) {
   expect_refused(
       "compare --platform dgx-h100 --system ddp-nccl --model llama-3-8b --seq 1024 --batch 1 "
       "--scaling weak --gpus 8 --layout tp=2",
-      {"--layout", "is for predict alone"});
+      {"--layout", "ask `predict` on each platform"});
 }
 
 }  // namespace

@@ -24,6 +24,27 @@ TEST(Replay, TakesTheTimeThatWasPredicted) {
   EXPECT_NE(text_of(workshop.path("t.json")).find("traceEvents"), std::string::npos);
 }
 
+// Whoever replays a K80's run on V100s must not read its time as theirs.
+TEST(Replay, SaysThatComputeIsAsRecordedOnAnotherGpu) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  expect_answer(
+      "predict --platform kesch --gpus 4 --model alexnet --batch 128 --system "
+      "s-caffe-obr-hr --no-range --record " +
+      file);
+  expect_answer("replay " + file + " --platform dgx-1-v100 --no-range",
+                {"note: compute takes what it took on k80, not what it would on v100-sxm2: --gpu"});
+  // It says itself where it was recorded.
+  const auto iteration_s = [&](const std::string& more) {
+    return expect_answer("replay " + file + " --platform dgx-1-v100 --no-range --json " + more)
+        .json()["iteration_s"]
+        .get<double>();
+  };
+  EXPECT_EQ(iteration_s("--gpu v100-sxm2"), iteration_s("--gpu v100-sxm2 --traced-gpu k80"));
+  const std::string there = expect_answer("replay " + file + " --no-range").out;
+  EXPECT_EQ(there.find("compute takes what it took"), std::string::npos);
+}
+
 TEST(Replay, BadInputIsRefused) {
   const Workshop workshop;
   const std::string file = workshop.path("run.jsonl");
