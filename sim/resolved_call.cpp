@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "algorithms/common_options.hpp"
-#include "algorithms/operation.hpp"
 
 namespace forescale {
 namespace {
@@ -119,7 +118,6 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
   if (resolved.orders_of != nullptr && resolved.place == BufferPlace::kGpu &&
       resolved.collective->groups_are_nodes)
     fit_to_nodes(resolved);
-  if (operation(asked.op).sums) lanes.check_reduction(resolved.place);
   check_call(*resolved.collective, resolved.call);
   return resolved;
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/options_text.hpp"
@@ -24,6 +25,7 @@
 #include "cli/tune/tuned_table.hpp"
 #include "cli/version.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/engine/lanes.hpp"
 #include "studies/settings/offered_plans.hpp"
 #include "studies/tune/tune_collective.hpp"
 #include "topologies/placement.hpp"
@@ -277,6 +279,9 @@ void check_among(const TuneCollectiveOptions& options, const std::vector<TuneQue
 void run(const TuneCollectiveOptions& options) {
   const MachineScenarios machine = load_machines(options.platform, options.stack);
   const Platform& platform = machine.front().platform;
+  const Lanes lanes(platform, machine.front().stack);
+  if (operation(parse_collective_op(options.op, "--op")).sums)
+    lanes.check_reduction(lanes.default_place());
   const TunedLibrary library = library_of(options, platform);
   const OfferedPlans offered =
       options.among.empty() ? library.offered()

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "algorithms/common_options.hpp"
+#include "algorithms/operation.hpp"
 #include "algorithms/plan_choice.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
@@ -198,6 +199,8 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
                                          .bytes = question.bytes.front(),
                                          .root = question.root,
                                          .plan = plan ? &*plan : nullptr});
+  // The simulator takes additions that no CPU is known for as free: nobody's answer.
+  if (operation(op).sums) lanes.check_reduction(resolved.place);
   const Bound bound = collective_bound(resolved);
   CollectiveAnswer answer{.op = name_of(op),
                           .algorithm = resolved.collective->algorithm,

@@ -254,6 +254,7 @@ double Lanes::bandwidth(const Resource& resource) const {
     case ResourceKind::kConnection:
       return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value;
     case ResourceKind::kCore:
+      if (platform_.cpu_models.empty()) return std::numeric_limits<double>::infinity();
       return reduction_flow_bytes(1) * platform_.cpu_models.front().reduce_per_core.value;
   }
   return 0;

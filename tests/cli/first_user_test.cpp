@@ -151,6 +151,10 @@ TEST(FirstUser, AStackThatAddsOnACpuIsRefusedWhereThereIsNone) {
         "all-reduce --ranks 4 --bytes 64KiB --stack gloo --engine " +
             std::string(engine),
         {"stack gloo:/host_reduction/place = cpu", "star says none"});
+  expect_refused(
+      "tune collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --ranks 4 "
+      "--bytes 64KiB --stack gloo",
+      {"stack gloo:/host_reduction/place = cpu", "star says none"});
   // What adds nothing does not.
   expect_answer(
       "collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --op broadcast "
