@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/seeded_random.hpp"
 
 namespace forescale {
 namespace {
@@ -105,15 +106,11 @@ double Scenario::position(const std::string& file, const std::string& path) cons
   std::uint64_t state = 0xcbf29ce484222325 ^ static_cast<std::uint64_t>(draw_);
   for (const char letter : name)
     state = (state ^ static_cast<unsigned char>(letter)) * 0x100000001b3;  // FNV-1a
-  const auto uniform = [&state] {                                          // splitmix64
-    state += 0x9e3779b97f4a7c15;
-    std::uint64_t mixed = state;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return static_cast<double>((mixed ^ (mixed >> 31)) >> 11) * 0x1.0p-53;
+  const auto uniform = [](std::uint64_t key) {
+    return static_cast<double>(mixed(key) >> 11) * 0x1.0p-53;
   };
-  const double first = uniform();
-  return first + uniform() - 1;
+  constexpr std::uint64_t kNext = 0x9e3779b97f4a7c15;  // splitmix64's step
+  return uniform(state) + uniform(state + kNext) - 1;
 }
 
 double value_at(double position, double fast, double value, double slow) {

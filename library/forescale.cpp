@@ -58,7 +58,9 @@ std::optional<double> end_of(double time_s) {
 }
 
 Training training_on_layout(const Asked& question, bool has_interval) {
-  if (question.gpus.empty()) refuse(std::string(kSource) + ":/gpus", "", "is required with layout");
+  check_layout_question(question);
+  std::optional<Failures> failures;
+  if (!question.failures.empty()) failures = parse_failures(question.failures, "failures");
   std::vector<LayoutCase> cases;
   for (const std::int64_t gpus : question.gpus)
     cases.push_back({.question = question, .gpus = gpus});
@@ -70,6 +72,7 @@ Training training_on_layout(const Asked& question, bool has_interval) {
     if (point.fits) {
       point.iteration_s = each.iteration_s;
       point.samples_per_s = static_cast<double>(each.layout.global_batch) / each.iteration_s;
+      if (failures) point.goodput = goodput_of(*failures, each.nodes).share;
       if (each.iteration) {
         point.low_s = each.iteration->low_s;
         point.high_s = each.iteration->high_s;

@@ -72,7 +72,10 @@ class NamedLinks {
     if (found == devices_.end()) {
       std::vector<std::string> names;
       for (const auto& [known, number] : devices_) names.push_back(known);
-      refuse_link(source_, name, "device is " + unknown_name(name, names));
+      const std::string near = nearest(name, names);
+      refuse_link(source_, name,
+                  fmt::format("device is unknown{}; forescale platform show --dot writes all",
+                              near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
     }
     return found->second;
   }

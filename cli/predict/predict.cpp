@@ -33,20 +33,7 @@ struct PredictOptions {
   std::string line;  // as typed
 };
 
-// What is said beside it would be left out.
-void check_layout_question(const PredictOptions& options, const Question& question) {
-  const std::set<std::string> known = {"platform",  "placement",     "stack",     "model",
-                                       "sequence",  "layout",        "gpus",      "precision",
-                                       "gpu_model", "network_scale", "framework", "failures"};
-  for (const auto& [name, texts] : given_fields(question))
-    if (!known.contains(name))
-      refuse(question_field(name).option, texts.front(),
-             name == "links"
-                 ? "does not go with --layout: `collective --slots ... --link` says what "
-                   "a group's collectives take, --network-scale what an iteration does "
-                   "where all links are slow"
-                 : "does not go with --layout");
-  if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
+void check_draws(const PredictOptions& options) {
   if (options.range.draws > 0)
     refuse("--draws", std::to_string(options.range.draws), "does not go with --layout");
 }
@@ -100,7 +87,8 @@ void print_machine_sources(Asker& asker, const LayoutCase& about) {
 }
 
 void run_layout(const PredictOptions& options, const Question& question) {
-  check_layout_question(options, question);
+  check_layout_question(question);
+  check_draws(options);
   TrainingPlan plan = options.plan;
   if (!question.failures.empty()) {
     if (plan.tokens == 0)

@@ -210,6 +210,9 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
                           .bound_s = bound.time_s,
                           .bound_reason = bound.reason};
   const bool messages_vary = !question.message_noise.empty();
+  if (messages_vary && question.explicit_staging)
+    refuse("--message-noise", question.message_noise,
+           "is on whole messages: leave out --explicit-staging");
   if (messages_vary && engines == Engines::kCostEngine)
     throw InputError({.source = "--message-noise",
                       .path = "",

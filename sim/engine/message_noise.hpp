@@ -18,7 +18,7 @@ struct MessageNoise {
 };
 
 // What --message-noise takes: "sigma=0.1,seed=7", sigma from 0 to 1, or "file=times.csv,seed=7"
-// (base/measured_times.hpp). Factors have a median of 1, as what is fitted are medians. InputError.
+// (base/noise_text.hpp). Factors have a median of 1, as what is fitted are medians. InputError.
 MessageNoise parse_message_noise(const std::string& text, const std::string& source);
 
 }  // namespace forescale

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/measured_times.hpp"
-#include "base/options_text.hpp"
+#include "base/noise_text.hpp"
 #include "base/seeded_random.hpp"
 #include "base/units.hpp"
 
@@ -41,23 +42,13 @@ double ComputeNoise::factor(int rank, std::uint64_t number, std::uint64_t iterat
 ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers) {
   ComputeNoise parsed;
   if (!noise.empty()) {
-    const OptionsText options = OptionsText::parse("noise:" + noise, "--noise");
-    options.allow_only({"sigma", "file", "seed"});
-    if (const auto file = options.find("file")) {
-      if (options.find("sigma"))
-        throw InputError({.source = options.where("file"),
-                          .path = "",
-                          .value = *file,
-                          .constraint = "is given beside sigma"});
-      parsed.measured = read_measured_times(*file);
-      double mean = 0;
-      for (const double time : parsed.measured)
-        mean += time / static_cast<double>(parsed.measured.size());
-      for (double& time : parsed.measured) time /= mean;
-    } else {
-      parsed.sigma = parse_between(options.at("sigma"), options.where("sigma"), 0, 1);
-    }
-    parsed.seed = static_cast<std::uint64_t>(options.integer("seed", 1, 0));
+    NoiseText read = parse_noise_text(noise, "--noise");
+    const double mean = std::accumulate(read.times.begin(), read.times.end(), 0.0) /
+                        static_cast<double>(read.times.size());
+    for (double& time : read.times) time /= mean;
+    parsed.sigma = read.sigma;
+    parsed.measured = std::move(read.times);
+    parsed.seed = read.seed;
   }
   size_t begin = 0;
   while (begin < stragglers.size()) {

@@ -23,7 +23,7 @@ struct ComputeNoise {
   double factor(int rank, std::uint64_t number, std::uint64_t iteration) const;
 };
 
-// What --noise takes: "sigma=0.05,seed=7", or "file=times.csv,seed=7" (base/measured_times.hpp);
+// What --noise takes: "sigma=0.05,seed=7", or "file=times.csv,seed=7" (base/noise_text.hpp);
 // and
 // --straggler: "3:1.5" (rank 3 takes 1.5 times as long), several separated by commas. Sigma from 0
 // to 1, factors from 0.01 to 1000. InputError.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "models/compute/compute_choice.hpp"
@@ -119,6 +120,21 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
                    .option = kLayoutOption}),
       kLayoutOption);
   return set_up;
+}
+
+void check_layout_question(const Question& question) {
+  const std::set<std::string> known = {"platform",  "placement",     "stack",     "model",
+                                       "sequence",  "layout",        "gpus",      "precision",
+                                       "gpu_model", "network_scale", "framework", "failures"};
+  for (const auto& [name, texts] : given_fields(question))
+    if (!known.contains(name))
+      refuse(question_field(name).option, texts.front(),
+             name == "links"
+                 ? "does not go with --layout: `collective --slots ... --link` says what "
+                   "a group's collectives take, --network-scale what an iteration does "
+                   "where all links are slow"
+                 : "does not go with --layout");
+  if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
 }
 
 }  // namespace forescale

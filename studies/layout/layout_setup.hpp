@@ -34,6 +34,10 @@ struct LayoutSetUp {
   IterationWork work;
 };
 
+// InputError for a question with a layout that names no GPU counts, or what its prediction would
+// leave out.
+void check_layout_question(const Question& question);
+
 // A collective on the machine that `about` names.
 Question machine_question(const LayoutCase& about);
 

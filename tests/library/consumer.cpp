@@ -52,6 +52,17 @@ int main() {
                                            {"layout", {"tp=2,micro=1,global=64,zero=optimizer"}}},
                                           fl::Ends::kNone);
   print("layout", layout.points.at(0).iteration_s);
+  const fl::Question on_layout = {{"platform", {"dgx-h100"}},
+                                  {"model", {"llama-3-8b"}},
+                                  {"gpus", {"16"}},
+                                  {"sequence", {"4096"}},
+                                  {"layout", {"tp=2,micro=1,global=64,zero=optimizer"}}};
+  fl::Question failing = on_layout;
+  failing["failures"] = {"mtbf=100h,checkpoint=60s,restart=10min,every=30min"};
+  print("goodput", fl::predict(failing, fl::Ends::kNone).points.at(0).goodput);
+  fl::Question left_out = on_layout;  // it would not change the answer
+  left_out["stragglers"] = {"3:2"};
+  print_error<fl::BadInput>("left out", left_out);
   fl::Question unknown = training;
   unknown["plattform"] = {"kesch"};
   print_error<fl::BadInput>("unknown field", unknown);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/measured_times.hpp"
+#include "base/noise_text.hpp"
 #include "base/scratch_folder.hpp"
 #include "sim/ask/ask.hpp"
 #include "sim/run/compute_noise.hpp"
@@ -65,7 +65,7 @@ TEST(MeasuredTimes, AreDrawnAsTheyWereMeasured) {
   const ScratchFolder folder("noise");
   const std::string file = write_times(
       folder, "time_us,rank\n10,0\n10,0\n10,0\n10,0\n10,0\n10,0\n10,0\n20,0\n40,1\r\n\n40,1\n");
-  EXPECT_EQ(read_measured_times(file).size(), 10U);
+  EXPECT_EQ(parse_noise_text("file=" + file, "test").times.size(), 10U);
   const MessageNoise messages = parse_message_noise("file=" + file, "test");
   // Over their median, 10; iterations over their mean, 17.
   const ComputeNoise kernels = parse_noise("file=" + file, "");
@@ -89,18 +89,26 @@ TEST(MeasuredTimes, BadFilesAreRefused) {
   const ScratchFolder folder("noise");
   const auto refused = [&](const std::string& text) {
     const std::string file = write_times(folder, text);
-    return refusal([&] { read_measured_times(file); });
+    return refusal([&] { parse_noise_text("file=" + file, "test"); });
   };
   EXPECT_THAT(refused("1\n2\n3\n"),
               HasSubstr("10 measured times at least, one a line; it holds 3"));
   EXPECT_THAT(refused("1\nfast\n"), AllOf(HasSubstr("times.csv:2"), HasSubstr("fast")));
   EXPECT_THAT(refused("1\n0\n"), HasSubstr("a number > 0"));
-  EXPECT_THAT(refusal([] { read_measured_times("/nowhere.csv"); }), HasSubstr("/nowhere.csv"));
+  EXPECT_THAT(refusal([] { parse_noise_text("file=/nowhere.csv", "test"); }),
+              HasSubstr("/nowhere.csv"));
   EXPECT_THAT(refusal([] { parse_message_noise("sigma=0.1,file=x", "--message-noise"); }),
               HasSubstr("beside sigma"));
   EXPECT_THAT(refusal([] { parse_message_noise("sigma=2", "--message-noise"); }),
               HasSubstr("0 to 1"));
   EXPECT_THAT(refusal([] { parse_noise("file=x,sigma=0.1", ""); }), HasSubstr("beside sigma"));
+}
+
+TEST(MessageNoise, IsNotOfSegments) {
+  Question staged = noisy_message("sigma=0.1");
+  staged.explicit_staging = true;
+  Asker asker;
+  EXPECT_THAT(refusal([&] { asker.ask({staged}, {}); }), HasSubstr("--explicit-staging"));
 }
 
 TEST(MessageNoise, IsTheSimulatorsAlone) {

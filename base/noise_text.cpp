@@ -1,4 +1,4 @@
-#include "base/measured_times.hpp"
+#include "base/noise_text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,10 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
+#include "base/options_text.hpp"
 
 namespace forescale {
+namespace {
 
 std::vector<double> read_measured_times(const std::string& file) {
   constexpr size_t kLeast = 10;
@@ -39,6 +41,25 @@ std::vector<double> read_measured_times(const std::string& file) {
          .constraint = fmt::format("must hold {} measured times at least, one a line; it holds {}",
                                    kLeast, times.size())});
   return times;
+}
+
+}  // namespace
+
+NoiseText parse_noise_text(const std::string& text, const std::string& source) {
+  const OptionsText options = OptionsText::parse("noise:" + text, source);
+  options.allow_only({"sigma", "file", "seed"});
+  NoiseText noise{.seed = static_cast<std::uint64_t>(options.integer("seed", 1, 0))};
+  if (const auto file = options.find("file")) {
+    if (options.find("sigma")) refuse(options.where("file"), *file, "is given beside sigma");
+    noise.times = read_measured_times(*file);
+    return noise;
+  }
+  const std::string sigma = options.at("sigma");
+  char* end = nullptr;
+  noise.sigma = std::strtod(sigma.c_str(), &end);
+  if (*end != '\0' || !(noise.sigma >= 0 && noise.sigma <= 1))
+    refuse(options.where("sigma"), sigma, "must be a number from 0 to 1");
+  return noise;
 }
 
 }  // namespace forescale
