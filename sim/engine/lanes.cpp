@@ -195,17 +195,18 @@ const ReductionRule& Lanes::reduction(BufferPlace place) const {
 }
 
 void Lanes::check_reduction(BufferPlace place) const {
-  const auto refuse_place = [&](const char* value, const char* lacks) {
+  const auto refuse_place = [&](const char* value, const char* lacks, const char* remedy) {
     throw InputError(
         {.source = "stack " + stack_.name,
          .path = place == BufferPlace::kGpu ? "/reduction/place" : "/host_reduction/place",
          .value = value,
-         .constraint = fmt::format("needs a platform that says its {}; {} says none", lacks,
-                                   platform_.name)});
+         .constraint = fmt::format("needs a platform that says its {}; {} says none{}", lacks,
+                                   platform_.name, remedy)});
   };
   const ReductionPlace where = reduction(place).place;
-  if (where == ReductionPlace::kCpu && platform_.cpu_models.empty()) refuse_place("cpu", "CPUs");
-  if (where == ReductionPlace::kGpu && !platform_.has_gpus()) refuse_place("gpu", "GPUs");
+  if (where == ReductionPlace::kCpu && platform_.cpu_models.empty())
+    refuse_place("cpu", "CPUs", " (a generated fabric takes cpu=NAME)");
+  if (where == ReductionPlace::kGpu && !platform_.has_gpus()) refuse_place("gpu", "GPUs", "");
 }
 
 double Lanes::reduce_s(std::int64_t bytes, BufferPlace place) const {

@@ -155,6 +155,10 @@ TEST(FirstUser, AStackThatAddsOnACpuIsRefusedWhereThereIsNone) {
       "tune collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --ranks 4 "
       "--bytes 64KiB --stack gloo",
       {"stack gloo:/host_reduction/place = cpu", "star says none"});
+  expect_answer(
+      "collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us,cpu=xeon-e5-2690v3 "
+      "--op all-reduce --ranks 4 --bytes 64KiB --stack gloo",
+      {"reducing"});
   // What adds nothing does not.
   expect_answer(
       "collective --platform star:hosts=4,bandwidth=12.5GB/s,latency=5us --op broadcast "

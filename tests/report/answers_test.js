@@ -6,7 +6,7 @@ const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
 const {test} = require("node:test");
-const {attack, separators, folder, forescale, write, withReport} = require("./browser.js");
+const {attack, separators, folder, forescale, isDrawn, write, withReport} = require("./browser.js");
 
 const root = path.join(__dirname, "../..");
 const star = "star:hosts=16,bandwidth=12.5GB/s,latency=1us";
@@ -24,6 +24,7 @@ function quantity(text) {
 // The cells under a heading of the table with this label.
 async function column(page, label, heading) {
   const region = page.getByRole("region", {name: label, exact: true}).first();
+  await region.waitFor();  // a table is made a moment after it is opened
   const headings = await region.locator("th").allTextContents();
   const index = headings.indexOf(heading);
   assert.ok(index >= 0, `${heading} is none of ${headings}`);
@@ -186,7 +187,7 @@ for (const [kind, {check}] of Object.entries(kinds))
       assert.match(await page.locator("#commands pre").first().innerText(), new RegExp(`^${answer.command.slice(0, 30).replace(/[^\w ]/g, ".")}`));
       await check(page, answer);
       await page.setViewportSize({width: 460, height: 900});
-      await page.waitForTimeout(250);
+      await isDrawn(page);
       await expectTidy(page);
     });
   });

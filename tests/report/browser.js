@@ -54,9 +54,10 @@ async function withReport(files, look, {words = [], ...options} = {}) {
   await page.close();
 }
 
+// Every chart is there, as wide as its place.
 const isDrawn = (page) => page.waitForFunction(() => document.documentElement.dataset.written === "" &&
   (document.querySelector("#timeline") === null || document.querySelector(".timeline-view, #timeline .notice")) &&
-  [...document.querySelectorAll(".chart")].every((chart) => chart.querySelector("svg")));
+  [...document.querySelectorAll(".chart")].every((chart) => Number(chart.querySelector("svg")?.getAttribute("width")) === Math.floor(chart.clientWidth)));
 
 const bodyText = (page) => page.evaluate(() => document.body.innerText);
 

@@ -19,7 +19,7 @@ import sys
 LIMITS = {
     "papers": (24, 0.45, 23),
     "open-clusters": (44, 0.066, 1),
-    "open-collectives": (32, 0.085, 7),
+    "open-collectives": (32, 0.175, 9),
     "open-nccl": (267, 0.135, 57),
     "open-nccl-node": (324, 0.07, 10),
     "open-nodes": (33, 0.105, 6),

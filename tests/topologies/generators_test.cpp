@@ -66,6 +66,21 @@ TEST(GeneratorText, BadValuesNameTheKey) {
   EXPECT_THAT(platform_refusal("star:hosts=99999999999999999999,link=edr"), HasSubstr("/hosts"));
 }
 
+TEST(GeneratorText, BareHostsTakeACpu) {
+  for (const char* text :
+       {"star:hosts=4,link=edr", "fat-tree:radix=4,link=edr", "torus:dims=2x2,link=edr"}) {
+    const Platform bare = load_platform(text);
+    EXPECT_TRUE(bare.cpu_models.empty());
+    EXPECT_EQ(bare.cores_per_node, 0);
+    const Platform platform = load_platform(std::string(text) + ",cpu=xeon-e5-2690v3");
+    ASSERT_EQ(platform.cpu_models.size(), 1U);
+    EXPECT_EQ(platform.cpu_models.front().reduce_per_core.value, 4e9);
+    EXPECT_EQ(platform.cores_per_node, 12);
+  }
+  EXPECT_THAT(platform_refusal("star:hosts=2,link=edr,cpu=xeon-e5-2690v4x"),
+              HasSubstr("/cpu = xeon-e5-2690v4x: unknown; did you mean"));
+}
+
 TEST(GeneratorText, UnknownNamesSuggestTheNearest) {
   EXPECT_THAT(platform_refusal("star:host=2,bandwidth=1GB/s,latency=1us"),
               HasSubstr("/host: key is unknown; did you mean \"hosts\"?"));

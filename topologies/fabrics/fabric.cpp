@@ -10,12 +10,17 @@
 namespace forescale {
 namespace {
 
-// What a fabric's generator makes: bare hosts, one device each.
+// What a fabric's generator makes: bare hosts, one device each. "cpu" says what adds and copies
+// there.
 void generate_hosts(const Fabric& fabric, Platform& platform, const JsonInput& in) {
   allow_only_keys(fabric, in, true);
   LinkReader classes(platform);
   const std::int64_t hosts = fabric.host_count(in);
   place_nodes(platform, bare_host(), static_cast<int>(hosts), in);
+  if (const auto cpu = in.find("cpu")) {
+    read_cpu(platform, *cpu);
+    platform.cores_per_node = platform.cpu_models.front().cores;
+  }
   FabricSite site(platform, classes, in, true);
   build_fabric(fabric, site);
 }
@@ -30,8 +35,10 @@ void FabricSite::check_room(std::int64_t port_count_max) const {
 
 void allow_only_keys(const Fabric& fabric, const JsonInput& in, bool is_generated) {
   std::vector<std::string> keys = fabric.keys;
-  if (is_generated)
+  if (is_generated) {
+    keys.push_back("cpu");
     keys.insert(keys.end(), fabric.generator_keys.begin(), fabric.generator_keys.end());
+  }
   for (const std::string& prefix : fabric.link_prefixes) {
     keys.push_back(prefix + "link");
     if (!is_generated) continue;
@@ -95,7 +102,7 @@ void FabricSite::add_link(int from, int to, int link_class_) {
 bool add_fabric(Fabric fabric) {
   if (fabric.host_count)
     Registry<Generator>::add({.name = fabric.name,
-                              .usage = fabric.usage,
+                              .usage = fabric.usage + "[,cpu=NAME]",
                               .summary = fabric.summary,
                               .generate = [fabric](Platform& platform, const JsonInput& in) {
                                 generate_hosts(fabric, platform, in);

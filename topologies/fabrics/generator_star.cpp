@@ -28,7 +28,7 @@ PortRoute build_star(FabricSite& site) {
 
 const bool kStarRegistered = add_fabric(
     {.name = "star",
-     .usage = "star:hosts=N,bandwidth=B,latency=T[,duplex=half] or star:hosts=N,link=CLASS",
+     .usage = "star:hosts=N,link=CLASS or star:hosts=N,bandwidth=B,latency=T[,duplex=half]",
      .summary = "hosts on one ideal switch; latency is host to host",
      .keys = {},
      .generator_keys = {"hosts"},
