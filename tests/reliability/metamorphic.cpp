@@ -4,8 +4,9 @@
 //   metamorphic [CASES [SEED [FIRST]]]
 //
 // Prints every violation with the commands that repeat both answers, with as few changed numbers as
-// show it, and a line of counts for each relation at the end. Exit code 1 with a violation. Case I
-// of a seed is the same in every run.
+// show it, and a line of counts for each relation and each kind of case at the end. Exit code 1
+// with a violation, and where of enough cases none of some kind was answered. Case I of a seed is
+// the same in every run.
 //
 // Where messages wait for each other, less work may take longer, as what comes first changes
 // (Graham, Bounds on multiprocessing timing anomalies, 1969): such answers may be slower by
@@ -30,7 +31,13 @@ namespace {
 
 constexpr double kCpuLimit_s = 20;  // of a simulation; one that takes longer is no case
 constexpr size_t kCasesAtOnce = 50;
+constexpr std::uint64_t kCasesOfAllKinds = 40;  // from here on each kind has to be among them
 const std::filesystem::path kFindings = "metamorphic-findings";  // their platform files, here
+
+struct KindCounts {
+  std::uint64_t drawn = 0;
+  std::uint64_t answered = 0;
+};
 
 struct Counts {
   std::uint64_t held = 0;
@@ -79,7 +86,8 @@ class Campaign {
 
   std::map<std::string, Counts> counts_;
   std::map<std::string, std::uint64_t> refused_;
-  std::uint64_t answered_ = 0;
+  std::map<std::string, KindCounts> kinds_;
+  std::map<std::string, std::uint64_t> refused_drawing_;
 };
 
 const AskSettings kQuietly{
@@ -214,6 +222,8 @@ void Campaign::run(const std::vector<Case>& cases) {
     const Answer& itself = answers[at++].nominal;
     const size_t first_variant = at;
     at += made.variants.size();
+    ++kinds_[made.kind].drawn;
+    for (const std::string& reason : made.refused) ++refused_drawing_[reason];
     if (const Bounded crash{.relation = "no simulation dies",
                             .low = itself.failure.find("died") == std::string::npos ? 0.0 : 1.0};
         !holds(crash))
@@ -222,7 +232,7 @@ void Campaign::run(const std::vector<Case>& cases) {
       ++refused_[itself.failure.empty() ? "does not fit in memory" : itself.failure];
       continue;
     }
-    ++answered_;
+    ++kinds_[made.kind].answered;
     look_at(made, itself);
     const bool is_same = same[c] == made.question && text_of(again[c].nominal) == text_of(itself);
     if (const Bounded twice{.relation = "asked again, the same bytes", .low = is_same ? 0.0 : 1.0};
@@ -239,8 +249,18 @@ void Campaign::run(const std::vector<Case>& cases) {
 }
 
 bool Campaign::report(std::uint64_t drawn) const {
-  fmt::print("{} cases drawn, {} answered\n", drawn, answered_);
+  std::uint64_t answered = 0;
+  for (const auto& [kind, counts] : kinds_) answered += counts.answered;
+  fmt::print("{} cases drawn, {} answered\n", drawn, answered);
   bool all_held = true;
+  for (const std::string& kind : case_kinds()) {
+    const auto found = kinds_.find(kind);
+    const KindCounts counts = found == kinds_.end() ? KindCounts{} : found->second;
+    fmt::print("{:<28} drawn {:>5}, answered {:>5}\n", kind, counts.drawn, counts.answered);
+    if (drawn < kCasesOfAllKinds || counts.answered > 0) continue;
+    fmt::print("no case of \"{}\" was answered: what draws them is broken\n", kind);
+    all_held = false;
+  }
   for (const auto& [relation, counts] : counts_) {
     fmt::print("{:<28} held {:>6}, of those anomalies {:>4}, violated {:>4}{}\n", relation,
                counts.held, counts.anomalies, counts.violated,
@@ -248,6 +268,8 @@ bool Campaign::report(std::uint64_t drawn) const {
     all_held = all_held && counts.violated == 0;
   }
   for (const auto& [reason, times] : refused_) fmt::print("no answer {:>6}: {}\n", times, reason);
+  for (const auto& [reason, times] : refused_drawing_)
+    fmt::print("drawn again {:>4}: {}\n", times, reason);
   return all_held;
 }
 

@@ -15,6 +15,20 @@
 namespace forescale::testing {
 namespace {
 
+// Of case_kinds().
+enum Kind : std::uint8_t {
+  kCollectiveOfGenerator,
+  kCollectiveOfPreset,
+  kCollectiveOfFile,
+  kTrainingOfPreset,
+  kTrainingOfFile
+};
+
+constexpr std::int64_t kRanks = 48;  // of most collectives
+constexpr std::int64_t kManyRanks = 256;
+constexpr std::int64_t kGpus = 6;  // of most trainings
+constexpr std::int64_t kManyGpus = 20;
+
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
@@ -66,25 +80,36 @@ std::string CaseMaker::platform(Dice& dice, std::uint64_t number) const {
   return file;
 }
 
-Question CaseMaker::collective(Dice& dice, std::uint64_t number) const {
+const std::vector<std::string>& case_kinds() {
+  static const std::vector<std::string> kKinds = {
+      "collective, a generator's", "collective, a preset", "collective, random nodes",
+      "training, a preset", "training, random nodes"};
+  return kKinds;
+}
+
+void CaseMaker::collective(Dice& dice, Case& made) const {
   static const std::vector<std::string> kPresets = {
       "kesch",      "aws-p3dn",  "dgx-a100", "dgx-h100", "gcp-a3-high", "azure-nd-mi300x",
       "alps-gh200", "piz-daint", "dgx-b200", "minsky",   "owens",       "dgx-h100-superpod"};
   static const std::vector<std::string> kStacks = {
       "ideal",    "gloo",         "mvapich2-gdr", "mvapich2-gdr-opt",
       "nccl-2.3", "openmpi-1.10", "mvapich2-2.3", "mpi-host-edr"};
-  Question question{.about = Question::About::kCollective};
+  made.question = {.about = Question::About::kCollective};
+  Question& question = made.question;
   switch (dice.whole(0, 3)) {
     case 0:
+      made.kind = case_kinds()[kCollectiveOfGenerator];
       question.platform = random_generator(dice);
       question.stack = "ideal";
       break;
     case 1:
+      made.kind = case_kinds()[kCollectiveOfPreset];
       question.platform = dice.of(kPresets);
       question.stack = dice.in_ten(6) ? "nccl" : dice.of(kStacks);
       break;
     default:
-      question.platform = platform(dice, number);
+      made.kind = case_kinds()[kCollectiveOfFile];
+      question.platform = platform(dice, made.number);
       question.stack = dice.of(kStacks);
   }
   const auto& ops = all_collective_ops();
@@ -98,33 +123,35 @@ Question CaseMaker::collective(Dice& dice, std::uint64_t number) const {
     question.plan = dice.of(of_op)->name;
   }
   const Platform built = load_platform(question.platform);
-  const std::int64_t most = std::min<std::int64_t>(built.slot_count(), dice.in_ten(1) ? 256 : 48);
+  const std::int64_t most =
+      std::min<std::int64_t>(built.slot_count(), dice.in_ten(1) ? kManyRanks : kRanks);
   if (most < 2) refuse("--platform", question.platform, "must have two ranks at least");
   question.ranks = {dice.whole(2, most)};
   question.bytes = {dice.whole(1, 50) == 1 ? 0
                                            : static_cast<std::int64_t>(dice.logarithmic(1, 3e8))};
-  return question;
 }
 
-Question CaseMaker::training(Dice& dice, std::uint64_t number) const {
+void CaseMaker::training(Dice& dice, Case& made) const {
   static const std::vector<std::string> kPresets = {
       "kesch",    "owens",    "minsky",      "susitna",   "dgx-1-v100",
       "dgx-a100", "dgx-h100", "taurus-smp4", "piz-daint", "cluster-b"};
   static const std::vector<std::string> kModels = {"cifar10-quick", "alexnet", "googlenet",
                                                    "resnet-50", "mobilenet-v1"};
   static const std::vector<std::string> kSystems = catalogue("algorithms/systems");
-  Question question;
-  question.platform = dice.in_ten(3) ? platform(dice, number) : dice.of(kPresets);
+  const bool is_preset = !dice.in_ten(3);
+  made.kind = case_kinds()[is_preset ? kTrainingOfPreset : kTrainingOfFile];
+  made.question = {};
+  Question& question = made.question;
+  question.platform = is_preset ? dice.of(kPresets) : platform(dice, made.number);
   question.system = dice.of(kSystems);
   question.model = dice.of(kModels);
   question.scaling = dice.in_ten(5) ? Scaling::kWeak : Scaling::kStrong;
-  const std::int64_t most =
-      std::min<std::int64_t>(load_platform(question.platform).slot_count(), 20);
+  const std::int64_t most = std::min<std::int64_t>(load_platform(question.platform).slot_count(),
+                                                   dice.in_ten(1) ? kManyGpus : kGpus);
   if (most < 2) refuse("--platform", question.platform, "must have two ranks at least");
   question.gpus = {dice.whole(2, most)};
   const std::int64_t each = std::int64_t{1} << dice.whole(0, 5);
   question.batch = question.scaling == Scaling::kWeak ? each : each * question.gpus.front();
-  return question;
 }
 
 void CaseMaker::vary_machine(Dice& dice, Case& made) {
@@ -210,19 +237,20 @@ void CaseMaker::disturb(Dice& dice, Case& made) {
 
 Case CaseMaker::make(std::uint64_t number) const {
   Dice dice(seed_ * 1'000'003 + number);
+  std::vector<std::string> refused;
   while (true) {
+    Case made{.number = number, .kind = "", .question = {}, .variants = {}, .refused = {}};
     try {
-      Case made{.number = number,
-                .question = dice.in_ten(7) ? collective(dice, number) : training(dice, number),
-                .variants = {}};
+      dice.in_ten(7) ? collective(dice, made) : training(dice, made);
       made.question = in_other_words(made.question);
       vary_machine(dice, made);
       vary_size(dice, made);
       move(made);
       disturb(dice, made);
+      made.refused = refused;
       return made;
-    } catch (const InputError&) {
-      continue;  // no such plan on so many ranks, no GPUs, ...
+    } catch (const InputError& error) {  // no such plan on so many ranks, no GPUs, ...
+      refused.push_back(made.kind + ": " + error.parts().constraint);
     }
   }
 }

@@ -32,9 +32,14 @@ struct Variant {
 
 struct Case {
   std::uint64_t number = 0;
+  std::string kind;  // what is asked of which machine, one of case_kinds()
   Question question;
   std::vector<Variant> variants;
+  std::vector<std::string> refused;  // why what was drawn before it could not be asked
 };
+
+// "collective, a generator's", ...: a campaign that never draws one does not do what it says.
+const std::vector<std::string>& case_kinds();
 
 // As it is read back from what it is written as.
 Question in_other_words(const Question& question);
@@ -48,8 +53,9 @@ class CaseMaker {
 
  private:
   std::string platform(Dice& dice, std::uint64_t number) const;
-  Question collective(Dice& dice, std::uint64_t number) const;
-  Question training(Dice& dice, std::uint64_t number) const;
+  // They set kind and question.
+  void collective(Dice& dice, Case& made) const;
+  void training(Dice& dice, Case& made) const;
   static void vary_machine(Dice& dice, Case& made);
   static void vary_size(Dice& dice, Case& made);
   static void move(Case& made);

@@ -105,7 +105,7 @@ std::string random_platform_file(Dice& dice) {
                {"cards_per_switch", dice.whole(1, 2)},
                {"gpus_per_card", 1},
                {"gpu", dice.of(kGpus)},
-               {"cpu", "xeon-e5-2680-v4"},
+               {"cpu", "xeon-e5-2680v4"},
                {"card_link", random_link(dice)}};
   if (sockets > 1) node["socket_link"] = random_link(dice);
   if (switches > 0) node["switch_link"] = random_link(dice);
