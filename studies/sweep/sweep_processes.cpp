@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "base/json_text.hpp"
+#include "sim/engine/world.hpp"
 
 namespace forescale {
 namespace {
@@ -65,6 +66,12 @@ void SweepProcesses::Stream::read_what_is_there() {
       pipe = -1;
     }
   }
+}
+
+// What every point needs is loaded once.
+SweepProcesses::SweepProcesses(const SweepProgram& program, int slots)
+    : program_(program), slots_(slots) {
+  load_simgrid();
 }
 
 SweepProcesses::~SweepProcesses() {

@@ -28,7 +28,7 @@ std::string host_name();
 
 class SweepProcesses {
  public:
-  SweepProcesses(const SweepProgram& program, int slots) : program_(program), slots_(slots) {}
+  SweepProcesses(const SweepProgram& program, int slots);
   ~SweepProcesses();  // ends what still runs
   SweepProcesses(const SweepProcesses&) = delete;
   SweepProcesses& operator=(const SweepProcesses&) = delete;
