@@ -288,6 +288,31 @@ std::vector<std::string> cut_at(const std::string& text, char separator) {
   return parts;
 }
 
+struct GivenField {
+  const FieldRule* rule = nullptr;
+  std::string value;
+};
+
+// Of "tp=2,pp=2".
+std::vector<GivenField> given_in(const std::string& text, const std::string& option) {
+  std::vector<GivenField> all;
+  std::set<std::string> seen;
+  for (const std::string& part : text.empty() ? std::vector<std::string>{} : cut_at(text, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) refuse(option, part, "must be NAME=VALUE");
+    const FieldRule* rule = rule_named(part.substr(0, equals));
+    if (rule == nullptr) {
+      std::vector<std::string> known;
+      for (const LayoutField& field : layout_fields()) known.push_back(field.name);
+      refuse(option, part, unknown_name(part.substr(0, equals), known));
+    }
+    if (!seen.insert(rule->field.name).second)
+      refuse(option, part, rule->field.name + " was given before");
+    all.push_back({.rule = rule, .value = part.substr(equals + 1)});
+  }
+  return all;
+}
+
 void must_divide(const std::string& option, const std::pair<const char*, std::int64_t>& divisor,
                  const std::pair<std::string, std::int64_t>& number) {
   if (number.second % divisor.second != 0)
@@ -332,22 +357,16 @@ std::vector<std::string> Layout::modules() const { return cut_at(recompute_modul
 
 Layout parse_layout(const std::string& text, const std::string& option) {
   Layout layout;
-  std::set<std::string> seen;
-  for (const std::string& part : text.empty() ? std::vector<std::string>{} : cut_at(text, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) refuse(option, part, "must be NAME=VALUE");
-    const FieldRule* rule = rule_named(part.substr(0, equals));
-    if (rule == nullptr) {
-      std::vector<std::string> known;
-      for (const LayoutField& field : layout_fields()) known.push_back(field.name);
-      refuse(option, part, unknown_name(part.substr(0, equals), known));
-    }
-    if (!seen.insert(rule->field.name).second)
-      refuse(option, part, rule->field.name + " was given before");
-    rule->read(layout,
-               {.option = option + ": " + rule->field.name, .text = part.substr(equals + 1)});
-  }
+  for (const GivenField& given : given_in(text, option))
+    given.rule->read(layout,
+                     {.option = option + ": " + given.rule->field.name, .text = given.value});
   return layout;
+}
+
+std::set<std::string> fields_named(const std::string& text, const std::string& option) {
+  std::set<std::string> names;
+  for (const GivenField& given : given_in(text, option)) names.insert(given.rule->field.name);
+  return names;
 }
 
 std::string to_text(const Layout& layout) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,8 @@ const std::vector<LayoutField>& layout_fields();
 // InputError naming `option` for an unknown name (with the nearest), a value that is none, a name
 // twice.
 Layout parse_layout(const std::string& text, const std::string& option);
+// Names of the fields that such a text gives. InputError as of parse_layout().
+std::set<std::string> fields_named(const std::string& text, const std::string& option);
 // What parse_layout() reads back: what is not at its default.
 std::string to_text(const Layout& layout);
 

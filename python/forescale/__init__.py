@@ -31,7 +31,7 @@ import pandas as pd
 
 __all__ = ["Answer", "CheckFailed", "Error", "InputError", "SimulationStuck", "ask", "calibrate_fit",
            "calibrate_show", "collective", "compare", "crossover", "predict", "replay", "sweep", "tune_collective",
-           "tune_schedule"]
+           "tune_layout", "tune_schedule"]
 
 Words = Union[str, Sequence[str]]
 Numbers = Union[int, str, Sequence[int]]
@@ -170,6 +170,13 @@ def tune_collective(platform: str, *, op: str | None = None, ranks: Numbers | No
     document = ask("tune", "collective", platform=platform, op=op, ranks=ranks, bytes=bytes, stack=stack,
                    **options)
     return Answer(_rows(document["points"]), document)
+
+
+def tune_layout(platform: str, model: str, *, gpus: Numbers, layout: str, **options: Any) -> Answer:
+    """The fastest layouts of a transformer that fit in memory, a row a layout, fastest first; layout="global=128"
+    says what stays. document["tunings"] has what was tried, left out and refused, by GPU count."""
+    document = ask("tune", "layout", platform=platform, model=model, gpus=gpus, layout=layout, **options)
+    return Answer(_rows(document["predictions"]), document)
 
 
 def tune_schedule(platform: str, model: str, *, system: str, batch: int, gpus: Numbers,

@@ -13,13 +13,6 @@
 namespace forescale {
 namespace {
 
-Transformer transformer_of(const Question& question) {
-  const JsonInput in = model_input(question.model, "--model");
-  if (!is_transformer(in))
-    refuse("--model", question.model, "must be a transformer, which names its model_type");
-  return read_transformer(in);
-}
-
 // The platform's GPU, its kernels, and the precisions.
 FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSetUp& set_up) {
   const Question& question = about.question;
@@ -65,6 +58,13 @@ std::vector<int> nodes_of_ranks(const Platform& platform, std::int64_t gpus) {
 }
 
 }  // namespace
+
+Transformer transformer_of(const Question& question) {
+  const JsonInput in = model_input(question.model, "--model");
+  if (!is_transformer(in))
+    refuse("--model", question.model, "must be a transformer, which names its model_type");
+  return read_transformer(in);
+}
 
 Question machine_question(const LayoutCase& about) {
   Question question;

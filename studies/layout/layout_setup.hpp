@@ -38,6 +38,9 @@ struct LayoutSetUp {
 // leave out.
 void check_layout_question(const Question& question);
 
+// The question's model. InputError where it is no transformer.
+Transformer transformer_of(const Question& question);
+
 // A collective on the machine that `about` names.
 Question machine_question(const LayoutCase& about);
 

@@ -25,6 +25,13 @@ class Module(unittest.TestCase):
         self.assertTrue(frame["fits"][0])
         self.assertGreater(frame["memory.parameters"][0], 8e9 * 2 / 8)
 
+    def test_tuned_layouts_come_fastest_first(self):
+        answer = forescale.tune_layout("dgx-h100", "llama-3-8b:num_hidden_layers=8", gpus=8, seq=4096, best=3,
+                                       layout="global=64,micro=1,vpp=1,cp=1", interval=False)
+        self.assertTrue(answer.frame["iteration_s"].is_monotonic_increasing)
+        self.assertEqual(len(answer.frame), 3)
+        self.assertEqual(answer.document["tunings"][0]["tried"]["tp"], ["1", "2", "4", "8"])
+
     def test_a_chain_takes_what_alpha_and_beta_say(self):
         # One rank hands 1 MB to another: 1 us and 1e6 bytes at 1 GB/s.
         frame = forescale.collective(STAR, "broadcast", ranks=2, bytes="1MB", algorithm="binomial").frame

@@ -75,6 +75,14 @@ const kinds = {
       await page.locator("#layouts-1 figure", {hasText: "Pipeline: passes"}).locator("summary").click();
       await expectColumn(page, "Pipeline: passes of each rank, as a table", "idle", predictions.flatMap((one) => one.pipeline_ranks.map((rank) => rank.idle_s)));
     }},
+  "tuned layouts": {words: () => ["tune", "layout", "--platform", "dgx-h100", "--model", "llama-3-8b:num_hidden_layers=8", "--seq", "4096", "--gpus", "16", "--layout", "global=64,micro=1,vpp=1,cp=1", "--best", "4"],
+    async check(page, {predictions}) {
+      assert.equal(predictions.length, 4);
+      await expectColumn(page, "Layouts", "Iteration", predictions.map((one) => one.iteration_s));
+      assert.match(await text(page, "layouts"), /16 GPUs, dp=.*\(90 % interval .*\)/);
+      const held = predictions.flatMap((one) => one.pipeline_ranks.length > 1 ? one.pipeline_ranks : [one]);
+      assert.equal(await page.locator("#layouts-1 .limit line").count(), held.length);
+    }},
   collective: {words: () => ["collective", "--platform", "kesch", "--stack", "mvapich2-gdr", "--op", "reduce", "--ranks", "8,16", "--bytes", "1MiB..4MiB", "--interval"], async check(page, {points}) {
     await expectColumn(page, "Points", "Time", points.map((point) => point.time_s));
     await expectColumn(page, "Points", "Floor", points.map((point) => point.bound_s));

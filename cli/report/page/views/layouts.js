@@ -1,4 +1,4 @@
-/*! {"format": "forescale-layouts-1", "kind": "layout prediction", "made_by": "predict --layout",
+/*! {"format": "forescale-layouts-1", "kind": "layout prediction", "made_by": "predict --layout, tune layout",
   "shape": {"command?": "text", "question?": {"*": "value"},
     "predictions": [{"gpus": "count1", "layout": "text", "fits": "flag", "memory": {"*": "amount"}, "memory_bytes": "amount",
       "memory_low_bytes?": "amount", "memory_high_bytes?": "amount", "gpu_memory_bytes": "amount", "micro_batches?": "count",
@@ -26,7 +26,7 @@ function layoutSection(answer, index) {
   section(`layouts-${index + 1}`, `Layouts: ${joined([result.question?.model, result.question?.platform].filter(Boolean).map(plainText)) || answer.name}`, null,
     headlines(all.slice(0, 8).map((one) => layoutText(one, names.get(one)))),
     element("div", {class: "grid"}, timed.length ? [layoutTimes(timed, names), layoutRates(timed, names)] : null),
-    layoutMemories(all, names), all.some((one) => one.pipeline_ranks?.length > 1) ? pipelineChart(all) : null,
+    layoutMemories(all, names), all.some((one) => one.pipeline_ranks?.length > 1) ? pipelineChart(all, names) : null,
     scrollBox("Layouts", layoutTable(all)));
 }
 
@@ -58,7 +58,7 @@ const layoutRates = (timed, names) => chart("Tokens a second and GPU", (width) =
 // By rank of the pipeline where the answer has that, else of the fullest.
 function layoutMemories(all, names) {
   const held = all.flatMap((one) => one.pipeline_ranks?.length > 1
-    ? one.pipeline_ranks.map((rank) => ({name: `${one.gpus} GPUs, rank ${rank.rank}`, memory: rank.memory, limit: one.gpu_memory_bytes}))
+    ? one.pipeline_ranks.map((rank) => ({name: `${names.get(one)}, rank ${rank.rank}`, memory: rank.memory, limit: one.gpu_memory_bytes}))
     : [{name: names.get(one), memory: one.memory, limit: one.gpu_memory_bytes}]);
   const parts = partsIn(held.map((one) => one.memory), layoutMemory);
   const colors = categoryColors(parts);
@@ -71,9 +71,9 @@ function layoutMemories(all, names) {
   legendOf("Parts of memory", parts.map((part) => [part, colors.get(part)])));
 }
 
-function pipelineChart(all) {
+function pipelineChart(all, names) {
   const colors = new Map([["forward", "var(--phase-forward)"], ["backward", "var(--phase-backward)"], ["idle", "var(--phase-idle)"]]);
-  const ranks = all.flatMap((one) => (one.pipeline_ranks ?? []).filter((rank) => rank.forward_s > 0).map((rank) => ({...rank, name: `${one.gpus} GPUs, rank ${rank.rank}`})));
+  const ranks = all.flatMap((one) => (one.pipeline_ranks ?? []).filter((rank) => rank.forward_s > 0).map((rank) => ({...rank, name: `${names.get(one)}, rank ${rank.rank}`})));
   if (ranks.length === 0) return null;
   return chart("Pipeline: passes of each rank", (width) => partsPlot(width, ranks.flatMap((rank) =>
     [...colors.keys()].map((part) => ({name: rank.name, part, value: rank[`${part}_s`] ?? 0}))), colors, {text: durationText, label: "up to the end of the last pass"}),

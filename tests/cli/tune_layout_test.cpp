@@ -1,0 +1,60 @@
+// `forescale tune layout` end to end.
+#include <gtest/gtest.h>
+
+#include "base/json_text.hpp"
+#include "tests/cli/run_program.hpp"
+
+namespace forescale {
+namespace {
+
+using testing::expect_refused;
+using testing::Outcome;
+using testing::run_program;
+using testing::text_of;
+using testing::Workshop;
+
+constexpr const char* kSmall =
+    "tune layout --platform dgx-h100 --model llama-3-8b:num_hidden_layers=8 --seq 4096 --gpus 16 "
+    "--layout global=64,micro=1,cp=1 ";
+
+// The first row is what `predict` says of its layout, interval and all.
+TEST(TuneLayoutCommand, TheBestIsAPrediction) {
+  const auto tuned = run_program(kSmall + std::string("--best 2 --json")).json();
+  EXPECT_EQ(tuned.at("format"), "forescale-layouts-1");
+  ASSERT_EQ(tuned.at("predictions").size(), 2U);
+  const std::string best = tuned.at("tunings").at(0).at("best");
+  auto predicted = run_program(
+                       "predict --platform dgx-h100 --model llama-3-8b:num_hidden_layers=8 "
+                       "--seq 4096 --gpus 16 --json --layout " +
+                       best)
+                       .json();
+  EXPECT_EQ(predicted.at("predictions").at(0), tuned.at("predictions").at(0));
+}
+
+TEST(TuneLayoutCommand, SaysWhatWasTriedAndLeftOut) {
+  const Outcome result = run_program(kSmall + std::string("--only tp,pp --no-range"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* text :
+       {"llama-3-8b:num_hidden_layers=8 on 16 GPUs of dgx-h100, bf16, sequences of 4096 tokens, 64 "
+        "an iteration",
+        "tried: pp 1 2 4 8; tp 1 2 4 8\n", "13 combinations: ", "slower %", " fits\n"})
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
+}
+
+TEST(TuneLayoutCommand, WritesItsAnswer) {
+  const Workshop folder;
+  const std::string file = folder.path("tuned.json");
+  EXPECT_EQ(run_program(kSmall + std::string("--only tp --no-range -o ") + file).exit_code, 0);
+  EXPECT_EQ(parse_json(text_of(file)).at("tunings").at(0).at("gpus"), 16);
+}
+
+TEST(TuneLayoutCommand, RefusesWhatItWouldLeaveOut) {
+  expect_refused(kSmall + std::string("--best 0"), {"--best = 0: must be at least 1"});
+  expect_refused(kSmall + std::string("--draws 40"), {"--draws = 40: does not go with layouts"});
+  expect_refused(kSmall + std::string("--batch 64"), {"--batch = 64: does not go with --layout"});
+  expect_refused("tune layout --platform dgx-h100 --model resnet-50 --gpus 8 --layout global=8",
+                 {"--model = resnet-50: must be a transformer"});
+}
+
+}  // namespace
+}  // namespace forescale
