@@ -113,8 +113,8 @@ void print(const LayoutTuning& tuning) {
   fmt::print("{}", table.text());
   if (!surely_fits(best) && tuning.surely_fitting)
     fmt::print(
-        "note: the memory of 1 may not fit: at the upper end of its interval it needs {} of {}. "
-        "The fastest that fits there too is {}\n",
+        "note: the memory of 1 may not fit, or be so full that its allocator stalls: at the upper "
+        "end of its interval it needs {} of {}. The fastest that fits there too is {}\n",
         to_text(Bytes{best.memory.high_bytes}), to_text(Bytes{best.gpu_memory_bytes}),
         to_text(as_asked(tuning.surely_fitting->layout)));
   if (!surely_fits(best) && !tuning.surely_fitting)
@@ -154,11 +154,30 @@ void run(const TuneLayoutOptions& options) {
   }
 }
 
+// Of questions with layouts: what goes with them; --layout is told at length.
+std::vector<std::string> other_fields() {
+  std::vector<std::string> names;
+  for (const QuestionField& field : question_fields())
+    if (field.name == "layout" || field.name == "failures" ||
+        !layout_question_fields().contains(field.name))
+      names.push_back(field.name);
+  return names;
+}
+
+std::string layout_text() {
+  std::string text = "What stays, global=N at least: tp=2,pp=2,micro=1,global=128. Fields:";
+  for (const LayoutField& field : layout_fields()) {
+    std::vector<std::string> names = field.aliases;
+    names.insert(names.begin(), field.name);
+    text += fmt::format("\n{}: {}", fmt::join(names, ", "), field.doc);
+  }
+  return text;
+}
+
 std::string searched_text() {
-  std::string text = "Fields of --layout to search (default: all that it does not name):";
+  std::string text = "Fields to search, of those that --layout does not name (default: all):";
   for (const auto& [field, values] : searched_layout_fields())
-    text += fmt::format(" {} ({});", field, values);
-  text.back() = '.';
+    text += fmt::format("\n{}: {}", field, values);
   return text;
 }
 
@@ -168,11 +187,12 @@ void add_tune_layout(Subcommand tune) {
       tune, {.name = "layout",
              .summary = "The fastest layouts of a transformer that fit in memory",
              .examples = {"tune layout --platform dgx-h100 --model llama-3-8b --seq 8192 "
-                          "--gpus 64 --layout global=128",
+                          "--gpus 64 \\\n    --layout global=128",
                           "tune layout --platform dgx-h100 --model my/config.json --seq 32768 \\\n"
                           "    --gpus 128,256 --layout global=256,zero=optimizer,micro=1 "
                           "--only tp,cp,pp"}});
-  add_question_options(verb, options->question, {"platform", "model", "layout", "gpus"});
+  add_question_options(verb, options->question, {"platform", "model", "gpus"}, other_fields());
+  verb.add_option("--layout", options->question.once["layout"], layout_text()).required();
   verb.add_option("--only", options->only, searched_text()).delimiter(',');
   verb.add_option("--best", options->best, "How many layouts to show");
   add_range_options(verb, options->range);

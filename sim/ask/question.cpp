@@ -384,7 +384,8 @@ std::vector<QuestionField> make_fields() {
        .parse = parse_count<&Question::sequence, 1>,
        .print = print_count<&Question::sequence>},
       {.name = "layout",
-       .doc = "Parallelism of a transformer: tp=2,pp=2,micro=1,global=128; see --help",
+       .doc = "Parallelism of a transformer: tp=2,pp=2,micro=1,global=128; fields: forescale tune "
+              "layout --help",
        .parse = parse_layout_text,
        .print = print_text<&Question::layout>},
       {.name = "iterations",

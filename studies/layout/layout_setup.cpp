@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.hpp"
 #include "models/compute/compute_choice.hpp"
@@ -122,12 +121,16 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   return set_up;
 }
 
+const std::set<std::string>& layout_question_fields() {
+  static const std::set<std::string> kFields = {
+      "platform", "placement", "stack",     "model",         "sequence",  "layout",
+      "gpus",     "precision", "gpu_model", "network_scale", "framework", "failures"};
+  return kFields;
+}
+
 void check_layout_question(const Question& question) {
-  const std::set<std::string> known = {"platform",  "placement",     "stack",     "model",
-                                       "sequence",  "layout",        "gpus",      "precision",
-                                       "gpu_model", "network_scale", "framework", "failures"};
   for (const auto& [name, texts] : given_fields(question))
-    if (!known.contains(name))
+    if (!layout_question_fields().contains(name))
       refuse(question_field(name).option, texts.front(),
              name == "links"
                  ? "does not go with --layout: `collective --slots ... --link` says what "

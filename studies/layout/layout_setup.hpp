@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "sim/ask/ask.hpp"
@@ -34,6 +35,8 @@ struct LayoutSetUp {
   IterationWork work;
 };
 
+// Names of the question's fields that a layout's prediction looks at.
+const std::set<std::string>& layout_question_fields();
 // InputError for a question with a layout that names no GPU counts, or what its prediction would
 // leave out.
 void check_layout_question(const Question& question);

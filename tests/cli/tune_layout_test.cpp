@@ -1,7 +1,9 @@
 // `forescale tune layout` end to end.
 #include <gtest/gtest.h>
 
+#include "algorithms/layout/layout.hpp"
 #include "base/json_text.hpp"
+#include "studies/tune/tune_layout.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale {
@@ -48,10 +50,19 @@ TEST(TuneLayoutCommand, WritesItsAnswer) {
   EXPECT_EQ(parse_json(text_of(file)).at("tunings").at(0).at("gpus"), 16);
 }
 
+// Every field of a layout can be looked up there.
+TEST(TuneLayoutCommand, HelpExplainsEveryField) {
+  const Outcome help = run_program("tune layout --help");
+  for (const LayoutField& field : layout_fields())
+    EXPECT_NE(help.out.find(field.doc), std::string::npos) << field.name;
+  for (const auto& [field, values] : searched_layout_fields())
+    EXPECT_NE(help.out.find(field + ": " + values), std::string::npos) << field;
+}
+
 TEST(TuneLayoutCommand, RefusesWhatItWouldLeaveOut) {
   expect_refused(kSmall + std::string("--best 0"), {"--best = 0: must be at least 1"});
   expect_refused(kSmall + std::string("--draws 40"), {"--draws = 40: does not go with layouts"});
-  expect_refused(kSmall + std::string("--batch 64"), {"--batch = 64: does not go with --layout"});
+  expect_refused(kSmall + std::string("--batch 64"), {"--batch is not expected here"});
   expect_refused("tune layout --platform dgx-h100 --model resnet-50 --gpus 8 --layout global=8",
                  {"--model = resnet-50: must be a transformer"});
 }
