@@ -92,7 +92,21 @@ void add_layout(Table& table, const std::string& place, const LayoutPrediction& 
              surely_fits(each) ? "fits" : "may not fit"});
 }
 
-void print(const LayoutTuning& tuning) {
+// What little stands behind a kind of layout.
+void print_support(const LayoutTuning& tuning, const Question& question) {
+  const bool is_megatron =
+      question.framework.value_or(kDefaultTransformerFramework) == kDefaultTransformerFramework;
+  const bool is_sharded =
+      std::any_of(tuning.best.begin(), tuning.best.end(), [](const LayoutPrediction& each) {
+        return each.layout.sharding == StateSharding::kParameters;
+      });
+  if (is_megatron && is_sharded)
+    fmt::print(
+        "note: zero=parameters with Megatron-LM was held against one measured row (docs/llm.md): "
+        "try it beside the fastest without\n");
+}
+
+void print(const LayoutTuning& tuning, const Question& question) {
   const LayoutPrediction& best = tuning.best.front();
   fmt::print("{} on {} GPUs of {}, {}, sequences of {} tokens, {} an iteration, stack {}\n",
              best.model, tuning.gpus, best.platform, name_of(best.precision), best.tokens,
@@ -124,6 +138,7 @@ void print(const LayoutTuning& tuning) {
         "note: {} of them are within {:.0f} % of the fastest: of two so near each other the faster "
         "was predicted in two of three cases where both were measured (docs/llm.md)\n",
         near, 100 * kNear);
+  print_support(tuning, question);
 }
 
 void run(const TuneLayoutOptions& options) {
@@ -150,7 +165,7 @@ void run(const TuneLayoutOptions& options) {
   }
   for (const LayoutTuning& tuning : tunings) {
     if (&tuning != &tunings.front()) fmt::print("\n");
-    print(tuning);
+    print(tuning, question);
   }
 }
 

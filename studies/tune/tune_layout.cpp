@@ -229,7 +229,7 @@ class LayoutSearch {
 
   std::vector<Recompute> recomputations() {
     if (!is_searched(kRecomputeField)) return {fixed_.recompute};
-    const std::vector<Recompute> all = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
+    std::vector<Recompute> all = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
     for (const Recompute recompute : all) note_tried(kRecomputeField, name_of(recompute));
     return all;
   }
