@@ -102,36 +102,8 @@ const std::vector<SearchedDegree>& degrees() {
 struct LayoutCandidate {
   Layout layout;
   bool surely_fits = false;
-  double kernels_s = 0;  // an iteration takes that at least
+  double least_s = 0;  // an iteration takes that at least
 };
-
-// A pipeline rank computes its passes, after a micro-batch has come forward through the stages
-// before its first one and before it goes back through them; then the optimizer runs.
-double kernels_s(const IterationWork& work) {
-  struct RankTimes {
-    double busy_s = 0;
-    double update_s = 0;
-    std::optional<double> before_s = {};
-  };
-  std::vector<RankTimes> ranks(static_cast<std::size_t>(work.shape.ranks));
-  double before_s = 0;  // one micro-batch, there and back
-  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
-    const StageWork& all = work.stages[stage];
-    const double passes_s = (1 + all.recomputed) * all.part.forward_s + all.part.backward_s;
-    RankTimes& rank = ranks[static_cast<std::size_t>(work.rank_of_stage(stage))];
-    rank.busy_s += static_cast<double>(work.shape.micro_batches) * passes_s;
-    rank.update_s += all.optimizer_s;
-    if (!rank.before_s) rank.before_s = before_s;
-    before_s += passes_s - (work.schedule->splits_backward ? all.part.weight_gradients_s : 0);
-  }
-  double longest_s = 0;
-  double update_s = 0;
-  for (const RankTimes& rank : ranks) {
-    longest_s = std::max(longest_s, rank.busy_s + rank.before_s.value_or(0));
-    update_s = std::max(update_s, rank.update_s);
-  }
-  return longest_s + update_s;
-}
 
 class LayoutSearch {
  public:
@@ -254,10 +226,9 @@ class LayoutSearch {
              fmt::format("hold no layout of {}: the smallest that was tried, {}, needs {} of {}",
                          settings_.question.model, smallest_, to_text(Bytes{smallest_bytes_}),
                          to_text(Bytes{gpu_memory_bytes_})));
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const LayoutCandidate& a, const LayoutCandidate& b) {
-                       return a.kernels_s < b.kernels_s;
-                     });
+    std::stable_sort(
+        candidates.begin(), candidates.end(),
+        [](const LayoutCandidate& a, const LayoutCandidate& b) { return a.least_s < b.least_s; });
     return candidates;
   }
 
@@ -274,8 +245,9 @@ class LayoutSearch {
       }
       const bool surely_fits = memory.high_bytes <= gpu_memory_bytes_;
       if (memory.bytes > gpu_memory_bytes_ || (has_nominal && !surely_fits)) continue;
-      candidates.push_back(
-          {.layout = layout, .surely_fits = surely_fits, .kernels_s = kernels_s(set_up.work)});
+      candidates.push_back({.layout = layout,
+                            .surely_fits = surely_fits,
+                            .least_s = least_iteration_s(set_up.work)});
       if (surely_fits) return;
       has_nominal = true;
     }
@@ -305,7 +277,7 @@ class LayoutSearch {
 
   bool is_decided(const std::vector<LayoutCandidate>& candidates, std::size_t next) const {
     if (tuning_.best.size() < settings_.best) return false;
-    const double least_s = candidates[next].kernels_s;
+    const double least_s = candidates[next].least_s;
     if (tuning_.best.back().iteration_s > least_s) return false;
     if (tuning_.surely_fitting) return tuning_.surely_fitting->iteration_s <= least_s;
     return std::none_of(candidates.begin() + static_cast<std::ptrdiff_t>(next), candidates.end(),
@@ -360,6 +332,45 @@ const std::map<std::string, std::string>& searched_layout_fields() {
     return fields;
   }();
   return kFields;
+}
+
+double least_iteration_s(const IterationWork& work) {
+  struct RankTimes {
+    double busy_s = 0;
+    double late_s = 0;  // of that, gradients of weights that a split backward pass leaves for later
+    double update_s = 0;
+    double there_s = 0;  // a micro-batch's way to its first stage
+    double back_s = 0;   // and from there
+    bool has_begun = false;
+  };
+  std::vector<RankTimes> ranks(static_cast<std::size_t>(work.shape.ranks));
+  const auto micro_batches = static_cast<double>(work.shape.micro_batches);
+  double there_s = 0;
+  double back_s = 0;
+  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+    const StageWork& all = work.stages[stage];
+    const double late_s = work.schedule->splits_backward ? all.part.weight_gradients_s : 0;
+    const double backward_s = all.part.backward_s + all.recomputed * all.part.forward_s;
+    RankTimes& rank = ranks[static_cast<std::size_t>(work.rank_of_stage(stage))];
+    rank.busy_s += micro_batches * (all.part.forward_s + backward_s);
+    rank.late_s += micro_batches * late_s;
+    rank.update_s += all.optimizer_s;
+    if (!rank.has_begun) {
+      rank.there_s = there_s;
+      rank.back_s = back_s;
+      rank.has_begun = true;
+    }
+    there_s += all.part.forward_s;
+    back_s += backward_s - late_s;
+  }
+  double longest_s = 0;
+  double update_s = 0;
+  for (const RankTimes& rank : ranks) {
+    const double at_end_s = std::max(rank.late_s, rank.back_s);
+    longest_s = std::max(longest_s, rank.there_s + rank.busy_s - rank.late_s + at_end_s);
+    update_s = std::max(update_s, rank.update_s);
+  }
+  return longest_s + update_s;
 }
 
 Layout as_asked(Layout layout) {

@@ -39,6 +39,10 @@ struct LayoutTuning {
   std::optional<LayoutPrediction> surely_fitting = {};
 };
 
+// What an iteration takes at least: its kernels, and the way of the first micro-batch to the
+// pipeline rank that computes longest and of the last one back.
+double least_iteration_s(const IterationWork& work);
+
 // A resolved layout without what follows from the others: as one would ask for it.
 Layout as_asked(Layout layout);
 

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "algorithms/layout/layout.hpp"
 #include "tests/base/refusal.hpp"
 
@@ -47,11 +50,49 @@ TEST(TuneLayout, WhatIsLeftOutIsSlowerThanTheBest) {
   EXPECT_EQ(all.combinations, few.combinations);
   EXPECT_EQ(all.predicted, few.predicted + few.too_slow);
   EXPECT_EQ(all.best.size(), all.predicted);
+  // What surely fits is not computed again.
+  std::set<std::string> sure;
+  for (const LayoutPrediction& each : all.best)
+    if (each.layout.recompute == Recompute::kNone && !each.is_undecided())
+      sure.insert(to_text(each.layout));
+  EXPECT_GT(sure.size(), 50U);
+  for (LayoutPrediction each : all.best) {
+    if (each.layout.recompute == Recompute::kNone) continue;
+    each.layout.recompute = Recompute::kNone;
+    EXPECT_FALSE(sure.contains(to_text(each.layout))) << to_text(each.layout);
+  }
   std::vector<std::string> first = texts_of(all);
   first.resize(3);
   EXPECT_EQ(texts_of(few), first);
   for (std::size_t i = 1; i < all.best.size(); ++i)
     EXPECT_LE(all.best[i - 1].iteration_s, all.best[i].iteration_s);
+  const auto shards_parameters = [](const LayoutPrediction& each) {
+    return each.layout.sharding == StateSharding::kParameters;
+  };
+  EXPECT_TRUE(std::any_of(all.best.begin(), all.best.end(), shards_parameters));
+  for (const LayoutPrediction& each : all.best)
+    EXPECT_TRUE(each.layout.pipeline == 1 || !shards_parameters(each)) << to_text(each.layout);
+}
+
+// Under every pipeline schedule; where messages cost next to nothing, near what the iteration
+// takes.
+TEST(TuneLayout, NoIterationIsShorterThanItsBound) {
+  Asker asker;
+  for (const char* layout :
+       {"tp=2,global=32", "pp=4,global=32", "pp=8,global=16", "pp=4,vpp=2,global=32",
+        "pp=2,vpp=4,micro=2,global=32", "pp=4,global=32,schedule=gpipe",
+        "pp=4,global=32,schedule=zb-h1", "pp=4,global=32,recompute=full",
+        "zero=parameters,global=64", "pp=4,vpp=2,global=32,schedule=zbv"})
+    for (const char* stack : {"ideal", "nccl-2.20-h100"}) {
+      Question question = search_of(layout);
+      question.stack = stack;
+      const LayoutCase about{.question = question, .gpus = 16};
+      const LayoutPrediction found = predict_layouts({about}, asker).front();
+      const double least_s = least_iteration_s(set_up_layout(about, asker).work);
+      EXPECT_LE(least_s, found.iteration_s * (1 + 1e-9)) << layout << " " << stack;
+      const double near = layout[0] == 'p' ? 0.8 : 0;
+      EXPECT_GT(least_s, near * found.iteration_s) << layout << " " << stack;
+    }
 }
 
 // Every layout of two fields, asked for one by one.
