@@ -38,7 +38,8 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
   const JsonInput one = all.at(name);
   one.allow_only({"kernels", "kernels_fp8", "attention", "score_bytes", "gradient_buffer_bytes",
-                  "memory", "host_layer_s", "host_expert_layer_s", "buckets", "unmodelled"});
+                  "memory", "host_layer_s", "host_expert_layer_s", "host_pipeline_layer_s",
+                  "buckets", "unmodelled"});
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
@@ -46,6 +47,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   const auto experts = unmodelled.find("experts");
   const auto buffers = one.find("gradient_buffer_bytes");
   const auto host_expert_layer = one.find("host_expert_layer_s");
+  const auto host_pipeline_layer = one.find("host_pipeline_layer_s");
   return {.kernels = one.at("kernels").factor(0.1, 10),
           .kernels_fp8 = (kernels_fp8 ? *kernels_fp8 : one.at("kernels")).factor(0.1, 10),
           .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
@@ -57,6 +59,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .host_layer_s = one.at("host_layer_s").seconds().value,
           .host_expert_layer_s =
               (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
+          .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
           .buckets = read_buckets(one.at("buckets")),
           .unmodelled_one_stage = read_unmodelled(unmodelled.at("one_stage")),
           .unmodelled_pipeline = read_unmodelled(unmodelled.at("pipeline")),

@@ -29,6 +29,8 @@ struct TransformerFramework {
   // In which the CPU asks for a layer's kernels of both passes; of one with experts.
   double host_layer_s = 0;
   double host_expert_layer_s = 0;
+  // And longer for each GPU that shares the layer, where a pipeline's stages are on several nodes.
+  double host_pipeline_layer_s = 0;
   GradientBuckets buckets;
   Unmodelled unmodelled_one_stage;  // of an iteration without pipeline, and with one
   Unmodelled unmodelled_pipeline;

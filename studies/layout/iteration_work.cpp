@@ -52,18 +52,46 @@ std::vector<LayoutCall> calls_of(const std::string& op, const StagePart& part, s
           {.op = op, .group = LayoutGroup::kExpertData, .bytes = bytes(part.expert_parameters)}};
 }
 
-StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
+// In their order.
+std::vector<int> on_node(const std::vector<int>& ranks, const std::vector<int>& nodes, int node) {
+  std::vector<int> there;
+  for (const int rank : ranks)
+    if (nodes[static_cast<size_t>(rank)] == node) there.push_back(rank);
+  return there;
+}
+
+std::vector<int> nodes_with(const std::vector<int>& ranks, const std::vector<int>& nodes) {
+  std::vector<int> found;
+  for (const int rank : ranks)
+    if (const int node = nodes[static_cast<size_t>(rank)];
+        std::find(found.begin(), found.end(), node) == found.end())
+      found.push_back(node);
+  return found;
+}
+
+// In which the CPU asks for the kernels of a stage's passes.
+double host_s(const StagePart& part, const IterationInputs& inputs, const std::string& option) {
+  const Layout& layout = *inputs.layout;
+  if (layout.has_graphs) return 0;
+  const TransformerFramework& framework = *inputs.framework;
+  const std::vector<int> stages = RankGrid(layout, option).group(0, {Dimension::kPipeline});
+  const double longer_s = nodes_with(stages, inputs.nodes).size() > 1
+                              ? framework.host_pipeline_layer_s * static_cast<double>(layout.tensor)
+                              : 0;
+  return (framework.host_layer_s + longer_s) *
+             static_cast<double>(part.layers - part.sparse_layers) +
+         (framework.host_expert_layer_s + longer_s) * static_cast<double>(part.sparse_layers);
+}
+
+StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs,
+                     const std::string& option) {
   const Layout& layout = *inputs.layout;
   const bool is_sharded = layout.sharding != StateSharding::kNone;
-  const double host_s =
-      inputs.layout->has_graphs
-          ? 0
-          : inputs.framework->host_layer_s * static_cast<double>(part.layers - part.sparse_layers) +
-                inputs.framework->host_expert_layer_s * static_cast<double>(part.sparse_layers);
+  const double asked_s = host_s(part, inputs, option);
   StageWork work{.part = part,
                  .recomputed = recomputed_share(part, layout),
-                 .host_forward_s = kForwardShare * host_s,
-                 .host_backward_s = (1 - kForwardShare) * host_s};
+                 .host_forward_s = kForwardShare * asked_s,
+                 .host_backward_s = (1 - kForwardShare) * asked_s};
   work.gradient_parts = parts_of(part, stage, inputs);
   const bool gathers_in_parts =
       inputs.framework->buckets.gathers_ahead || layout.sharding == StateSharding::kParameters;
@@ -85,23 +113,6 @@ std::shared_ptr<const PipelineSchedule> schedule_of(const std::string& name,
   // The registry keeps it.
   return {std::shared_ptr<const PipelineSchedule>(),
           &Registry<PipelineSchedule>::find(name, option)};
-}
-
-// In their order.
-std::vector<int> on_node(const std::vector<int>& ranks, const std::vector<int>& nodes, int node) {
-  std::vector<int> there;
-  for (const int rank : ranks)
-    if (nodes[static_cast<size_t>(rank)] == node) there.push_back(rank);
-  return there;
-}
-
-std::vector<int> nodes_with(const std::vector<int>& ranks, const std::vector<int>& nodes) {
-  std::vector<int> found;
-  for (const int rank : ranks)
-    if (const int node = nodes[static_cast<size_t>(rank)];
-        std::find(found.begin(), found.end(), node) == found.end())
-      found.push_back(node);
-  return found;
 }
 
 // At the rank's place on each node.
@@ -222,7 +233,8 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
   work.message_bytes = parts.front().boundary_bytes;
   work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};
   for (size_t stage = 0; stage < parts.size(); ++stage)
-    work.stages.push_back(stage_work(parts[stage], static_cast<std::int64_t>(stage), inputs));
+    work.stages.push_back(
+        stage_work(parts[stage], static_cast<std::int64_t>(stage), inputs, option));
   return work;
 }
 

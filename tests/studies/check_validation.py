@@ -37,7 +37,7 @@ ADJUSTED = {
     "llm-blackwell-experts": (18, 0.145),
     "llm-foundry": (110, 0.09),
     "llm-memory": (391, 0.1),
-    "llm-nanotron": (399, 0.135),
+    "llm-nanotron": (392, 0.085),
     "llm-large": (14, 0.1),
     "llm-nvidia": (15, 0.06),
     "llm-nvidia-fp8": (31, 0.04),

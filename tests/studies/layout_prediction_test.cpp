@@ -131,6 +131,24 @@ TEST(LayoutPrediction, KernelsWaitForTheCpu) {
   EXPECT_EQ(predict("tp=8,global=16", 8).host_s, 0);
 }
 
+// 16 layers a stage: with stages on two nodes 1.9 ms longer for each of the 8 GPUs that share a
+// layer.
+TEST(LayoutPrediction, ThePipelinesCpuIsSlowerBetweenNodes) {
+  const auto passes_s = [](const char* layout, std::int64_t gpus, Framework framework) {
+    Question question = question_of(layout);
+    question.framework = framework;
+    return predicted(question, gpus).times.passes_end_s();
+  };
+  constexpr double kPasses = 16 + 1;  // micro-batches, and the pipeline's filling
+  constexpr double kLayers = 16;
+  EXPECT_NEAR(passes_s("tp=8,pp=2,global=16", 16, Framework::kNanotron),
+              kPasses * kLayers * (0.0045 + 8 * 0.0019), 1e-3);
+  EXPECT_NEAR(passes_s("tp=4,pp=2,global=16", 8, Framework::kNanotron), kPasses * kLayers * 0.0045,
+              1e-3);
+  EXPECT_NEAR(passes_s("tp=8,pp=2,order=pp-tp-cp-ep-dp,global=16", 16, Framework::kNanotron),
+              kPasses * kLayers * 0.0045, 1e-3);
+}
+
 // What is sent stays, what waits for it shrinks: of four pieces of a product one is left beside.
 TEST(LayoutPrediction, ProductsHideTensorExchanges) {
   const LayoutPrediction beside = predict("tp=4,micro=8,global=8", 4);
