@@ -369,11 +369,12 @@ std::set<std::string> fields_named(const std::string& text, const std::string& o
   return names;
 }
 
-std::string to_text(const Layout& layout) {
+std::string to_text(const Layout& layout, const std::set<std::string>& also) {
   const Layout fresh;
   std::vector<std::string> parts;
   for (const FieldRule& rule : rules())
-    if (const std::string value = rule.write(layout); value != rule.write(fresh))
+    if (const std::string value = rule.write(layout);
+        value != rule.write(fresh) || also.contains(rule.field.name))
       parts.push_back(rule.field.name + "=" + value);
   return fmt::format("{}", fmt::join(parts, ","));
 }

@@ -102,8 +102,8 @@ const std::vector<LayoutField>& layout_fields();
 Layout parse_layout(const std::string& text, const std::string& option);
 // Names of the fields that such a text gives. InputError as of parse_layout().
 std::set<std::string> fields_named(const std::string& text, const std::string& option);
-// What parse_layout() reads back: what is not at its default.
-std::string to_text(const Layout& layout);
+// What parse_layout() reads back: what is not at its default, and the fields that `also` names.
+std::string to_text(const Layout& layout, const std::set<std::string>& also = {});
 
 // With data, global batch and expert_tensor filled in for so many GPUs. InputError naming `option`
 // and the two numbers that do not fit.

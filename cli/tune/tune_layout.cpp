@@ -33,8 +33,12 @@ struct TuneLayoutOptions {
   std::string line;  // as typed
 };
 
-bool surely_fits(const LayoutPrediction& prediction) {
-  return prediction.fits() && !prediction.is_undecided();
+// The one that surely fits is another than the best that are shown.
+bool has_safe_one_apart(const LayoutTuning& tuning) {
+  return tuning.surely_fitting &&
+         std::none_of(tuning.best.begin(), tuning.best.end(), [&](const LayoutPrediction& each) {
+           return each.layout == tuning.surely_fitting->layout;
+         });
 }
 
 // Of the best, the fastest one's too, that are hardly told from it.
@@ -70,7 +74,7 @@ json as_json(const std::vector<LayoutTuning>& tunings, const Question& question,
     document["tunings"].push_back(as_json(tuning));
     for (const LayoutPrediction& each : tuning.best)
       document["predictions"].push_back(to_json(each, {}));
-    if (tuning.surely_fitting)
+    if (has_safe_one_apart(tuning))
       document["predictions"].push_back(to_json(*tuning.surely_fitting, {}));
   }
   return document;
@@ -89,7 +93,7 @@ void add_layout(Table& table, const std::string& place, const LayoutPrediction& 
              fmt::format("{:.0f}", each.tokens_per_s_gpu),
              fmt::format("{:.1f}", 100 * each.model_flops_share()),
              to_text(Bytes{each.memory.bytes}), to_text(Bytes{each.memory.high_bytes}),
-             surely_fits(each) ? "fits" : "may not fit"});
+             each.surely_fits() ? "fits" : "may not fit"});
 }
 
 // What little stands behind a kind of layout.
@@ -114,7 +118,7 @@ void print(const LayoutTuning& tuning, const Question& question) {
   std::vector<std::string> tried;
   for (const auto& [field, values] : tuning.tried)
     if (values.size() > 1) tried.push_back(fmt::format("{} {}", field, fmt::join(values, " ")));
-  fmt::print("tried: {}\n", fmt::join(tried, "; "));
+  if (!tried.empty()) fmt::print("tried: {}\n", fmt::join(tried, "; "));
   fmt::print(
       "{} combinations: {} do not go together, {} do not fit in memory; {} layouts predicted, {} "
       "left out whose kernels alone take longer\n\n",
@@ -125,13 +129,13 @@ void print(const LayoutTuning& tuning, const Question& question) {
     add_layout(table, std::to_string(i + 1), tuning.best[i], best);
   if (tuning.surely_fitting) add_layout(table, "safe", *tuning.surely_fitting, best);
   fmt::print("{}", table.text());
-  if (!surely_fits(best) && tuning.surely_fitting)
+  if (!best.surely_fits() && tuning.surely_fitting)
     fmt::print(
         "note: the memory of 1 may not fit, or be so full that its allocator stalls: at the upper "
         "end of its interval it needs {} of {}. The fastest that fits there too is {}\n",
         to_text(Bytes{best.memory.high_bytes}), to_text(Bytes{best.gpu_memory_bytes}),
         to_text(as_asked(tuning.surely_fitting->layout)));
-  if (!surely_fits(best) && !tuning.surely_fitting)
+  if (!best.surely_fits() && !tuning.surely_fitting)
     fmt::print("note: of no layout the memory fits at the upper end of its interval\n");
   if (const std::ptrdiff_t near = near_the_best(tuning); near > 1)
     fmt::print(

@@ -53,7 +53,8 @@ Texts print_count(const Question& question) {
 }
 
 void parse_layout_text(Question& question, const std::string& text, const std::string& source) {
-  question.layout = to_text(parse_layout(text, source));
+  // What is named stays named: a search leaves it alone, at its default too.
+  question.layout = to_text(parse_layout(text, source), fields_named(text, source));
   if (question.layout.empty()) question.layout = "tp=1";
 }
 

@@ -55,6 +55,7 @@ struct LayoutPrediction {
   bool fits() const { return memory.bytes <= gpu_memory_bytes; }
   // By its memory's interval. Without it there are no times.
   bool may_fit() const { return memory.low_bytes <= gpu_memory_bytes; }
+  bool surely_fits() const { return memory.high_bytes <= gpu_memory_bytes; }
   bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory.high_bytes; }
   double tokens_an_iteration() const {
     return static_cast<double>(layout.global_batch) * static_cast<double>(tokens);

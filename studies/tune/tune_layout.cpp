@@ -265,14 +265,9 @@ class LayoutSearch {
       progress.done(next);
     }
     tuning_.too_slow = candidates.size() - next;
-    tuning_.predicted = next;
     if (tuning_.best.empty()) refuse(kLayoutOption, settings_.question.layout, first_failure_);
     if (tuning_.surely_fitting && tuning_.surely_fitting->layout == tuning_.best.front().layout)
       tuning_.surely_fitting.reset();
-  }
-
-  static bool surely_fits(const LayoutPrediction& prediction) {
-    return prediction.fits() && !prediction.is_undecided();
   }
 
   bool is_decided(const std::vector<LayoutCandidate>& candidates, std::size_t next) const {
@@ -290,7 +285,8 @@ class LayoutSearch {
       if (first_failure_.empty()) first_failure_ = prediction.failure;
       return;
     }
-    if (surely_fits(prediction) &&
+    ++tuning_.predicted;
+    if (prediction.surely_fits() &&
         (!tuning_.surely_fitting || prediction.iteration_s < tuning_.surely_fitting->iteration_s))
       tuning_.surely_fitting = prediction;
     const auto place = std::upper_bound(

@@ -29,6 +29,8 @@ TEST(Layout, IsReadByShortAndByMegatronsNames) {
   EXPECT_EQ(parse_layout(to_text(brief), "--layout"), brief);
   EXPECT_EQ(to_text(Layout{}), "");
   EXPECT_EQ(to_text(parse_layout("zero=3,tp=8", "--layout")), "tp=8,zero=parameters");
+  // What is at its default: where it is asked for by name.
+  EXPECT_EQ(to_text(parse_layout("zero=0,tp=8", "--layout"), {"zero"}), "tp=8,zero=none");
 }
 
 TEST(Layout, TakesTheGpusThatAreLeft) {

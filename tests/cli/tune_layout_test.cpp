@@ -1,6 +1,10 @@
 // `forescale tune layout` end to end.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include "algorithms/layout/layout.hpp"
 #include "base/json_text.hpp"
 #include "studies/tune/tune_layout.hpp"
@@ -48,6 +52,29 @@ TEST(TuneLayoutCommand, WritesItsAnswer) {
   const std::string file = folder.path("tuned.json");
   EXPECT_EQ(run_program(kSmall + std::string("--only tp --no-range -o ") + file).exit_code, 0);
   EXPECT_EQ(parse_json(text_of(file)).at("tunings").at(0).at("gpus"), 16);
+}
+
+// Of 8 GPUs the fastest may not fit. The fastest that surely does stands behind the best that are
+// shown, once, and among them if they are many. What is named stays, at its default too.
+TEST(TuneLayoutCommand, TheFastestThatSurelyFitsIsThereOnce) {
+  const std::string line =
+      "tune layout --platform aws-p5 --model nanotron-8b --framework nanotron --gpus 8 --no-range "
+      "--layout global=256,split=cost,recompute=none,zero=none,vpp=1,cp=1 --json --best ";
+  for (const auto& [best, shown] : {std::pair{1, 2U}, {8, 8U}}) {
+    const auto answer = run_program(line + std::to_string(best)).json();
+    const auto& tuning = answer.at("tunings").at(0);
+    EXPECT_FALSE(tuning.at("tried").contains("zero"));
+    EXPECT_FALSE(tuning.at("tried").contains("recompute"));
+    ASSERT_TRUE(tuning.contains("surely_fits"));
+    ASSERT_EQ(answer.at("predictions").size(), shown);
+    std::set<std::string> layouts;
+    bool has_one_that_surely_fits = false;
+    for (const auto& each : answer.at("predictions")) {
+      EXPECT_TRUE(layouts.insert(each.at("layout")).second) << each.at("layout");
+      has_one_that_surely_fits |= each.at("memory_high_bytes") <= each.at("gpu_memory_bytes");
+    }
+    EXPECT_TRUE(has_one_that_surely_fits);
+  }
 }
 
 // Every field of a layout can be looked up there.
