@@ -64,7 +64,22 @@ class Uses {
     return lane.route_latency_s;
   }
 
-  void end_part(double tour_s) { found_.longest_tour_s = std::max(found_.longest_tour_s, tour_s); }
+  // All ways of a part that is a ring, in order.
+  void end_tour(const std::vector<double>& ways_s) {
+    const size_t tours = resolved_.collective->op == CollectiveOp::kAllReduce ? 2 : 1;
+    Left least;
+    for (size_t first = 0; first < ways_s.size(); ++first) {
+      Left left;
+      for (size_t i = 0; i < tours; ++i) left.add(ways_s[(first + i) % ways_s.size()]);
+      if (first == 0 || left.sum_s < least.sum_s) least = left;
+    }
+    Left all;
+    for (const double way_s : ways_s) all.add(way_s);
+    const double last_s = static_cast<double>(tours) * all.sum_s - least.sum_s;
+    if (last_s <= found_.last_s) return;
+    found_.last_s = last_s;
+    found_.last_ways = static_cast<double>(tours) * all.ways - least.ways;
+  }
 
   FabricUse found() {
     for (const auto& [link, load] : loads_) {
@@ -78,6 +93,16 @@ class Uses {
   }
 
  private:
+  struct Left {
+    double sum_s = 0;
+    double ways = 0;  // between nodes
+
+    void add(double way_s) {
+      sum_s += way_s;
+      ways += way_s > 0 ? 1 : 0;
+    }
+  };
+
   double at_most(const std::map<Resource, double>& paces) const {
     double sum = 0;
     for (const auto& [link, pace] : paces) sum += std::min(pace, resolved_.lanes->bandwidth(link));
@@ -107,16 +132,16 @@ FabricUse fabric_use(const ResolvedCall& resolved) {
   Uses uses(resolved);
   const bool is_ring = resolved.collective->algorithm == "ring";
   for (const std::vector<int>& part : resolved.parts()) {
-    double tour_s = 0;
+    std::vector<double> tour_s;
     for (size_t role = 0; role < part.size(); ++role) {
       if (is_ring) {
-        tour_s += uses.add(part, role, (role + 1) % part.size());
+        tour_s.push_back(uses.add(part, role, (role + 1) % part.size()));
         continue;
       }
       for (const int to : receivers(resolved, static_cast<int>(role)))
         uses.add(part, role, static_cast<size_t>(to));
     }
-    uses.end_part(tour_s);
+    if (is_ring) uses.end_tour(tour_s);
   }
   return uses.found();
 }

@@ -13,7 +13,11 @@ struct FabricUse {
   // Latencies of the routes between nodes, a way each.
   double least_s = 0;
   double most_s = 0;
-  double longest_tour_s = 0;  // of a ring: over all its ways, the part that takes longest
+  // Of a ring, what arrives last: the latencies of its ways between nodes, and how many they are.
+  // It goes around (all-reduce: twice) but for the last way (the last two), so that the shortest
+  // are left out. Of the part where that takes longest.
+  double last_s = 0;
+  double last_ways = 0;
 };
 
 // Of a ring, or of another plan whose peers do not depend on the bytes.

@@ -251,20 +251,16 @@ Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
   return smaller;
 }
 
-// What goes once around a ring takes all its ways but one, one after the other: all long ones, when
-// it is the last to arrive. Nobody waits for a long one but what crosses it, as latency holds no
-// ports.
-double longer_tours_s(const ResolvedCall& resolved, const FabricUse& use, double least_s) {
-  const auto ranks = static_cast<double>(resolved.group->slots.size());
-  const auto nodes = static_cast<double>(resolved.group->members_of_node.size());
-  const double tours = steps_of(resolved, ranks) / (ranks - 1);
-  return tours * (use.longest_tour_s - nodes * least_s);
+// What goes around a ring takes its ways one after the other. Nobody waits for a long one but what
+// crosses it, as latency holds no ports.
+double longer_tours_s(const FabricUse& use, double least_s) {
+  return use.last_s - use.last_ways * least_s;
 }
 
-void add_longer_tours(Smaller& smaller, const ResolvedCall& resolved, const FabricUse& use) {
+void add_longer_tours(Smaller& smaller, const FabricUse& use) {
   for (const ResolvedCall& few : smaller.calls)
-    smaller.longer_s.push_back(longer_tours_s(few, fabric_use(few), use.least_s));
-  smaller.all_longer_s = longer_tours_s(resolved, use, use.least_s);
+    smaller.longer_s.push_back(longer_tours_s(fabric_use(few), use.least_s));
+  smaller.all_longer_s = longer_tours_s(use, use.least_s);
 }
 
 // Up the tree and down again, a way a level: between none of them longer than the shortest and all
@@ -336,7 +332,7 @@ Folded simulate_folded(const ResolvedCall& resolved) {
   Smaller smaller = is_a_ring ? smaller_rings(resolved, plan) : smaller_trees(resolved, plan);
   if (ways_differ(use)) {
     if (is_a_ring)
-      add_longer_tours(smaller, resolved, use);
+      add_longer_tours(smaller, use);
     else
       add_longer_ways(smaller, use);
   }

@@ -216,6 +216,24 @@ TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
     }
 }
 
+// Nodes drawn from a whole dragonfly: few of them have none as near each other as the nearest of
+// all.
+TEST(FoldedOverSwitches, RingsOfScatteredNodesTakeTheirLongerWays) {
+  Ring ring(load_platform("piz-daint"));
+  ring.stack = load_stack("nccl-2.3");
+  for (const CollectiveOp op :
+       {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce})
+    for (const int ranks : {64, 97}) {
+      std::vector<int> slots(static_cast<size_t>(ranks));
+      std::iota(slots.begin(), slots.end(), 0);
+      const ResolvedCall call = ring.call(op, slots, ranks * std::int64_t{4});
+      ASSERT_EQ(why_not_folded(call), "");
+      const Folded folded = simulate_folded(call);
+      EXPECT_EQ(folded.error, 0);
+      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, 1e-9) << name_of(op) << ranks;
+    }
+}
+
 TEST(FoldedOverSwitches, TreesTakeTheirLongerWays) {
   const Ring ring(rail_optimized());
   const PlanChoice plan = parse_plan("all-reduce/star-tree:chain_size=1,chunk_bytes=65536", "x");
