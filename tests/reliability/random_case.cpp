@@ -160,7 +160,7 @@ void CaseMaker::vary_machine(Dice& dice, Case& made) {
   const bool all = dice.in_ten(3);
   Variant wider{.relation = "higher rates", .question = made.question};
   Variant sooner{.relation = "shorter times", .question = made.question};
-  const double stretch = dice.of(std::vector<double>{0.25, 0.5, 2, 3});
+  const double stretch = dice.of(std::vector<double>{2, 3, 16, 1000});
   Variant stretched{.relation = "all times alike",
                     .question = made.question,
                     .expected = Variant::kScaled,
