@@ -38,14 +38,16 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
   const JsonInput one = all.at(name);
   one.allow_only({"kernels", "kernels_fp8", "attention", "score_bytes", "gradient_buffer_bytes",
-                  "memory", "host_layer_s", "host_expert_layer_s", "host_pipeline_layer_s",
-                  "buckets", "unmodelled"});
+                  "gates_are_two_kernels", "held_results", "memory", "host_layer_s",
+                  "host_expert_layer_s", "host_pipeline_layer_s", "buckets", "unmodelled"});
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
   const JsonInput unmodelled = one.at("unmodelled");
   const auto experts = unmodelled.find("experts");
   const auto buffers = one.find("gradient_buffer_bytes");
+  const auto gates = one.find("gates_are_two_kernels");
+  const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
   const auto host_pipeline_layer = one.find("host_pipeline_layer_s");
   return {.kernels = one.at("kernels").factor(0.1, 10),
@@ -53,6 +55,8 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
           .score_bytes = one.at("score_bytes").bytes().value,
           .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
+          .gates_are_two_kernels = gates && gates->at("value").boolean(),
+          .held_results = held_results ? held_results->factor(0, 2) : 0,
           .memory = one.at("memory").at("value").factor(1, 10),
           .memory_low = one.at("memory").at("low").factor(0.5, 10),
           .memory_high = one.at("memory").at("high").factor(1, 10),

@@ -22,6 +22,10 @@ struct TransformerFramework {
   double attention = 1;          // time of its attention over the GPU model's, beside that
   std::int64_t score_bytes = 0;  // of a word's score while its loss is computed: all copies
   std::int64_t gradient_buffer_bytes = 0;  // a value of each shape of weights
+  bool gates_are_two_kernels = false;      // the activation, kept, and the product
+  // Of a layer's two results that tensor parallelism reduces and scatters: how many are whole in
+  // memory still when the last layer's are made, where the CPU is ahead of the GPU.
+  double held_results = 0;
   double memory =
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;

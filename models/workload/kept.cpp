@@ -31,7 +31,8 @@ bool is_layer_product(const Layer& layer) {
 
 }  // namespace
 
-KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_rule) {
+KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_rule,
+                            bool gates_are_two_kernels) {
   const auto how_again = [&](const std::string& layer) {
     return again_rule ? again_rule(layer) : RunsAgain::kNo;
   };
@@ -64,6 +65,7 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
       kept.insert(holder);
       by_others.insert(holder);
     }
+    if (rule.is_gate && gates_are_two_kernels) sum.values += values_in(layer.output_shape);
     sum.own += layer.kept_per_image.value / kBytesPerValue;
     sum.flags += layer.kept_flags;
   }

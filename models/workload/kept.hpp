@@ -35,7 +35,9 @@ struct KeptBytes {
 enum class RunsAgain { kNo, kWithin, kResultToo };
 using RunsAgainRule = std::function<RunsAgain(const std::string& layer)>;
 
-// For one image (one sequence).
-KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& rule = nullptr);
+// For one image (one sequence). Of gates that are two kernels the activated half is kept too, which
+// the second one reads.
+KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& rule = nullptr,
+                            bool gates_are_two_kernels = false);
 
 }  // namespace forescale

@@ -60,6 +60,7 @@ struct Operator {
   // What its backward pass reads beside gradients, parameters and what it keeps of its own.
   bool reads_inputs_again = false;
   bool reads_outputs_again = false;
+  bool is_gate = false;                   // half of its input, activated, times the other half
   std::vector<std::string> options = {};  // hyper-parameters of LayerSpec that it knows
   std::vector<std::string> sizes = {};    // others of its own: integers from 1
   std::vector<std::string> flags = {};    // and what is true or false

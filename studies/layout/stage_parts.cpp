@@ -233,7 +233,8 @@ class TimesBeside {
 // Of a micro-batch.
 std::int64_t kept_bytes(const StageInputs& inputs, const Network& network, bool has_head) {
   // Of the scores all is among score_bytes.
-  KeptBytes kept = kept_for_backward(network, runs_again_of(inputs));
+  KeptBytes kept =
+      kept_for_backward(network, runs_again_of(inputs), inputs.framework->gates_are_two_kernels);
   if (has_head) kept.own = 0;
   const std::int64_t width = whole_bytes_a_value(inputs.precision);
   const Bytes bytes =
@@ -247,6 +248,14 @@ std::int64_t boundary_bytes(const StageInputs& inputs) {
   const std::int64_t sharers = layout.context * (layout.has_sequence_parallel ? layout.tensor : 1);
   return layout.micro_batch * whole_bytes_a_value(inputs.precision) * (inputs.tokens / sharers) *
          inputs.model->hidden;
+}
+
+// Of results that are made whole, then scattered by token.
+std::int64_t held_result_bytes(const StageInputs& inputs, std::int64_t layers) {
+  const Layout& layout = *inputs.layout;
+  if (layout.tensor == 1 || !layout.has_sequence_parallel) return 0;
+  return std::llround(inputs.framework->held_results *
+                      static_cast<double>(layers * layout.tensor * boundary_bytes(inputs)));
 }
 
 // Scores' own bytes where their gradient takes their place, of BF16.
@@ -379,6 +388,7 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       StagePart part{.first_layer = first, .layers = layers[stage], .sparse_layers = sparse};
       const Network network = network_of(inputs, first, layers[stage], has_embedding, has_head);
       part.boundary_bytes = boundary_bytes(inputs);
+      part.held_result_bytes = held_result_bytes(inputs, layers[stage]);
       part.parameters = network.parameters();
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;

@@ -46,6 +46,8 @@ struct StagePart {
   std::int64_t kept_bytes = 0;
   std::int64_t boundary_bytes = 0;    // of a layer's input, on this GPU
   std::int64_t layer_kept_bytes = 0;  // of its largest layer alone
+  // Of results that were reduced and scattered: whole in memory still, where the CPU is ahead.
+  std::int64_t held_result_bytes = 0;
   // Of the words' scores while their loss is computed.
   std::int64_t score_bytes = 0;
   // That stand in for the gradients of weights, which are in the sum already.

@@ -36,7 +36,7 @@ ADJUSTED = {
     "open-nccl": (29, 0.1),
     "llm-blackwell-experts": (18, 0.145),
     "llm-foundry": (110, 0.09),
-    "llm-memory": (391, 0.1),
+    "llm-memory": (391, 0.065),
     "llm-nanotron": (392, 0.085),
     "llm-large": (14, 0.1),
     "llm-nvidia": (15, 0.06),

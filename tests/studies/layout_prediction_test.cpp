@@ -114,6 +114,36 @@ TEST(LayoutPrediction, ScoresAreKeptAsTheFrameworkDoes) {
   EXPECT_EQ(memory_of(predicted(question, 8), "logits"), 2 * 1024 * 8000 * 2);
 }
 
+// nanotron's gates keep half of the product's inputs too. Of each of 32 layers a result of 4,096
+// values a token is whole on all four GPUs until it is scattered, unless the GPU waits for the CPU.
+TEST(LayoutMemory, NanotronKeepsGatesAndHoldsResults) {
+  const auto bytes = [](const std::string& layout, Framework framework, const char* part) {
+    Question question = question_of(layout);
+    question.framework = framework;
+    return memory_of(predicted(question, 8), part);
+  };
+  const char* sharded = "tp=4,micro=16,zero=1";
+  EXPECT_EQ(bytes(sharded, Framework::kNanotron, "activations") -
+                bytes(sharded, Framework::kMegatron, "activations"),
+            16 * 2 * 1024 * 32 * std::int64_t{11008} / 4);
+  constexpr std::int64_t kOfALayer = 16 * 2 * 1024 * 4096;
+  const auto results = [&](const std::string& layout, Framework framework = Framework::kNanotron) {
+    return bytes(layout, framework, "reduced results");
+  };
+  EXPECT_EQ(results(sharded), 32 * kOfALayer);
+  // An allocator that finds no memory takes them back.
+  Question question = question_of(sharded);
+  question.framework = Framework::kNanotron;
+  const LayoutMemory memory = predicted(question, 8).memory;
+  EXPECT_NEAR(memory.low_bytes, 1.05 * (memory.allocated_bytes - 32 * kOfALayer), 1);
+  EXPECT_EQ(results(sharded, Framework::kMegatron), 0);
+  EXPECT_EQ(results("tp=1,micro=16,zero=1"), 0);
+  EXPECT_EQ(results("tp=4,micro=16,zero=1,sp=false"), 0);
+  EXPECT_EQ(results("tp=4,micro=1,zero=1"), 0);
+  // Two micro-batches under way on the first of two stages of 16 layers.
+  EXPECT_EQ(results("tp=4,pp=2,micro=16,global=64,zero=1"), 2 * 16 * kOfALayer);
+}
+
 TEST(LayoutPrediction, GradientsInBf16AreHalfAsLarge) {
   EXPECT_EQ(memory_of(predict("tp=4,loss_fusion=true,micro=2", 8), "logits"), 2 * 1024 * 8000 * 2);
   EXPECT_EQ(2 * memory_of(predict("tp=1,grads=bf16", 8), "gradients"),

@@ -31,7 +31,8 @@ const bool kActivationsRegistered = [] {
   for (const char* name : {"GELU", "SiLU"})
     Registry<Operator>::add({.name = name, .reads_inputs_again = true, .apply = same_shape});
   for (const char* name : {"SwiGLU", "GEGLU"})
-    Registry<Operator>::add({.name = name, .reads_inputs_again = true, .apply = gated});
+    Registry<Operator>::add(
+        {.name = name, .reads_inputs_again = true, .is_gate = true, .apply = gated});
   return true;
 }();
 

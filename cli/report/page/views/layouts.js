@@ -10,7 +10,7 @@
 
 views["forescale-layouts-1"] = {show: (all) => all.forEach(layoutSection)};
 
-const layoutMemory = ["parameters", "gradients", "optimizer", "activations", "recomputed layer", "logits", "gradient buffers", "framework"];
+const layoutMemory = ["parameters", "gradients", "optimizer", "activations", "reduced results", "recomputed layer", "logits", "gradient buffers", "framework"];
 // By the number of GPUs; with its degrees where several have the same.
 const layoutNames = (all) => new Map(all.map((one) => [one, all.filter((other) => other.gpus === one.gpus).length > 1 ? `${one.gpus} GPUs, ${one.layout}` : `${one.gpus} GPUs`]));
 const partsIn = (objects, first) => {
