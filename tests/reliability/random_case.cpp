@@ -190,8 +190,8 @@ void CaseMaker::vary_size(Dice& dice, Case& made) {
         made.question.bytes.front() < 2)
       return;
     const std::int64_t bytes = dice.whole(1, made.question.bytes.front() - 1);
-    // In as many blocks of whole FP32 values, all alike: what does not divide makes the first longer
-    // than blocks of a little more.
+    // In as many blocks of whole FP32 values, all alike: what does not divide makes the first
+    // longer than blocks of a little more.
     const std::int64_t even = kBytesPerValue * made.question.ranks.front();
     if (bytes < even) return;
     less.question.bytes = {bytes - bytes % even};
