@@ -130,27 +130,43 @@ json pipeline_of(const LayoutPrediction& prediction) {
 
 }  // namespace
 
+std::string full_memory_text(const LayoutPrediction& prediction) {
+  if (!prediction.may_fit() || !prediction.is_full()) return "";
+  return fmt::format(
+      "note: {:.0f} % of the memory is predicted to be full: layouts of {:.0f} % and more took "
+      "{:g} to "
+      "{:g} times their predicted time, as the allocator frees and asks again (docs/llm.md)\n",
+      kPercentFactor * static_cast<double>(prediction.memory.bytes) /
+          static_cast<double>(prediction.gpu_memory_bytes),
+      kPercentFactor * prediction.full_memory.from, prediction.full_memory.times_low,
+      prediction.full_memory.times_high);
+}
+
 json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   json times = json::object();
   for (const auto& [name, time_s] : times_of(prediction))
     times[name + std::string("_s")] = if_it_fits(prediction, time_s);
-  return {{"gpus", prediction.gpus},
-          {"layout", to_text(prediction.layout)},
-          {"micro_batches", prediction.layout.micro_batches()},
-          {"iteration_s", if_it_fits(prediction, prediction.iteration_s)},
-          {"iteration_low_s", low_s(prediction)},
-          {"iteration_high_s", high_s(prediction)},
-          {"tokens_per_s_gpu", if_it_fits(prediction, prediction.tokens_per_s_gpu)},
-          {"model_flops_share", if_it_fits(prediction, prediction.model_flops_share())},
-          {"times", times},
-          {"memory_bytes", prediction.memory.bytes},
-          {"memory_low_bytes", prediction.memory.low_bytes},
-          {"memory_high_bytes", prediction.memory.high_bytes},
-          {"gpu_memory_bytes", prediction.gpu_memory_bytes},
-          {"fits", prediction.fits()},
-          {"memory", to_json(prediction.memory.parts)},
-          {"pipeline_ranks", pipeline_of(prediction)},
-          {"training", training_of(prediction, plan)}};
+  json document = {{"gpus", prediction.gpus},
+                   {"layout", to_text(prediction.layout)},
+                   {"micro_batches", prediction.layout.micro_batches()},
+                   {"iteration_s", if_it_fits(prediction, prediction.iteration_s)},
+                   {"iteration_low_s", low_s(prediction)},
+                   {"iteration_high_s", high_s(prediction)},
+                   {"tokens_per_s_gpu", if_it_fits(prediction, prediction.tokens_per_s_gpu)},
+                   {"model_flops_share", if_it_fits(prediction, prediction.model_flops_share())},
+                   {"times", times},
+                   {"memory_bytes", prediction.memory.bytes},
+                   {"memory_low_bytes", prediction.memory.low_bytes},
+                   {"memory_high_bytes", prediction.memory.high_bytes},
+                   {"gpu_memory_bytes", prediction.gpu_memory_bytes},
+                   {"fits", prediction.fits()},
+                   {"memory", to_json(prediction.memory.parts)},
+                   {"pipeline_ranks", pipeline_of(prediction)},
+                   {"training", training_of(prediction, plan)}};
+  if (prediction.may_fit() && prediction.is_full())
+    document["full_memory"] = {{"times_low", prediction.full_memory.times_low},
+                               {"times_high", prediction.full_memory.times_high}};
+  return document;
 }
 
 json layout_rows(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan) {
@@ -216,7 +232,8 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
       "{} ({} parameters) on {}, {}, sequences of {} tokens, stack {}\n{}", first.model,
       count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
       first.stack, table_text(layout_rows(predictions, plan), layout_columns(plan)));
-  for (const LayoutPrediction& each : predictions) text += memory_text(each);
+  for (const LayoutPrediction& each : predictions)
+    text += memory_text(each) + full_memory_text(each);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "

@@ -131,10 +131,11 @@ void print(const LayoutTuning& tuning, const Question& question) {
   fmt::print("{}", table.text());
   if (!best.surely_fits() && tuning.surely_fitting)
     fmt::print(
-        "note: the memory of 1 may not fit, or be so full that its allocator stalls: at the upper "
-        "end of its interval it needs {} of {}. The fastest that fits there too is {}\n",
+        "note: the memory of 1 may not fit: at the upper end of its interval it needs {} of {}. "
+        "The fastest that fits there too is {}\n",
         to_text(Bytes{best.memory.high_bytes}), to_text(Bytes{best.gpu_memory_bytes}),
         to_text(as_asked(tuning.surely_fitting->layout)));
+  fmt::print("{}", full_memory_text(best));
   if (!best.surely_fits() && !tuning.surely_fitting)
     fmt::print("note: of no layout the memory fits at the upper end of its interval\n");
   if (const std::ptrdiff_t near = near_the_best(tuning); near > 1)

@@ -16,6 +16,14 @@ Unmodelled read_unmodelled(const JsonInput& in) {
   return {.faster = in.at("faster").factor(0, 0.9), .slower = in.at("slower").factor(0, 100)};
 }
 
+FullMemory read_full_memory(const JsonInput& in) {
+  in.allow_only({"from", "times_low", "times_high", "source"});
+  in.at("source").string();
+  return {.from = in.at("from").factor(0.1, 1),
+          .times_low = in.at("times_low").factor(1, 100),
+          .times_high = in.at("times_high").factor(1, 100)};
+}
+
 GradientBuckets read_buckets(const JsonInput& in) {
   in.allow_only({"parameters", "parameters_a_rank", "first_stage_only", "gathers_ahead"});
   return {.parameters = in.at("parameters").integer(1, kBucketMax),
@@ -38,7 +46,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
   const JsonInput one = all.at(name);
   one.allow_only({"kernels", "kernels_fp8", "attention", "score_bytes", "gradient_buffer_bytes",
-                  "gates_are_two_kernels", "held_results", "memory", "host_layer_s",
+                  "gates_are_two_kernels", "held_results", "memory", "full_memory", "host_layer_s",
                   "host_expert_layer_s", "host_pipeline_layer_s", "buckets", "unmodelled"});
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
@@ -47,6 +55,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   const auto experts = unmodelled.find("experts");
   const auto buffers = one.find("gradient_buffer_bytes");
   const auto gates = one.find("gates_are_two_kernels");
+  const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
   const auto host_pipeline_layer = one.find("host_pipeline_layer_s");
@@ -60,6 +69,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .memory = one.at("memory").at("value").factor(1, 10),
           .memory_low = one.at("memory").at("low").factor(0.5, 10),
           .memory_high = one.at("memory").at("high").factor(1, 10),
+          .full_memory = full_memory ? read_full_memory(*full_memory) : FullMemory(),
           .host_layer_s = one.at("host_layer_s").seconds().value,
           .host_expert_layer_s =
               (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,

@@ -16,6 +16,14 @@ struct GradientBuckets {
   bool gathers_ahead = false;          // parameters in the same parts, under the forward pass
 };
 
+// Iterations where an allocator that finds little left frees and asks again, as they were measured:
+// so many times what they take with room.
+struct FullMemory {
+  double from = 0;  // predicted share of a GPU's memory; 0: nothing is known
+  double times_low = 1;
+  double times_high = 1;
+};
+
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
   double kernels_fp8 = 1;        // the same where products are in FP8
@@ -30,6 +38,7 @@ struct TransformerFramework {
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;
   double memory_high = 1;
+  FullMemory full_memory;
   // In which the CPU asks for a layer's kernels of both passes; of one with experts.
   double host_layer_s = 0;
   double host_expert_layer_s = 0;

@@ -100,6 +100,7 @@ class LayoutRun {
                .peak_flops_per_s = set_up_.peak_flops_per_s,
                .memory = layout_memory(set_up_),
                .gpu_memory_bytes = set_up_.gpu.memory.value,
+               .full_memory = set_up_.framework.full_memory,
                .unmodelled = unmodelled()};
     if (answer_.may_fit()) want_times();
   }

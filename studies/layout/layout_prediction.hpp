@@ -48,6 +48,7 @@ struct LayoutPrediction {
   PipelineTimes times = {};  // of the passes, by pipeline rank
   LayoutMemory memory;
   std::int64_t gpu_memory_bytes = 0;
+  FullMemory full_memory;  // of its framework
   Unmodelled unmodelled;
   std::optional<TimeRange> iteration = {};  // with its 90 % interval, where one was asked for
   std::string failure = {};                 // why there is none; empty: there is one
@@ -57,6 +58,11 @@ struct LayoutPrediction {
   bool may_fit() const { return memory.low_bytes <= gpu_memory_bytes; }
   bool surely_fits() const { return memory.high_bytes <= gpu_memory_bytes; }
   bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory.high_bytes; }
+  // It may take longer by full_memory's times, which iteration_s and its interval leave out.
+  bool is_full() const {
+    return full_memory.from > 0 && static_cast<double>(memory.bytes) >=
+                                       full_memory.from * static_cast<double>(gpu_memory_bytes);
+  }
   double tokens_an_iteration() const {
     return static_cast<double>(layout.global_batch) * static_cast<double>(tokens);
   }

@@ -77,6 +77,23 @@ TEST(TuneLayoutCommand, TheFastestThatSurelyFitsIsThereOnce) {
   }
 }
 
+// As nanotron's grid was measured (docs/llm.md).
+TEST(TuneLayoutCommand, SaysWhatFullMemoryDoes) {
+  const std::string layout =
+      " --platform aws-p5 --model nanotron-8b --framework nanotron --gpus 8 --no-range "
+      "--layout pp=2,micro=1,global=256,zero=optimizer,split=cost";
+  const char* note =
+      "96 % of the memory is predicted to be full: layouts of 90 % and more took 4.5 "
+      "to 7.5 times their predicted time";
+  EXPECT_NE(run_program("predict" + layout).out.find(note), std::string::npos);
+  EXPECT_NE(run_program("tune layout" + layout + " --only tp").out.find(note), std::string::npos);
+  EXPECT_EQ(
+      run_program("predict" + layout + " --json").json().at("predictions").at(0).at("full_memory"),
+      (nlohmann::json{{"times_low", 4.5}, {"times_high", 7.5}}));
+  EXPECT_EQ(run_program("predict" + layout + ",tp=2").out.find("predicted to be full"),
+            std::string::npos);
+}
+
 // Every field of a layout can be looked up there.
 TEST(TuneLayoutCommand, HelpExplainsEveryField) {
   const Outcome help = run_program("tune layout --help");

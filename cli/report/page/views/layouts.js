@@ -3,7 +3,7 @@
     "predictions": [{"gpus": "count1", "layout": "text", "fits": "flag", "memory": {"*": "amount"}, "memory_bytes": "amount",
       "memory_low_bytes?": "amount", "memory_high_bytes?": "amount", "gpu_memory_bytes": "amount", "micro_batches?": "count",
       "iteration_s?": "amount", "iteration_low_s?": "amount", "iteration_high_s?": "amount", "tokens_per_s_gpu?": "amount",
-      "model_flops_share?": "amount", "times?": {"*": "amount?"}, "training?": {"*": "value"},
+      "model_flops_share?": "amount", "times?": {"*": "amount?"}, "training?": {"*": "value"}, "full_memory?": {"times_low": "amount", "times_high": "amount"},
       "pipeline_ranks?": [{"rank": "count", "memory": {"*": "amount"}, "forward_s?": "amount", "backward_s?": "amount",
         "idle_s?": "amount"}]}, "+"]}} */
 // Transformers on layouts: how fast, what the time is made of, and whether the memory is enough.
@@ -34,7 +34,8 @@ function layoutText(one, name) {
   const memory = `${bytesText(one.memory_bytes)} of ${bytesText(one.gpu_memory_bytes)} on the fullest GPU`;
   if (!(one.iteration_s > 0)) return `${name}: does not fit, ${memory}.`;
   return `${name} (${one.layout}): ${durationText(one.iteration_s)} an iteration${intervalText(one.iteration_low_s, one.iteration_high_s, durationText)}, ` +
-    `${shortNumber(one.tokens_per_s_gpu)} tokens/s a GPU, MFU ${percentText(one.model_flops_share)}; ${memory}${one.fits ? "" : ", which is not sure to fit"}.`;
+    `${shortNumber(one.tokens_per_s_gpu)} tokens/s a GPU, MFU ${percentText(one.model_flops_share)}; ${memory}${one.fits ? "" : ", which is not sure to fit"}` +
+    `${one.full_memory ? `; so full, others took ${one.full_memory.times_low} to ${one.full_memory.times_high} times their predicted time` : ""}.`;
 }
 
 function layoutTimes(timed, names) {
