@@ -46,6 +46,7 @@ const kinds = {
   prediction: {words: () => ["predict", "--platform", "kesch", "--gpus", "8,16", ...training], async check(page, {points}) {
     await expectColumn(page, "All points", "Iteration", points.map((point) => point.iteration_s));
     await expectColumn(page, "All points", "Images/s", points.map((point) => point.images_per_s));
+    assert.equal(await page.getByRole("columnheader", {name: "Goodput"}).count(), 0);
     assert.match(await text(page, "scaling"), /images\/s on 16 GPUs, .* an iteration \(90 % interval .* to .*\); [\d.]+ % of ideal scaling from 8 GPUs/);
   }},
   comparison: {words: () => ["compare", "--platform", "ri2,owens", "--system", "horovod-mpi-opt", "--model", "resnet-50", "--batch", "64", "--scaling", "weak", "--gpus", "1,4", "--no-network"],
@@ -62,6 +63,10 @@ const kinds = {
       await expectColumn(page, "Sensitivities of ri2", "Gains", contenders[0].sensitivities.map((each) => each.gain_percent / 100));
       assert.equal(await page.locator("#scaling .curve path").count(), 6);
     }},
+  "failing nodes": {words: () => ["predict", "--platform", "kesch", "--gpus", "8,16", ...training, "--failures", "mtbf=500h,checkpoint=60s,restart=10min"], async check(page, {points}) {
+    await expectColumn(page, "All points", "Goodput", points.map((point) => point.goodput));
+    await expectColumn(page, "All points", "Epoch", points.map((point) => point.epoch_s));
+  }},
   layouts: {words: () => ["predict", "--model", "llama-3-8b", "--platform", "dgx-h100", "--seq", "4096", "--gpus", "16,32", "--layout", "tp=2,pp=2,micro=1,global=64", "--no-range"],
     async check(page, {predictions}) {
       await expectColumn(page, "Layouts", "Iteration", predictions.map((one) => one.iteration_s));
