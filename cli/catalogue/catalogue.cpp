@@ -167,10 +167,12 @@ json sources_json(const Provenance& provenance) {
 std::string sources_text(const Provenance& provenance) {
   if (provenance.numbers.empty()) return "no numbers\n";
   Table table({"<number", "value", "<fast .. slow", "<source"});
-  for (const NumberSource& number : distinct(provenance))
+  for (const NumberSource& number : distinct(provenance)) {
+    const bool has_interval = number.assumed || number.fast != number.slow;
     table.add({short_file(number.file) + ":" + number.path, fmt::format("{:g}", number.value),
-               number.assumed ? fmt::format("{:g} .. {:g}", number.fast, number.slow) : "",
+               has_interval ? fmt::format("{:g} .. {:g}", number.fast, number.slow) : "",
                (number.assumed ? "assumed: " : "") + number.source});
+  }
   return table.text();
 }
 

@@ -133,13 +133,13 @@ json pipeline_of(const LayoutPrediction& prediction) {
 std::string full_memory_text(const LayoutPrediction& prediction) {
   if (!prediction.may_fit() || !prediction.is_full()) return "";
   return fmt::format(
-      "note: {:.0f} % of the memory is predicted to be full: layouts of {:.0f} % and more took "
-      "{:g} to "
-      "{:g} times their predicted time, as the allocator frees and asks again (docs/llm.md)\n",
+      "note: memory predicted to be {:.0f} % full: all layouts measured so, of {:.0f} % and more, "
+      "took {:g} to {:g} times their predicted time (median {:g}), as the allocator frees and asks "
+      "again (docs/llm.md)\n",
       kPercentFactor * static_cast<double>(prediction.memory.bytes) /
           static_cast<double>(prediction.gpu_memory_bytes),
       kPercentFactor * prediction.full_memory.from, prediction.full_memory.times_low,
-      prediction.full_memory.times_high);
+      prediction.full_memory.times_high, prediction.full_memory.times);
 }
 
 json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {

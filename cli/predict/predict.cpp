@@ -13,6 +13,7 @@
 #include "cli/predict/prediction_output.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
+#include "models/compute/transformer_framework.hpp"
 #include "studies/layout/layout_program.hpp"
 #include "studies/layout/layout_trace.hpp"
 
@@ -82,8 +83,11 @@ void print_machine_sources(Asker& asker, const LayoutCase& about) {
   Provenance all = machine.platform.provenance;
   all.numbers.insert(all.numbers.end(), machine.stack.provenance.numbers.begin(),
                      machine.stack.provenance.numbers.end());
+  const std::string& gpu = machine.platform.gpu_models.front().name;
+  transformer_framework(about.question.framework.value_or(kDefaultTransformerFramework), gpu,
+                        "--framework", &all);
   fmt::print("\n{}kernels: forescale model show {} --gpu {}\n", sources_text(all),
-             about.question.model, machine.platform.gpu_models.front().name);
+             about.question.model, gpu);
 }
 
 void run_layout(const PredictOptions& options, const Question& question) {

@@ -17,11 +17,12 @@ Unmodelled read_unmodelled(const JsonInput& in) {
 }
 
 FullMemory read_full_memory(const JsonInput& in) {
-  in.allow_only({"from", "times_low", "times_high", "source"});
-  in.at("source").string();
+  in.allow_only({"from", "times"});
+  const JsonInput times = in.at("times");
   return {.from = in.at("from").factor(0.1, 1),
-          .times_low = in.at("times_low").factor(1, 100),
-          .times_high = in.at("times_high").factor(1, 100)};
+          .times = times.factor(1, 100),
+          .times_low = times.at("fast").number(1, 100),
+          .times_high = times.at("slow").number(1, 100)};
 }
 
 GradientBuckets read_buckets(const JsonInput& in) {
@@ -54,6 +55,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   const JsonInput unmodelled = one.at("unmodelled");
   const auto experts = unmodelled.find("experts");
   const auto buffers = one.find("gradient_buffer_bytes");
+  const JsonInput memory = one.at("memory");
   const auto gates = one.find("gates_are_two_kernels");
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
@@ -66,9 +68,9 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
           .gates_are_two_kernels = gates && gates->at("value").boolean(),
           .held_results = held_results ? held_results->factor(0, 2) : 0,
-          .memory = one.at("memory").at("value").factor(1, 10),
-          .memory_low = one.at("memory").at("low").factor(0.5, 10),
-          .memory_high = one.at("memory").at("high").factor(1, 10),
+          .memory = memory.factor(1, 10),
+          .memory_low = memory.at("fast").number(0.5, 10),
+          .memory_high = memory.at("slow").number(1, 10),
           .full_memory = full_memory ? read_full_memory(*full_memory) : FullMemory(),
           .host_layer_s = one.at("host_layer_s").seconds().value,
           .host_expert_layer_s =

@@ -20,6 +20,7 @@ struct GradientBuckets {
 // so many times what they take with room.
 struct FullMemory {
   double from = 0;  // predicted share of a GPU's memory; 0: nothing is known
+  double times = 1;
   double times_low = 1;
   double times_high = 1;
 };

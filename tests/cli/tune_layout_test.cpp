@@ -1,4 +1,5 @@
 // `forescale tune layout` end to end.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -83,15 +84,26 @@ TEST(TuneLayoutCommand, SaysWhatFullMemoryDoes) {
       " --platform aws-p5 --model nanotron-8b --framework nanotron --gpus 8 --no-range "
       "--layout pp=2,micro=1,global=256,zero=optimizer,split=cost";
   const char* note =
-      "96 % of the memory is predicted to be full: layouts of 90 % and more took 4.5 "
-      "to 7.5 times their predicted time";
+      "memory predicted to be 96 % full: all layouts measured so, of 90 % and more, took 2.8 to "
+      "13.3 "
+      "times their predicted time";
   EXPECT_NE(run_program("predict" + layout).out.find(note), std::string::npos);
   EXPECT_NE(run_program("tune layout" + layout + " --only tp").out.find(note), std::string::npos);
   EXPECT_EQ(
       run_program("predict" + layout + " --json").json().at("predictions").at(0).at("full_memory"),
-      (nlohmann::json{{"times_low", 4.5}, {"times_high", 7.5}}));
-  EXPECT_EQ(run_program("predict" + layout + ",tp=2").out.find("predicted to be full"),
-            std::string::npos);
+      (nlohmann::json{{"times_low", 2.8}, {"times_high", 13.3}}));
+  EXPECT_EQ(run_program("predict" + layout + ",tp=2").out.find("% full"), std::string::npos);
+}
+
+// Numbers of the framework too, and intervals of those that were measured.
+TEST(LayoutSources, ListWhatTheFrameworkAdds) {
+  const Outcome listed = run_program(
+      "predict --platform aws-p5 --model nanotron-1b --framework nanotron --gpus 8 --no-range "
+      "--layout global=256 --sources");
+  EXPECT_THAT(listed.out,
+              ::testing::ContainsRegex("/frameworks/nanotron/kernels +1.29 +1.25 .. 1.45 "));
+  EXPECT_THAT(listed.out,
+              ::testing::ContainsRegex("/frameworks/nanotron/memory +1.16 +1.05 .. 1.46 "));
 }
 
 // Every field of a layout can be looked up there.
