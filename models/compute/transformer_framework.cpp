@@ -68,7 +68,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
           .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
           .gates_are_two_kernels = gates && gates->at("value").boolean(),
           .held_results = held_results ? held_results->factor(0, 2) : 0,
-          .memory = memory.factor(1, 10),
+          .memory = memory.factor(0.5, 10),
           .memory_low = memory.at("fast").number(0.5, 10),
           .memory_high = memory.at("slow").number(1, 10),
           .full_memory = full_memory ? read_full_memory(*full_memory) : FullMemory(),
