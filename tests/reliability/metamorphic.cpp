@@ -187,8 +187,7 @@ void Campaign::compare(const Case& made, const Variant& variant, const Answer& i
   const bool follows_arrivals = made.question.about == Question::About::kTraining &&
                                 load_inputs(made.question, {}).schedule->follows_arrivals;
   const double anomaly = follows_arrivals ? kAnomalyOfArrivals : kAnomaly;
-  const double reordered =
-      variant.expected == Variant::kScaled && !follows_arrivals ? kTies : anomaly;
+  const double reordered = variant.expected == Variant::kScaled ? kTies : anomaly;
   const double allowed = std::max(variant.allowed, may_reorder ? reordered : 0) +
                          folded_error(itself) + folded_error(changed);
   const double expected_s = variant.factor * itself.time_s();

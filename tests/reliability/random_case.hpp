@@ -12,7 +12,7 @@
 namespace forescale::testing {
 
 inline constexpr double kRounding = 1e-9;  // relative
-inline constexpr double kAnomaly = 0.15;
+inline constexpr double kAnomaly = 0.1;
 // SimGrid takes for one moment what is a picosecond apart (surf/precision): of times that are
 // longer it does not, and another message may come first.
 inline constexpr double kTies = 0.001;
