@@ -27,8 +27,10 @@ namespace {
 
 using nlohmann::json;
 
-// What has no steady state by then has a mean.
+// What has no steady state by then has a mean. So many messages take minutes at most; a limit in
+// seconds would give other answers on a slower machine.
 constexpr int kSettlingIterationsMax = 24;
+constexpr std::uint64_t kSettlingMessagesMax = 500'000;
 
 void limit_own_time(double limit_s) {
   if (limit_s <= 0) return;
@@ -223,8 +225,8 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   for (size_t i = 0; i < order.size(); ++i) {
     const Task& task = tasks[order[i]];
     Answer& answer = answers_[task.key()];
-    if (goes_on && !texts[i].failure.empty()) {
-      too_long_.insert(task.key());
+    if (goes_on && !texts[i].failure.empty() && settings.cpu_limit_s <= 0) {
+      given_up_.insert(task.key());
       continue;
     }
     answer.about = task.question.about;
@@ -243,18 +245,24 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   }
 }
 
+int iterations_to_settle(int so_far, std::uint64_t messages) {
+  const bool too_long = 2 * so_far > kSettlingIterationsMax || 2 * messages > kSettlingMessagesMax;
+  return too_long ? 0 : 2 * so_far;
+}
+
 std::vector<Asker::Task> Asker::unsettled(const std::vector<Task>& tasks) {
   std::vector<Task> open;
   for (const Task& task : tasks) {
     const Answer& answer = answers_.at(task.key());
     if (!is_training(task.question) || task.question.iterations > 0 || !answer.is_there() ||
-        answer.training.is_steady || too_long_.contains(task.key()))
+        answer.training.is_steady || given_up_.contains(task.key()))
       continue;
     const int so_far =
         task.iterations > 0 ? task.iterations : inputs(task.question, task.scenario).iterations;
-    if (2 * so_far > kSettlingIterationsMax) continue;
+    const int iterations = iterations_to_settle(so_far, answer.training.messages);
+    if (iterations == 0) continue;
     open.push_back(task);
-    open.back().iterations = 2 * so_far;
+    open.back().iterations = iterations;
   }
   return open;
 }

@@ -87,6 +87,10 @@ struct AskSettings {
   AskFiles files = {};
 };
 
+// For how many to simulate what has not settled in so many iterations of so many messages together;
+// 0: no longer.
+int iterations_to_settle(int so_far, std::uint64_t messages);
+
 class Asker {
  public:
   Asker() = default;
@@ -125,7 +129,7 @@ class Asker {
   std::map<std::string, std::unique_ptr<PredictionInputs>> inputs_;
   std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
   std::map<std::string, Answer> answers_;
-  std::set<std::string> too_long_;  // did not settle in the time that there was
+  std::set<std::string> given_up_;  // did not settle in the memory that there was
 };
 
 }  // namespace forescale

@@ -75,6 +75,15 @@ TEST(Ask, GoesOnUntilIterationsSettle) {
   EXPECT_NE(answers[0].nominal.time_s(), answers[1].nominal.time_s());
 }
 
+// Never by a clock: the same question has the same answer on a slow machine.
+TEST(Ask, WhatDoesNotSettleEndsByIterationsOrMessages) {
+  EXPECT_EQ(iterations_to_settle(3, 1000), 6);
+  EXPECT_EQ(iterations_to_settle(12, 1000), 24);
+  EXPECT_EQ(iterations_to_settle(24, 1000), 0);
+  EXPECT_EQ(iterations_to_settle(3, 250'000), 6);
+  EXPECT_EQ(iterations_to_settle(3, 250'001), 0);
+}
+
 TEST(Ask, RangesHoldTheNominalTime) {
   Asker asker;
   const RangedAnswer answer =
