@@ -83,8 +83,12 @@ struct RankState {
 template <class Times, class Depth>
 class Engine {
  public:
-  Engine(const Collective& collective, const CollectiveCall& call, const Times& times)
-      : times_(times), ranks_(static_cast<size_t>(call.rank_count)), queue_(ranks_.size()) {
+  Engine(const Collective& collective, const CollectiveCall& call, const Times& times,
+         double limit_s)
+      : times_(times),
+        limit_s_(limit_s),
+        ranks_(static_cast<size_t>(call.rank_count)),
+        queue_(ranks_.size()) {
     for (int rank = 0; rank < call.rank_count; ++rank) {
       at(rank).stream = collective.plan(call, rank);
       enqueue(rank);
@@ -100,6 +104,9 @@ class Engine {
       at(current_).queued = false;
       while (try_send(current_) || try_receive(current_)) {
       }
+      if (latest_s_ <= limit_s_) continue;
+      result.time_s = latest_s_;  // what a history too short leaves out would make it longer
+      return true;
     }
     for (Rank& state : ranks_) {
       if (has_next(state, state.send) || has_next(state, state.receive) || !state.ended)
@@ -305,6 +312,7 @@ class Engine {
   void finish(Ports& direction, double port_free_s, double done_s) {
     direction.free_s = port_free_s;
     direction.last_s = std::max(direction.last_s, done_s);
+    latest_s_ = std::max(latest_s_, done_s);
     direction.done_s(++direction.done) = direction.last_s;
   }
 
@@ -320,6 +328,8 @@ class Engine {
   }
 
   const Times& times_;
+  const double limit_s_;
+  double latest_s_ = 0;  // when what has been done so far was done
   std::vector<Rank> ranks_;
   // Ranks that may go on, first in, first out; each at most once.
   std::vector<int> queue_;
@@ -330,35 +340,43 @@ class Engine {
   CostResult result_;
 };
 
+constexpr double kNoLimit_s = std::numeric_limits<double>::infinity();
+
 template <class Times>
-CostResult evaluate(const Collective& collective, const CollectiveCall& call, const Times& times) {
+CostResult evaluate(const Collective& collective, const CollectiveCall& call, const Times& times,
+                    double limit_s) {
   CostResult result;
-  if (Engine<Times, Shallow>(collective, call, times).run(result) ||
-      Engine<Times, Deeper>(collective, call, times).run(result) ||
-      Engine<Times, Deepest>(collective, call, times).run(result))
+  if (Engine<Times, Shallow>(collective, call, times, limit_s).run(result) ||
+      Engine<Times, Deeper>(collective, call, times, limit_s).run(result) ||
+      Engine<Times, Deepest>(collective, call, times, limit_s).run(result))
     return result;
   throw SimulationStuck("the plan of " + collective.name + " cannot finish");
+}
+
+CostResult evaluate(const Collective& collective, const CollectiveCall& call, const Lanes& lanes,
+                    MessageKind kind, std::span<const int> slots, double limit_s) {
+  if (const auto step = uniform_step(lanes, slots, kind))
+    return evaluate(collective, call, UniformTimes{*step}, limit_s);
+  const LaneTimes times{lanes, kind, slots, std::vector<LaneTimes::Last>(slots.size())};
+  return evaluate(collective, call, times, limit_s);
 }
 
 }  // namespace
 
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
                          const StepCost& step) {
-  return evaluate(collective, call, UniformTimes{step});
+  return evaluate(collective, call, UniformTimes{step}, kNoLimit_s);
 }
 
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
                          const Lanes& lanes, MessageKind kind, std::span<const int> slots) {
-  if (const auto step = uniform_step(lanes, slots, kind))
-    return evaluate_cost(collective, call, *step);
-  return evaluate(collective, call,
-                  LaneTimes{lanes, kind, slots, std::vector<LaneTimes::Last>(slots.size())});
+  return evaluate(collective, call, lanes, kind, slots, kNoLimit_s);
 }
 
-CostResult evaluate_cost(const ResolvedCall& call) {
+CostResult evaluate_cost(const ResolvedCall& call, double limit_s) {
   FORESCALE_CHECK(call.why_not_priced().empty(), "a call that the simulator alone can time");
-  CostResult result =
-      evaluate_cost(*call.collective, call.call, *call.lanes, call.kind(), call.group->slots);
+  CostResult result = evaluate(*call.collective, call.call, *call.lanes, call.kind(),
+                               call.group->slots, limit_s - call.call_s);
   result.time_s += call.call_s;
   return result;
 }

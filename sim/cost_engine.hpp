@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "algorithms/collective.hpp"
@@ -29,7 +30,9 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
 CostResult evaluate_cost(const Collective& collective, const CollectiveCall& call,
                          const Lanes& lanes, MessageKind kind, std::span<const int> slots);
 
-// The overhead of the call and what follows. Only where call.why_not_priced() is empty.
-CostResult evaluate_cost(const ResolvedCall& call);
+// The overhead of the call and what follows. Only where call.why_not_priced() is empty. A plan that
+// takes longer than `limit_s` is walked until that shows: its time is somewhere between the two.
+CostResult evaluate_cost(const ResolvedCall& call,
+                         double limit_s = std::numeric_limits<double>::infinity());
 
 }  // namespace forescale

@@ -14,9 +14,8 @@
 #include "algorithms/pieces/levels.hpp"
 #include "base/error.hpp"
 #include "sim/ask/isolated.hpp"
-#include "sim/bounds.hpp"
-#include "sim/cost_engine.hpp"
 #include "sim/engine/world.hpp"
+#include "studies/tune/plan_bounds.hpp"
 
 namespace forescale {
 namespace {
@@ -73,47 +72,32 @@ std::optional<std::vector<OptionValue>> tried_values(const Collective& collectiv
 
 struct Candidate {
   const PlanChoice* plan = nullptr;
-  double bound_s = 0;
+  size_t index = 0;                                         // in the order of the candidates
+  double bound_s = 0;                                       // not less than that
+  bool is_priced = false;                                   // by the cost engine too
   double time_s = std::numeric_limits<double>::infinity();  // not simulated
 };
 
-// What the plan's own messages need, all in flight together.
-double messages_s(const ResolvedCall& call) {
-  std::map<std::pair<int, int>, double> bytes;
-  const std::vector<int>& slots = call.group->slots;
-  for (int rank = 0; rank < call.call.rank_count; ++rank) {
-    OpStream stream = call.collective->plan(call.call, rank);
-    int last_peer = -1;
-    double* sum = nullptr;
-    while (stream.next()) {
-      const Op& op = stream.op();
-      if (op.kind != OpKind::kSend) continue;
-      if (op.peer != last_peer)
-        sum = &bytes[{slots[static_cast<size_t>(rank)], slots[static_cast<size_t>(op.peer)]}];
-      last_peer = op.peer;
-      *sum += static_cast<double>(op.bytes);
-    }
-  }
-  return message_bound(bytes, *call.lanes).time_s;
+bool bounded_lower(const Candidate* a, const Candidate* b) {
+  return std::tie(a->bound_s, a->index) < std::tie(b->bound_s, b->index);
 }
 
-std::vector<Candidate> bounded(const TuneQuestion& question, const std::vector<PlanChoice>& plans,
-                               const QuestionMachine& machine) {
-  const Lanes lanes(machine.platform, machine.stack);
-  const SharedGroup group = shared_first_slots(machine.platform, question.ranks);
-  std::vector<Candidate> candidates;
-  for (const PlanChoice& plan : plans) {
-    const ResolvedCall call = resolve(
-        lanes, group, {.op = question.op, .bytes = question.bytes, .root = 0, .plan = &plan});
-    double bound_s = collective_bound(call).time_s;
-    const bool is_whole = !call.through_host && call.orders_of == nullptr;
-    if (is_whole) bound_s = std::max(bound_s, messages_s(call));
-    if (call.why_not_priced().empty()) bound_s = std::max(bound_s, evaluate_cost(call).time_s);
-    candidates.push_back({.plan = &plan, .bound_s = bound_s});
+bool is_of_chunks(const Candidate& candidate, std::int64_t bytes, std::int64_t most) {
+  const std::int64_t chunk = candidate.plan->options.number(kChunkBytes);
+  return chunk == 0 || bytes / chunk <= most;
+}
+
+// Whether nothing but the size of their chunks tells them apart.
+bool differ_in_chunks(const PlanChoice& a, const PlanChoice& b) {
+  if (a.collective != b.collective) return false;
+  for (const Option& option : a.collective->options) {
+    if (option.name == kChunkBytes.name) continue;
+    const bool same = option.unit == OptionUnit::kText
+                          ? a.options.text(option) == b.options.text(option)
+                          : a.options.number(option) == b.options.number(option);
+    if (!same) return false;
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.bound_s < b.bound_s; });
-  return candidates;
+  return true;
 }
 
 class CollectiveSearch {
@@ -122,33 +106,32 @@ class CollectiveSearch {
       : question_(question), machine_(machine), asker_(machine), tolerance_(tolerance) {}
 
   TunedChoice best_of(const std::vector<PlanChoice>& plans) {
-    std::vector<Candidate> candidates = bounded(question_, plans, machine_.front());
-    const Candidate* best = nullptr;
-    const Candidate* next = nullptr;  // the best of another algorithm
-    const auto time_of = [](const Candidate* candidate) {
-      return candidate == nullptr ? std::numeric_limits<double>::infinity() : candidate->time_s;
-    };
-    for (Candidate& candidate : candidates) {
-      const bool is_best_kind =
-          best != nullptr && candidate.plan->collective == best->plan->collective;
-      const double limit_s =
-          std::max(time_of(is_best_kind ? best : next), (1 + tolerance_) * time_of(best));
-      if (candidate.bound_s >= limit_s) continue;
-      candidate.time_s = simulated(*candidate.plan);
-      if (candidate.time_s < time_of(best)) {
-        if (!is_best_kind) next = best;
-        best = &candidate;
-      } else if (!is_best_kind && candidate.time_s < time_of(next)) {
-        next = &candidate;
+    best_of_kind_s_.clear();
+    PlanBounds bounds(question_, machine_.front());
+    std::vector<Candidate> candidates;
+    for (const PlanChoice& plan : plans)
+      candidates.push_back(
+          {.plan = &plan, .index = candidates.size(), .bound_s = bounds.of_bytes(plan)});
+    // What is simulated at once spares most of the others their walk to the end.
+    for (Candidate* likely : likely_ones(candidates, bounds)) simulate(*likely);
+    std::vector<Candidate*> open;
+    for (Candidate& candidate : candidates)
+      if (candidate.time_s == kNotSimulated) open.push_back(&candidate);
+    const auto higher = [](const Candidate* a, const Candidate* b) { return bounded_lower(b, a); };
+    std::make_heap(open.begin(), open.end(), higher);
+    while (!open.empty()) {
+      std::pop_heap(open.begin(), open.end(), higher);
+      Candidate& candidate = *open.back();
+      const double limit_s = limit_of(candidate);
+      if (candidate.bound_s < limit_s && !candidate.is_priced) {
+        price(candidate, bounds, limit_s);
+        std::push_heap(open.begin(), open.end(), higher);
+        continue;
       }
+      open.pop_back();
+      if (candidate.bound_s < limit_s) simulate(candidate);
     }
-    FORESCALE_CHECK(best != nullptr, "there are plans to choose from");
-    TunedChoice choice{.best = with_ends(plan_text(*best->plan))};
-    if (next != nullptr) choice.next = with_ends(plan_text(*next->plan));
-    for (const Candidate& candidate : candidates)
-      if (candidate.time_s <= (1 + tolerance_) * best->time_s)
-        choice.near[plan_text(*candidate.plan)] = candidate.time_s;
-    return choice;
+    return choice_of(candidates);
   }
 
   // Of the stack's own choice; nothing where it has none.
@@ -160,11 +143,84 @@ class CollectiveSearch {
   int simulations() const { return static_cast<int>(simulated_.size()); }
 
  private:
-  double simulated(const PlanChoice& plan) {
-    simulated_.insert(plan_text(plan));
-    return asker_.ask({asked(plan_text(plan))}, {.label = "simulating"})
-        .front()
-        .nominal.collective.time_s;
+  static constexpr double kNotSimulated = std::numeric_limits<double>::infinity();
+
+  static void price(Candidate& candidate, const PlanBounds& bounds, double limit_s) {
+    candidate.bound_s = std::max(candidate.bound_s, bounds.of_messages(*candidate.plan, limit_s));
+    candidate.is_priced = true;
+  }
+
+  // Of the two algorithms that the cost engine likes best in a few chunks, the best chunks.
+  std::vector<Candidate*> likely_ones(std::vector<Candidate>& candidates,
+                                      const PlanBounds& bounds) const {
+    constexpr std::int64_t kFewChunks = 16;
+    std::map<const Collective*, Candidate*> of_kind;
+    for (Candidate& candidate : candidates) {
+      if (!is_of_chunks(candidate, question_.bytes, kFewChunks)) continue;
+      price(candidate, bounds, kNotSimulated);
+      Candidate*& likely =
+          of_kind.try_emplace(candidate.plan->collective, &candidate).first->second;
+      if (bounded_lower(&candidate, likely)) likely = &candidate;
+    }
+    std::vector<Candidate*> likely;
+    for (const auto& [kind, candidate] : of_kind) likely.push_back(candidate);
+    std::sort(likely.begin(), likely.end(), bounded_lower);
+    if (likely.size() > 2) likely.resize(2);
+    for (Candidate*& best : likely) {
+      const PlanChoice& plan = *best->plan;
+      for (Candidate& candidate : candidates) {
+        if (!differ_in_chunks(*candidate.plan, plan)) continue;
+        if (!candidate.is_priced) price(candidate, bounds, kNotSimulated);
+        if (bounded_lower(&candidate, best)) best = &candidate;
+      }
+    }
+    return likely;
+  }
+
+  // What takes as long or longer is neither the best, nor near it, nor the best of its algorithm
+  // beside it.
+  double limit_of(const Candidate& candidate) const {
+    double best_s = kNotSimulated;
+    for (const auto& [kind, time_s] : best_of_kind_s_) best_s = std::min(best_s, time_s);
+    double next_s = kNotSimulated;  // of the algorithms that have not the best
+    bool is_best_kind = false;
+    for (const auto& [kind, time_s] : best_of_kind_s_) {
+      if (time_s == best_s && kind == candidate.plan->collective) is_best_kind = true;
+      if (time_s > best_s) next_s = std::min(next_s, time_s);
+    }
+    return std::max(is_best_kind ? best_s : next_s, (1 + tolerance_) * best_s);
+  }
+
+  void simulate(Candidate& candidate) {
+    const std::string plan = plan_text(*candidate.plan);
+    simulated_.insert(plan);
+    candidate.time_s =
+        asker_.ask({asked(plan)}, {.label = "simulating"}).front().nominal.collective.time_s;
+    double& best_s =
+        best_of_kind_s_.try_emplace(candidate.plan->collective, candidate.time_s).first->second;
+    best_s = std::min(best_s, candidate.time_s);
+  }
+
+  // Of equal times the one that is bounded lowest.
+  TunedChoice choice_of(const std::vector<Candidate>& candidates) {
+    std::vector<const Candidate*> simulated;
+    for (const Candidate& candidate : candidates)
+      if (candidate.time_s != kNotSimulated) simulated.push_back(&candidate);
+    FORESCALE_CHECK(!simulated.empty(), "there are plans to choose from");
+    std::sort(simulated.begin(), simulated.end(), [](const Candidate* a, const Candidate* b) {
+      return std::tie(a->time_s, a->bound_s, a->index) < std::tie(b->time_s, b->bound_s, b->index);
+    });
+    const Candidate& best = *simulated.front();
+    TunedChoice choice{.best = with_ends(plan_text(*best.plan))};
+    const auto next =
+        std::find_if(simulated.begin(), simulated.end(), [&](const Candidate* candidate) {
+          return candidate->plan->collective != best.plan->collective;
+        });
+    if (next != simulated.end()) choice.next = with_ends(plan_text(*(*next)->plan));
+    for (const Candidate* candidate : simulated)
+      if (candidate->time_s <= (1 + tolerance_) * best.time_s)
+        choice.near[plan_text(*candidate->plan)] = candidate->time_s;
+    return choice;
   }
 
   // An empty plan is the stack's own.
@@ -186,6 +242,7 @@ class CollectiveSearch {
   Asker asker_;  // what it was asked once is not simulated again
   const double tolerance_;
   std::set<std::string> simulated_;
+  std::map<const Collective*, double> best_of_kind_s_;  // by algorithm, of what was simulated
 };
 
 json to_json(const TunedPlan& plan) {

@@ -1,0 +1,36 @@
+// Lower bounds of the times that plans of one call take, cheap ones first: most plans of a search
+// are never simulated.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "sim/resolved_call.hpp"
+#include "studies/tune/tune_collective.hpp"
+
+namespace forescale {
+
+class PlanBounds {
+ public:
+  // Of the question's operation on the platform's first slots; the machine outlives this.
+  PlanBounds(const TuneQuestion& question, const QuestionMachine& machine);
+
+  // Seconds that the bytes need which must move at least, and those that this plan moves, all in
+  // flight together. The latter are the same however they are cut into chunks: counted once.
+  double of_bytes(const PlanChoice& plan);
+  // Of the plan's messages, each with its links to itself; walked no further than `limit_s`, where
+  // what is returned is beyond it. 0 where the cost engine does not know the call.
+  double of_messages(const PlanChoice& plan, double limit_s) const;
+
+ private:
+  ResolvedCall resolved(const PlanChoice& plan) const;
+
+  const TuneQuestion question_;
+  const Lanes lanes_;
+  const SharedGroup group_;
+  std::map<std::pair<BufferPlace, std::int64_t>, double> least_s_;  // by place and chunk_bytes
+  std::map<std::string, double> moved_s_;  // by the text of the plan in one chunk
+};
+
+}  // namespace forescale
