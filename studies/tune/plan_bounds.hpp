@@ -1,7 +1,8 @@
-// Lower bounds of the times that plans of one call take, cheap ones first: most plans of a search
-// are never simulated.
+// What a search knows of the plans of one call before it simulates them: lower bounds of their
+// times, cheap ones first, and which of them are one plan under several names.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,6 +23,9 @@ class PlanBounds {
   // Of the plan's messages, each with its links to itself; walked no further than `limit_s`, where
   // what is returned is beyond it. 0 where the cost engine does not know the call.
   double of_messages(const PlanChoice& plan, double limit_s) const;
+
+  // The same for plans whose ranks do the same, in the same order and in the same way.
+  std::uint64_t fingerprint(const PlanChoice& plan) const;
 
  private:
   ResolvedCall resolved(const PlanChoice& plan) const;

@@ -76,6 +76,7 @@ struct Candidate {
   double bound_s = 0;                                       // not less than that
   bool is_priced = false;                                   // by the cost engine too
   double time_s = std::numeric_limits<double>::infinity();  // not simulated
+  std::uint64_t fingerprint = 0;                            // of what was simulated
 };
 
 bool bounded_lower(const Candidate* a, const Candidate* b) {
@@ -113,7 +114,7 @@ class CollectiveSearch {
       candidates.push_back(
           {.plan = &plan, .index = candidates.size(), .bound_s = bounds.of_bytes(plan)});
     // What is simulated at once spares most of the others their walk to the end.
-    for (Candidate* likely : likely_ones(candidates, bounds)) simulate(*likely);
+    for (Candidate* likely : likely_ones(candidates, bounds)) simulate(*likely, bounds);
     std::vector<Candidate*> open;
     for (Candidate& candidate : candidates)
       if (candidate.time_s == kNotSimulated) open.push_back(&candidate);
@@ -129,7 +130,7 @@ class CollectiveSearch {
         continue;
       }
       open.pop_back();
-      if (candidate.bound_s < limit_s) simulate(candidate);
+      if (candidate.bound_s < limit_s) simulate(candidate, bounds);
     }
     return choice_of(candidates);
   }
@@ -140,7 +141,7 @@ class CollectiveSearch {
     return with_ends("");
   }
 
-  int simulations() const { return static_cast<int>(simulated_.size()); }
+  int simulations() const { return static_cast<int>(simulated_s_.size()); }
 
  private:
   static constexpr double kNotSimulated = std::numeric_limits<double>::infinity();
@@ -191,11 +192,15 @@ class CollectiveSearch {
     return std::max(is_best_kind ? best_s : next_s, (1 + tolerance_) * best_s);
   }
 
-  void simulate(Candidate& candidate) {
-    const std::string plan = plan_text(*candidate.plan);
-    simulated_.insert(plan);
-    candidate.time_s =
-        asker_.ask({asked(plan)}, {.label = "simulating"}).front().nominal.collective.time_s;
+  // Unless another name of the same plan was.
+  void simulate(Candidate& candidate, const PlanBounds& bounds) {
+    candidate.fingerprint = bounds.fingerprint(*candidate.plan);
+    const auto [known, is_new] = simulated_s_.try_emplace(candidate.fingerprint, kNotSimulated);
+    if (is_new)
+      known->second = asker_.ask({asked(plan_text(*candidate.plan))}, {.label = "simulating"})
+                          .front()
+                          .nominal.collective.time_s;
+    candidate.time_s = known->second;
     double& best_s =
         best_of_kind_s_.try_emplace(candidate.plan->collective, candidate.time_s).first->second;
     best_s = std::min(best_s, candidate.time_s);
@@ -212,9 +217,13 @@ class CollectiveSearch {
     });
     const Candidate& best = *simulated.front();
     TunedChoice choice{.best = with_ends(plan_text(*best.plan))};
+    // Algorithms that have the best, under whatever name.
+    std::set<const Collective*> have_it;
+    for (const Candidate* candidate : simulated)
+      if (candidate->fingerprint == best.fingerprint) have_it.insert(candidate->plan->collective);
     const auto next =
         std::find_if(simulated.begin(), simulated.end(), [&](const Candidate* candidate) {
-          return candidate->plan->collective != best.plan->collective;
+          return have_it.count(candidate->plan->collective) == 0;
         });
     if (next != simulated.end()) choice.next = with_ends(plan_text(*(*next)->plan));
     for (const Candidate* candidate : simulated)
@@ -241,7 +250,7 @@ class CollectiveSearch {
   const MachineScenarios& machine_;
   Asker asker_;  // what it was asked once is not simulated again
   const double tolerance_;
-  std::set<std::string> simulated_;
+  std::map<std::uint64_t, double> simulated_s_;         // by fingerprint
   std::map<const Collective*, double> best_of_kind_s_;  // by algorithm, of what was simulated
 };
 

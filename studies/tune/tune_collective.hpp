@@ -42,7 +42,8 @@ struct TunedPlan {
 
 struct TunedChoice {
   TunedPlan best;
-  std::optional<TunedPlan> next = {};  // the best of another algorithm; none: there is none
+  std::optional<TunedPlan> next =
+      {};  // the best of algorithms that do not have it; none: there is none
   // Nominal seconds of all plans that are within the tolerance of the best, by plan.
   std::map<std::string, double> near = {};
 

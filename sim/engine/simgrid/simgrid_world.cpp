@@ -11,6 +11,7 @@
 #include <deque>
 #include <limits>
 #include <typeinfo>
+#include <utility>
 
 #include "base/error.hpp"
 #include "sim/engine/simgrid/shared_capacity.hpp"
@@ -46,15 +47,6 @@ class FlowZone : public NetZoneImpl {
 
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
 
-class SimGridSemaphore final : public Semaphore {
- public:
-  void acquire() override { handle_->acquire(); }
-  void release() override { handle_->release(); }
-
- private:
-  sg::SemaphorePtr handle_ = sg::Semaphore::create(0);
-};
-
 class SimGridWorld final : public World {
  public:
   SimGridWorld(SharingSolver solver, int threads);
@@ -64,7 +56,7 @@ class SimGridWorld final : public World {
 
   SimLink add_link(double bandwidth_bytes_per_s) override;
   int add_processor(int cores) override;
-  double now_s() const override { return sg::Engine::get_clock(); }
+  double now_s() const override { return std::max(ahead_s_, sg::Engine::get_clock()); }
   void after(double delay_s, std::function<void()> action) override;
   void in_kernel(std::function<void()> action) override;
   void start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion) override;
@@ -75,6 +67,11 @@ class SimGridWorld final : public World {
   void spawn(const std::string& name, std::function<void()> body) override;
   void stop(const std::string& reason) override;
   void run(const std::function<std::string()>& describe_stuck) override;
+
+  // Does what SimGrid has to hear of at this time: when its clock is there.
+  void tell(std::function<void()> what);
+
+  static SimGridWorld* the_one;  // a process has one engine
 
  private:
   std::unique_ptr<sg::Engine> engine_;
@@ -96,6 +93,11 @@ class SimGridWorld final : public World {
   TimedActions actions_;
   double armed_s_ = std::numeric_limits<double>::infinity();
   bool running_actions_ = false;
+  // Where nothing is under way in SimGrid and no actor can run, time goes on without its clock.
+  double ahead_s_ = 0;  // to here; 0: it has followed
+  bool told_ = false;   // something, since actions began to run
+  std::vector<std::function<void()>> to_tell_;
+  int in_simgrid_ = 0;  // uses
   // Never release the last pointer to an activity inside its own callback.
   sg::ActivityPtr parked_;
   std::vector<std::unique_ptr<Use>> uses_;
@@ -128,10 +130,15 @@ class SimGridWorld final : public World {
   // Actions may add others for this same instant: they run in this loop.
   void run_actions() {
     running_actions_ = true;
+    told_ = false;
     // SimGrid may fire a timer a rounding error before its time.
-    const double now_s = std::max(sg::Engine::get_clock(), armed_s_);
+    double now_s = std::max(sg::Engine::get_clock(), armed_s_);
     armed_s_ = std::numeric_limits<double>::infinity();
-    while (!actions_.empty() && actions_.first_s() <= now_s) {
+    while (!actions_.empty()) {
+      if (actions_.first_s() > now_s) {
+        if (told_ || in_simgrid_ > 0) break;
+        now_s = ahead_s_ = actions_.first_s();
+      }
       const TimedAction first = actions_.take_first();
       if (first.ends == nullptr)
         first.action();
@@ -143,8 +150,22 @@ class SimGridWorld final : public World {
   }
 };
 
+SimGridWorld* SimGridWorld::the_one = nullptr;
+
+class SimGridSemaphore final : public Semaphore {
+ public:
+  void acquire() override { handle_->acquire(); }
+  void release() override {
+    SimGridWorld::the_one->tell([handle = handle_] { handle->release(); });
+  }
+
+ private:
+  sg::SemaphorePtr handle_ = sg::Semaphore::create(0);
+};
+
 SimGridWorld::SimGridWorld(SharingSolver solver, int threads)
     : frees_uses_(solver != SharingSolver::kFull) {
+  the_one = this;
   const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
   const std::string factory =
       std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw");
@@ -218,6 +239,21 @@ void SimGridWorld::in_kernel(std::function<void()> action) {
     after(0, std::move(action));
 }
 
+void SimGridWorld::tell(std::function<void()> what) {
+  told_ = true;
+  if (ahead_s_ == 0) {
+    what();
+    return;
+  }
+  if (to_tell_.empty())
+    Timer::set(ahead_s_, [this] {
+      ahead_s_ = 0;
+      const std::vector<std::function<void()>> now = std::exchange(to_tell_, {});
+      for (const std::function<void()>& each : now) each();
+    });
+  to_tell_.push_back(std::move(what));
+}
+
 void SimGridWorld::start_flow(const std::vector<SimLink>& route, double bytes,
                               Completion* completion) {
   begin(route, bytes, completion);
@@ -270,10 +306,13 @@ void SimGridWorld::hand_over(Use& use) {
     after(0, [this, &use] { ended(use, true); });
     return;
   }
-  if (is_task)
-    start_exec(use);
-  else
-    start_comm(use);
+  ++in_simgrid_;
+  tell([this, &use, is_task] {
+    if (is_task)
+      start_exec(use);
+    else
+      start_comm(use);
+  });
 }
 
 void SimGridWorld::hand_over_crowded() {
@@ -325,6 +364,7 @@ void SimGridWorld::ended(Use& use, bool ok) {
     return;
   }
   leave(use);
+  if (use.activity != nullptr) --in_simgrid_;
   parked_ = std::move(use.activity);
   Completion* const completion = use.completion;
   if (ok && flow_observer_ && !use.way.front()->is_processor)
@@ -342,22 +382,24 @@ void SimGridWorld::fail_link(SimLink link, double delay_s) {
     link->is_down = true;
     crowd(*link, crowded_);
     hand_over_crowded();
-    made_link(*link)->turn_off();
+    tell([this, link] { made_link(*link)->turn_off(); });
   });
 }
 
 void SimGridWorld::spawn(const std::string& name, std::function<void()> body) {
   ++actors_alive_;
-  sg::Actor::create(name, from_, [this, body = std::move(body)] {
-    body();
-    --actors_alive_;
+  tell([this, name, body] {
+    sg::Actor::create(name, from_, [this, body] {
+      body();
+      --actors_alive_;
+    });
   });
 }
 
 void SimGridWorld::stop(const std::string& reason) {
   if (!stop_reason_.empty()) return;
   stop_reason_ = reason;
-  in_kernel([] { sg::Actor::kill_all(); });
+  in_kernel([this] { tell([] { sg::Actor::kill_all(); }); });
 }
 
 void SimGridWorld::run(const std::function<std::string()>& describe_stuck) {
