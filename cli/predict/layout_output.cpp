@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/catalogue/catalogue.hpp"
+#include "cli/predict/prediction_output.hpp"
 #include "cli/text.hpp"
 
 namespace forescale {
@@ -152,6 +153,7 @@ json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
                    {"iteration_s", if_it_fits(prediction, prediction.iteration_s)},
                    {"iteration_low_s", low_s(prediction)},
                    {"iteration_high_s", high_s(prediction)},
+                   {"influences", prediction.influences},
                    {"tokens_per_s_gpu", if_it_fits(prediction, prediction.tokens_per_s_gpu)},
                    {"model_flops_share", if_it_fits(prediction, prediction.model_flops_share())},
                    {"times", times},
@@ -239,6 +241,9 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "
       "(docs/llm.md)\n",
       first.peak_flops_per_s / kTera);
+  for (const LayoutPrediction& each : predictions)
+    if (const std::string parts = influences_text(each.influences); !parts.empty())
+      text += fmt::format("the interval at {} GPUs comes from: {}\n", each.gpus, parts);
   if (plan.tokens > 0)
     text += fmt::format(
         "days, GPU hours{}: of {:g} tokens at this speed throughout; {}\n",

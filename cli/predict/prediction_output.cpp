@@ -70,21 +70,21 @@ std::string failures_text(const Row& row) {
       100 * row.goodput.share);
 }
 
+std::string with_share(const std::string& parts, const std::string& name, double share) {
+  constexpr double kShareMin = 0.02;
+  if (share < kShareMin) return parts;
+  return fmt::format("{}{}{} {:.0f} %", parts, parts.empty() ? "" : ", ", name, 100 * share);
+}
+
 // What the interval of the largest count comes from.
 std::string interval_text(const Prediction& prediction, const Row& row) {
   constexpr size_t kShown = 5;
-  constexpr double kShareMin = 0.02;
-  std::string parts;
-  const auto add = [&](const std::string& name, double share) {
-    if (share >= kShareMin)
-      parts += fmt::format("{}{} {:.0f} %", parts.empty() ? "" : ", ", name, 100 * share);
-  };
-  for (const auto& [influence, share] : row.influences)
-    add(influence == "unmodelled" ? "what the model leaves out" : influence, share);
+  std::string parts = influences_text(row.influences);
   for (size_t i = 0; i < std::min(kShown, prediction.shares.size()); ++i) {
     const NumberSource& number = prediction.shares[i].number;
-    add(std::filesystem::path(number.file).filename().string() + ":" + number.path,
-        prediction.shares[i].share);
+    parts = with_share(parts,
+                       std::filesystem::path(number.file).filename().string() + ":" + number.path,
+                       prediction.shares[i].share);
   }
   if (parts.empty()) return "";
   if (prediction.shares.empty())
@@ -94,6 +94,14 @@ std::string interval_text(const Prediction& prediction, const Row& row) {
 }
 
 }  // namespace
+
+std::string influences_text(const std::map<std::string, double>& shares) {
+  std::string parts;
+  for (const auto& [influence, share] : shares)
+    parts = with_share(parts, influence == "unmodelled" ? "what the model leaves out" : influence,
+                       share);
+  return parts;
+}
 
 std::string to_table(const Prediction& prediction) {
   std::string text = coloured(prediction.title, Colour::kBold) + "\n";

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "sim/ask/spread.hpp"
 
 namespace forescale {
 namespace {
@@ -327,7 +328,11 @@ std::vector<LayoutPrediction> predict_layout_ranges(const std::vector<LayoutCase
         (scenarios[end].end() == Scenario::kFast ? ranged.fast : ranged.slow) = answer;
       }
     }
-    if (ranged.nominal.is_there()) answers.back().iteration = ranged.time();
+    if (!ranged.nominal.is_there()) continue;
+    const Spread spread =
+        spread_of({&ranged}, [](const std::vector<Answer>& each) { return each.front().time_s(); });
+    answers.back().iteration = {.time_s = spread.value, .low_s = spread.low, .high_s = spread.high};
+    answers.back().influences = spread.shares;
   }
   return answers;
 }

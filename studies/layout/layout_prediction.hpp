@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,8 +51,9 @@ struct LayoutPrediction {
   std::int64_t gpu_memory_bytes = 0;
   FullMemory full_memory;  // of its framework
   Unmodelled unmodelled;
-  std::optional<TimeRange> iteration = {};  // with its 90 % interval, where one was asked for
-  std::string failure = {};                 // why there is none; empty: there is one
+  std::optional<TimeRange> iteration = {};        // with its 90 % interval, where one was asked for
+  std::map<std::string, double> influences = {};  // on the interval (sim/ask/spread.hpp)
+  std::string failure = {};                       // why there is none; empty: there is one
 
   bool fits() const { return memory.bytes <= gpu_memory_bytes; }
   // By its memory's interval. Without it there are no times.

@@ -302,8 +302,8 @@ class LayoutSearch {
     if (tuning_.surely_fitting) all.push_back(&*tuning_.surely_fitting);
     std::vector<LayoutCase> cases;
     for (const LayoutPrediction* each : all) cases.push_back(case_of(each->layout));
-    const std::vector<LayoutPrediction> ranged = predict_layout_ranges(cases, asker_);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i]->iteration = ranged[i].iteration;
+    std::vector<LayoutPrediction> ranged = predict_layout_ranges(cases, asker_);
+    for (std::size_t i = 0; i < all.size(); ++i) *all[i] = std::move(ranged[i]);
   }
 
   const LayoutTuneSettings& settings_;

@@ -44,6 +44,21 @@ TEST(PredictLayout, JsonHasTheSameNumbersAsCsv) {
 }
 
 // 4.194304e10 tokens are 10,000 iterations of 1,024 sequences of 4,096.
+TEST(PredictLayout, SaysWhatItsIntervalComesFrom) {
+  const std::string question =
+      kLlama + std::string("--gpus 16 --layout tp=4,global=32,zero=optimizer ");
+  const auto influences =
+      run_program(question + "--json").json().at("predictions").at(0).at("influences");
+  double sum = 0;
+  for (const auto& [name, share] : influences.items()) sum += share.get<double>();
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_GT(influences.at("machine"), 0);
+  EXPECT_GT(influences.at("unmodelled"), influences.at("machine"));
+  const Outcome table = run_program(question);
+  EXPECT_NE(table.out.find("the interval at 16 GPUs comes from: "), std::string::npos);
+  EXPECT_NE(table.out.find("what the model leaves out"), std::string::npos);
+}
+
 TEST(PredictLayout, SaysWhatAWholeTrainingTakes) {
   const std::string question =
       kLlama + std::string("--gpus 8 --layout tp=2,pp=2,global=1024 --interval ");

@@ -2,7 +2,7 @@
   "shape": {"command?": "text", "question?": {"*": "value"},
     "predictions": [{"gpus": "count1", "layout": "text", "fits": "flag", "memory": {"*": "amount"}, "memory_bytes": "amount",
       "memory_low_bytes?": "amount", "memory_high_bytes?": "amount", "gpu_memory_bytes": "amount", "micro_batches?": "count",
-      "iteration_s?": "amount", "iteration_low_s?": "amount", "iteration_high_s?": "amount", "tokens_per_s_gpu?": "amount",
+      "iteration_s?": "amount", "iteration_low_s?": "amount", "iteration_high_s?": "amount", "influences?": {"*": "amount"}, "tokens_per_s_gpu?": "amount",
       "model_flops_share?": "amount", "times?": {"*": "amount?"}, "training?": {"*": "value"}, "full_memory?": {"times_low": "amount", "times_high": "amount"},
       "pipeline_ranks?": [{"rank": "count", "memory": {"*": "amount"}, "forward_s?": "amount", "backward_s?": "amount",
         "idle_s?": "amount"}]}, "+"]}} */
