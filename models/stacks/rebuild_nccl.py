@@ -495,6 +495,9 @@ ALL = ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "ring-ll128", "tree-si
 SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
+EIGHT_H100 = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
+
+
 def stacks():
     def switched(name, description, **more):
         return Stack(name, description, rotations(8), 8, rules=[], **more)
@@ -521,10 +524,9 @@ def stacks():
                      "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
                      f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
                      "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100)
-    machine = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
-    stack.gathers = gathers_of(hopper, machine)
+    stack.gathers = gathers_of(hopper, EIGHT_H100)
     stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
-        stack, machine,
+        stack, EIGHT_H100,
         one_node=([("ring-ll", MIB), ("nvls", None)],
                   f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
                   f"at 1 MiB and cross after 512 KiB ({TUNING})"))

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Whether what forescale takes to be the fastest of NCCL's algorithms and protocols is what AWS measured to be.
+
+    judge_choice.py [--program build/release/forescale] [--nodes 4,8,16] [--sizes 8KiB,16KiB,...]
+
+aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (8 H100, 32 EFA), eight ranks a node,
+by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
+commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and protocol of nccl-2.20-h100 is
+simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
+would lose by the simulated times, and how often the two agree, beside how often NCCL's own estimate
+(nccl_tuner.py) agrees with AWS, of the sizes that AWS decided."""
+import argparse
+import csv
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import rebuild_nccl
+from nccl_tuner import LAUNCH_US, bands
+
+HERE = pathlib.Path(__file__).resolve().parent
+STACK = "nccl-2.20-h100"
+CHOICES = (*LAUNCH_US, "nvls")
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# What would take minutes to simulate and is far from the fastest.
+LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
+MOST = {"tree-ll": 4 * MIB, "tree-ll128": 512 * MIB, "tree-simple": 2 * GIB, "ring-ll": 64 * MIB,
+        "ring-ll128": 4 * GIB}
+UNITS = {"KiB": KIB, "MiB": MIB, "GiB": GIB}
+
+
+def bytes_of(text):
+    return int(text[:-3]) * UNITS[text[-3:]]
+
+
+def size_text(size):
+    unit = next(name for name in ("GiB", "MiB", "KiB") if size % UNITS[name] == 0)
+    return f"{size // UNITS[unit]} {unit}"
+
+
+def measured_best(nodes, size):
+    """AWS's choice as "tree-ll128"; nothing where it has none."""
+    with (HERE / "aws_choices.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if int(row["nodes"]) != nodes or not int(row["min_bytes"]) <= size <= int(row["max_bytes"]):
+                continue
+            if row["algorithm"] == "nccl":
+                return None
+            if row["algorithm"] == "NVLS_TREE":
+                return "nvls"
+            return f"{row['algorithm']}-{row['protocol']}".lower()
+    return None
+
+
+def forced(stack, nodes, choice):
+    """The stack's file if all-reduces took that choice at every size."""
+    rules = rebuild_nccl.rules_of_band(stack, nodes, choice, 0, None, "forced")
+    document = rebuild_nccl.document(stack)
+    document["selection"]["all-reduce"] = [rebuild_nccl.written(stack, rule) for rule in rules]
+    return document
+
+
+def simulated(program, stack, nodes, choice, sizes):
+    """Seconds by bytes."""
+    sizes = [size for size in sizes if LEAST.get(choice, 0) <= size <= MOST.get(choice, math.inf)]
+    if not sizes:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / f"{choice}.json"
+        file.write_text(json.dumps(forced(stack, nodes, choice)), encoding="utf-8")
+        answer = subprocess.run(
+            [program, "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack", file, "--op", "all-reduce",
+             "--ranks", str(8 * nodes), "--bytes", ",".join(map(str, sizes)), "--csv"],
+            check=True, stdout=subprocess.PIPE, text=True)
+    return {int(row["bytes"]): float(row["simulated_s"]) for row in csv.DictReader(answer.stdout.splitlines())}
+
+
+def judge(program, stack, nodes, sizes):
+    times = {choice: simulated(program, stack, nodes, choice, sizes) for choice in CHOICES}
+    estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
+    agreed, estimate_agreed, losses = 0, 0, []
+    print(f"\n{nodes} nodes\n{'size':>8}  {'AWS':12}{'forescale':12}{'NCCL 2.20':12}AWS's choice takes longer by")
+    for size in sizes:
+        taken = {choice: of[size] for choice, of in times.items() if size in of}
+        best = min(taken, key=taken.get)
+        estimate = next(choice for choice, up_to in estimated if up_to is None or size <= up_to)
+        measured = measured_best(nodes, size)
+        loss = taken[measured] / taken[best] - 1 if measured in taken else None
+        print(f"{size_text(size):>8}  {measured or '-':12}{best:12}{estimate:12}"
+              f"{'' if loss is None else f'{loss:.1%}'}")
+        if measured is None:
+            continue
+        agreed += best == measured
+        estimate_agreed += estimate == measured
+        if loss:
+            losses.append(loss)
+    decided = sum(measured_best(nodes, size) is not None for size in sizes)
+    lost = f"{statistics.median(losses):.0%} median, {max(losses):.0%} at most" if losses else "none"
+    print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, NCCL's estimate at "
+          f"{estimate_agreed}; where forescale does not, AWS's takes longer by: {lost}")
+    return decided, agreed, estimate_agreed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/release/forescale")
+    parser.add_argument("--nodes", default="4,8,16")
+    parser.add_argument("--sizes", default=",".join(size_text(1 << exponent).replace(" ", "")
+                                                    for exponent in range(13, 35)))
+    options = parser.parse_args()
+    stack = next(each for each in rebuild_nccl.stacks() if each.name == STACK)
+    sizes = [bytes_of(text) for text in options.sizes.split(",")]
+    found = [judge(options.program, stack, int(nodes), sizes) for nodes in options.nodes.split(",")]
+    decided, agreed, estimated = (sum(column) for column in zip(*found))
+    print(f"\nall: {agreed} of {decided} ({agreed / decided:.0%}), NCCL's estimate {estimated} "
+          f"({estimated / decided:.0%})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
