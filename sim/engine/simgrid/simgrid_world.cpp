@@ -95,7 +95,8 @@ class SimGridWorld final : public World {
   bool running_actions_ = false;
   // Where nothing is under way in SimGrid and no actor can run, time goes on without its clock.
   double ahead_s_ = 0;  // to here; 0: it has followed
-  bool told_ = false;   // something, since actions began to run
+  double told_s_ = -1;  // SimGrid's clock when it was last told something: actors may run there
+  bool waits_ = false;  // for its clock
   std::vector<std::function<void()>> to_tell_;
   int in_simgrid_ = 0;  // uses
   // Never release the last pointer to an activity inside its own callback.
@@ -130,13 +131,13 @@ class SimGridWorld final : public World {
   // Actions may add others for this same instant: they run in this loop.
   void run_actions() {
     running_actions_ = true;
-    told_ = false;
+    waits_ = told_s_ == sg::Engine::get_clock();
     // SimGrid may fire a timer a rounding error before its time.
     double now_s = std::max(sg::Engine::get_clock(), armed_s_);
     armed_s_ = std::numeric_limits<double>::infinity();
     while (!actions_.empty()) {
       if (actions_.first_s() > now_s) {
-        if (told_ || in_simgrid_ > 0) break;
+        if (waits_ || in_simgrid_ > 0) break;
         now_s = ahead_s_ = actions_.first_s();
       }
       const TimedAction first = actions_.take_first();
@@ -240,14 +241,16 @@ void SimGridWorld::in_kernel(std::function<void()> action) {
 }
 
 void SimGridWorld::tell(std::function<void()> what) {
-  told_ = true;
+  waits_ = true;
   if (ahead_s_ == 0) {
+    told_s_ = sg::Engine::get_clock();
     what();
     return;
   }
   if (to_tell_.empty())
     Timer::set(ahead_s_, [this] {
       ahead_s_ = 0;
+      told_s_ = sg::Engine::get_clock();
       const std::vector<std::function<void()>> now = std::exchange(to_tell_, {});
       for (const std::function<void()>& each : now) each();
     });
