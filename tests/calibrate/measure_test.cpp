@@ -115,7 +115,7 @@ TEST(SeriesToMeasure, RefusesNonsense) {
   EXPECT_EQ(option_of({.ranks = 1, .patterns = {Pattern::kShift}}), "--patterns");
 }
 
-class MeasureOverLoopback : public ::testing::TestWithParam<const char*> {
+class MeasureAlone : public ::testing::TestWithParam<const char*> {
  protected:
   // Launcher and program; empty after a skip.
   std::vector<std::string> command(int ranks) {
@@ -156,7 +156,7 @@ void expect_sound(const Measurement& measurement) {
     }
 }
 
-TEST_P(MeasureOverLoopback, MeasuresEverySeriesAtEverySize) {
+TEST_P(MeasureAlone, MeasuresEverySeriesAtEverySize) {
   MeasureOptions options{.ranks = 4, .budget_s = 8, .bytes_max = 128 << 10, .machine = "loopback"};
   const auto words = command(options.ranks);
   if (words.empty()) GTEST_SKIP() << reason_;
@@ -192,7 +192,7 @@ TEST_P(MeasureOverLoopback, MeasuresEverySeriesAtEverySize) {
   }
 }
 
-TEST_P(MeasureOverLoopback, KeepsToTheBudgetAndSaysWhatLacks) {
+TEST_P(MeasureAlone, KeepsToTheBudgetAndSaysWhatLacks) {
   const MeasureOptions options{
       .ranks = 3, .budget_s = 2, .bytes_max = 64 << 20, .library_collectives = true};
   const auto words = command(options.ranks);
@@ -207,7 +207,7 @@ TEST_P(MeasureOverLoopback, KeepsToTheBudgetAndSaysWhatLacks) {
   EXPECT_THAT(outcome.measurement.notes.back(), HasSubstr("the budget of"));
 }
 
-TEST_P(MeasureOverLoopback, SaysEnvironmentAndHostsWhenAsked) {
+TEST_P(MeasureAlone, SaysEnvironmentAndHostsWhenAsked) {
   const MeasureOptions options{.ranks = 2,
                                .budget_s = 0.5,
                                .bytes_max = 1024,
@@ -225,7 +225,7 @@ TEST_P(MeasureOverLoopback, SaysEnvironmentAndHostsWhenAsked) {
   EXPECT_THAT(outcome.measurement.provenance.at("hosts"), HasSubstr(", "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Libraries, MeasureOverLoopback, ::testing::Values("openmpi", "mpich"));
+INSTANTIATE_TEST_SUITE_P(Libraries, MeasureAlone, ::testing::Values("openmpi", "mpich"));
 
 }  // namespace
 }  // namespace forescale

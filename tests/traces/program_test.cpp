@@ -62,7 +62,7 @@ TEST(Program, ReadsWhatItWrites) {
   ASSERT_THAT(program.ranks[1].threads, SizeIs(2));
   const auto& actions = program.ranks[1].threads[0].actions;
   EXPECT_EQ(std::get<Kernel>(actions[0].what).duration_s, 0.1);
-  const auto& step = std::get<CollectiveStep>(actions[1].what);
+  const auto step = std::get<CollectiveStep>(actions[1].what);  // an action is made when asked for
   EXPECT_EQ(*step.group, (std::vector<int>{1, 0}));
   EXPECT_EQ(step.value, 7);
   EXPECT_TRUE(step.control && step.on_host);
