@@ -105,8 +105,9 @@ TEST(Ask, DrawsAreJointAndRepeat) {
   const auto drawn_s = [](const Draws& draws) {
     Asker asker;
     std::vector<double> times_s;
-    for (const Answer& answer :
-         asker.ask({training(4)}, {.label = "test", .draws = draws}).front().drawn)
+    const std::vector<RangedAnswer> answers =
+        asker.ask({training(4)}, {.label = "test", .draws = draws});
+    for (const Answer& answer : answers.front().drawn)
       times_s.push_back(answer.training.iteration_s);
     return times_s;
   };
