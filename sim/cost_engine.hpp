@@ -31,7 +31,8 @@ CostResult evaluate_cost(const Collective& collective, const CollectiveCall& cal
                          const Lanes& lanes, MessageKind kind, std::span<const int> slots);
 
 // The overhead of the call and what follows. Only where call.why_not_priced() is empty. A plan that
-// takes longer than `limit_s` is walked until that shows: its time is somewhere between the two.
+// takes longer than `limit_s` is walked until that shows: time_s is beyond the limit then, and not
+// beyond what the plan takes; the rest is not counted.
 CostResult evaluate_cost(const ResolvedCall& call,
                          double limit_s = std::numeric_limits<double>::infinity());
 

@@ -346,6 +346,45 @@ TEST(Time, ManyActionsRunByTimeAndInTheOrderOfTheCalls) {
   EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end()));
 }
 
+// What no actor waits for goes on without SimGrid's clock, which is an instant off at times: an actor
+// runs at the time that it was woken at all the same, before what comes the next instant.
+TEST(Time, AnActorSeesTheTimeItIsWokenAt) {
+  constexpr int kWakings = 2000;
+  const std::vector<double> seen = numbers_in_child([] {
+    const auto made = make_world();
+    World& world = *made;
+    std::mt19937 random(11);
+    std::uniform_real_distribution<double> gap_s(1e-6, 1e-3);
+    std::vector<Gate> gates(kWakings);
+    std::vector<double> errors;
+    std::vector<double> times_s;
+    double time_s = 0;
+    for (Gate& gate : gates) {
+      const double length_s = gap_s(random);
+      time_s += length_s;
+      times_s.push_back(time_s);
+      world.after(time_s, [&gate] { gate.open(); });
+      double instant_s = time_s;
+      for (int i = 0; i < 3; ++i) {
+        instant_s = std::nextafter(instant_s, 2 * instant_s);
+        world.after(instant_s, [] {});
+      }
+      world.after(time_s + 0.3e-6, [] {});
+      world.after(time_s + 0.6e-6, [] {});
+    }
+    world.spawn("waits", [&] {
+      for (size_t i = 0; i < gates.size(); ++i) {
+        gates[i].wait();
+        errors.push_back(std::abs(world.now_s() / times_s[i] - 1));
+      }
+    });
+    world.run([] { return std::string("stuck"); });
+    return errors;
+  });
+  ASSERT_EQ(seen.size(), static_cast<size_t>(kWakings));
+  EXPECT_LT(*std::max_element(seen.begin(), seen.end()), 1e-12);
+}
+
 TEST(Time, StopGivesItsFirstReason) {
   EXPECT_EQ(error_in_child<SimulationStuck>([] {
               const auto made = make_world();

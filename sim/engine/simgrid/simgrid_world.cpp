@@ -310,8 +310,8 @@ void SimGridWorld::hand_over(Use& use) {
     return;
   }
   ++in_simgrid_;
-  tell([this, &use, is_task] {
-    if (is_task)
+  tell([this, &use] {
+    if (use.way.front()->is_processor)
       start_exec(use);
     else
       start_comm(use);
