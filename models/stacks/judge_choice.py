@@ -21,11 +21,11 @@ import tempfile
 
 import rebuild_nccl
 from nccl_tuner import LAUNCH_US, bands
+from rebuild_nccl import GIB, KIB, MIB
 
 HERE = pathlib.Path(__file__).resolve().parent
 STACK = "nccl-2.20-h100"
 CHOICES = (*LAUNCH_US, "nvls")
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # What would take minutes to simulate and is far from the fastest.
 LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
 MOST = {"tree-ll": 4 * MIB, "tree-ll128": 512 * MIB, "tree-simple": 2 * GIB, "ring-ll": 64 * MIB,
@@ -42,18 +42,15 @@ def size_text(size):
     return f"{size // UNITS[unit]} {unit}"
 
 
-def measured_best(nodes, size):
-    """AWS's choice as "tree-ll128"; nothing where it has none."""
+def measured_choices(nodes):
+    """(least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
     with (HERE / "aws_choices.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if int(row["nodes"]) != nodes or not int(row["min_bytes"]) <= size <= int(row["max_bytes"]):
+            if int(row["nodes"]) != nodes:
                 continue
-            if row["algorithm"] == "nccl":
-                return None
-            if row["algorithm"] == "NVLS_TREE":
-                return "nvls"
-            return f"{row['algorithm']}-{row['protocol']}".lower()
-    return None
+            choice = {"nccl": None, "NVLS_TREE": "nvls"}.get(
+                row["algorithm"], f"{row['algorithm']}-{row['protocol']}".lower())
+            yield int(row["min_bytes"]), int(row["max_bytes"]), choice
 
 
 def forced(stack, nodes, choice):
@@ -82,23 +79,24 @@ def simulated(program, stack, nodes, choice, sizes):
 def judge(program, stack, nodes, sizes):
     times = {choice: simulated(program, stack, nodes, choice, sizes) for choice in CHOICES}
     estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
-    agreed, estimate_agreed, losses = 0, 0, []
+    choices = list(measured_choices(nodes))
+    decided, agreed, estimate_agreed, losses = 0, 0, 0, []
     print(f"\n{nodes} nodes\n{'size':>8}  {'AWS':12}{'forescale':12}{'NCCL 2.20':12}AWS's choice takes longer by")
     for size in sizes:
         taken = {choice: of[size] for choice, of in times.items() if size in of}
         best = min(taken, key=taken.get)
         estimate = next(choice for choice, up_to in estimated if up_to is None or size <= up_to)
-        measured = measured_best(nodes, size)
+        measured = next((choice for least, most, choice in choices if least <= size <= most), None)
         loss = taken[measured] / taken[best] - 1 if measured in taken else None
         print(f"{size_text(size):>8}  {measured or '-':12}{best:12}{estimate:12}"
               f"{'' if loss is None else f'{loss:.1%}'}")
         if measured is None:
             continue
+        decided += 1
         agreed += best == measured
         estimate_agreed += estimate == measured
         if loss:
             losses.append(loss)
-    decided = sum(measured_best(nodes, size) is not None for size in sizes)
     lost = f"{statistics.median(losses):.0%} median, {max(losses):.0%} at most" if losses else "none"
     print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, NCCL's estimate at "
           f"{estimate_agreed}; where forescale does not, AWS's takes longer by: {lost}")
