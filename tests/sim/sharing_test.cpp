@@ -346,8 +346,8 @@ TEST(Time, ManyActionsRunByTimeAndInTheOrderOfTheCalls) {
   EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end()));
 }
 
-// What no actor waits for goes on without SimGrid's clock, which is an instant off at times: an actor
-// runs at the time that it was woken at all the same, before what comes the next instant.
+// What no actor waits for goes on without SimGrid's clock, which is an instant off at times: an
+// actor runs at the time that it was woken at all the same, before what comes the next instant.
 TEST(Time, AnActorSeesTheTimeItIsWokenAt) {
   constexpr int kWakings = 2000;
   const std::vector<double> seen = numbers_in_child([] {
