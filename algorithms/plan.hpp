@@ -11,9 +11,14 @@
 //  * `write_after = d`: the operation changes its bytes only when all sends of this rank up to and
 //    including d places earlier have left their bytes. For recv_reduce only the reduction waits,
 //    for recv and copy the whole operation. 0: nothing to wait for.
-//  * Both distances are at most kLookback.
+//  * Both distances may be cut to kLookback (cut_short()): that waits for more, never less.
 //  * Later sends inherit the waits of earlier ones, later receives those of earlier ones, because
 //    they are posted in order.
+//  * `queue`: operations may be dealt into queues, as a library's threads share the work: each is
+//    posted by itself, in its order, and 0 is the one of what is not dealt out. Then both distances
+//    are about operations of the queue `awaits` only, and as they are; a send of queue q matches a
+//    receive of queue q; waits are inherited inside a queue. An executor that knows of no queues
+//    does as above: that waits for more, never less.
 // Byte ranges are offsets into the rank's buffer of that collective (see collective.hpp).
 #pragma once
 
@@ -25,12 +30,15 @@
 
 namespace forescale {
 
-inline constexpr int kLookback = 32;
+inline constexpr int kLookback = 32;  // what an executor need remember, operations
+inline constexpr int kQueuesMax = 5;
 
 enum class OpKind : std::uint8_t { kSend, kRecv, kRecvReduce, kCopy };
 
 struct Op {
   OpKind kind = OpKind::kSend;
+  std::uint8_t queue = 0;   // below kQueuesMax
+  std::uint8_t awaits = 0;  // the queue that both distances are about
   std::int32_t peer = -1;   // the other rank; -1 for copy
   std::int64_t offset = 0;  // bytes; for copy: where to
   std::int64_t bytes = 0;
@@ -40,6 +48,8 @@ struct Op {
 };
 
 const char* name_of(OpKind kind);
+
+inline int cut_short(int distance) { return distance < kLookback ? distance : kLookback; }
 
 // A lazy, move-only stream of operations: a coroutine that says `co_yield op`.
 //   OpStream ring(...) { for (...) { co_yield send; co_yield recv; } }

@@ -73,8 +73,11 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     stack.measured.reset();  // the base's paths were
   }
   if (states("channels")) stack.channels = static_cast<int>(in.at("channels").integer(1, 64));
-  if (const auto of = in.find("channels_of"))
-    stack.channels_of_collective = of->one_of({"rank", "collective"}) == "collective";
+  if (const auto of = in.find("channels_of")) {
+    const std::string owner = of->one_of({"rank", "collective", "queue"});
+    for (const ChannelsOf each : {ChannelsOf::kRank, ChannelsOf::kCollective, ChannelsOf::kQueue})
+      if (owner == name_of(each)) stack.channels_of = each;
+  }
   if (states("eager_limit_bytes")) stack.eager_limit = in.at("eager_limit_bytes").bytes();
   if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))
@@ -132,6 +135,18 @@ void apply_ideal_options(Stack& stack, const OptionsText& options) {
 }
 
 }  // namespace
+
+const char* name_of(ChannelsOf owner) {
+  switch (owner) {
+    case ChannelsOf::kRank:
+      return "rank";
+    case ChannelsOf::kCollective:
+      return "collective";
+    case ChannelsOf::kQueue:
+      return "queue";
+  }
+  FORESCALE_CHECK(false, "unknown owner of channels");
+}
 
 const char* name_of(BufferPlace place) { return place == BufferPlace::kGpu ? "gpu" : "host"; }
 

@@ -163,14 +163,23 @@ struct MessageSizes {
   }
 };
 
+// What has a stack's channels. But for kRank, messages outside of collectives wait for none, as in
+// MPI.
+enum class ChannelsOf {
+  kRank,        // all messages of a rank share them
+  kCollective,  // each collective of a rank, or each of its parts
+  // As kCollective, but queues of its plan (algorithms/plan.hpp) are posted by themselves, and each
+  // has connections of its own to its peers: one send at a time, and as many receives as channels.
+  kQueue
+};
+const char* name_of(ChannelsOf owner);  // "rank", "collective", "queue"
+
 struct Stack {
   std::string name;
   std::string description;
   std::optional<MessageSizes> measured = {};  // what its paths were fitted to
   int channels = 1;                           // sends, and receives, in progress at once
-  // Every collective of a rank has those channels of its own, and messages outside of collectives
-  // wait for none, as in MPI; else all messages of a rank share them.
-  bool channels_of_collective = false;
+  ChannelsOf channels_of = ChannelsOf::kRank;
   Bytes eager_limit;
   // Eager messages up to here take their time but load no link: for systems that send very many
   // small ones beside few large ones, which would be simulated ten times as long otherwise.

@@ -168,7 +168,7 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
         }
   }
   const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
-                        !stack.channels_of_collective && stack.eager_limit.value == 0 &&
+                        stack.channels_of == ChannelsOf::kRank && stack.eager_limit.value == 0 &&
                         lanes.platform().uniform_pairs;
   const double needed = rounds_min(op, call);
   if (needed < 1) return;

@@ -177,7 +177,7 @@ class Engine {
   // next one.
   static std::int32_t nearer(const Rank& state, int distance, bool sends) {
     if (distance == 1) return 0;
-    const int places = std::min(distance - 1, state.send.known + state.receive.known);
+    const int places = std::min(cut_short(distance) - 1, state.send.known + state.receive.known);
     const int found = std::popcount(state.recent_sends & ((1U << places) - 1));
     return sends ? found : places - found;
   }

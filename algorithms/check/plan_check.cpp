@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,7 +34,10 @@ std::string malformed(const PlanCase& plan, int rank, const Op& op, std::size_t 
   if (op.offset % plan.cell_bytes != 0 || op.bytes % plan.cell_bytes != 0 ||
       op.copy_from % plan.cell_bytes != 0)
     return fmt::format("splits an element of {} bytes", plan.cell_bytes);
-  const auto reach = static_cast<std::int64_t>(std::min<std::size_t>(position, kLookback));
+  const auto reach = static_cast<std::int64_t>(position);
+  if (op.queue >= kQueuesMax || op.awaits >= kQueuesMax)
+    return fmt::format("is in queue {} or awaits queue {}, there are {}", op.queue, op.awaits,
+                       kQueuesMax);
   for (const std::int32_t distance : {op.after, op.write_after})
     if (distance < 0 || distance > reach)
       return fmt::format("looks back {} operations, at most {} are there", distance, reach);
@@ -46,7 +50,7 @@ struct Message {
   std::size_t position = 0;
 };
 
-// The two ends of one ordered pair of ranks.
+// The two ends of one ordered pair of ranks, in one queue.
 struct Channel {
   std::vector<Message> sends;
   std::vector<Message> receives;
@@ -99,7 +103,7 @@ std::vector<std::string> check_operations(const PlanCase& plan) {
 }
 
 std::vector<std::string> check_matching(const PlanCase& plan) {
-  std::map<std::pair<int, int>, Channel> channels;  // (sender, receiver)
+  std::map<std::tuple<int, int, int>, Channel> channels;  // (sender, receiver, queue)
   for (int rank = 0; rank < plan.call.rank_count; ++rank) {
     const std::vector<Op>& ops = plan.ops[static_cast<std::size_t>(rank)];
     for (std::size_t position = 0; position < ops.size(); ++position) {
@@ -107,14 +111,15 @@ std::vector<std::string> check_matching(const PlanCase& plan) {
       if (op.kind == OpKind::kCopy) continue;
       const Message message = {.bytes = op.bytes, .position = position};
       if (op.kind == OpKind::kSend)
-        channels[{rank, op.peer}].sends.push_back(message);
+        channels[{rank, op.peer, op.queue}].sends.push_back(message);
       else
-        channels[{op.peer, rank}].receives.push_back(message);
+        channels[{op.peer, rank, op.queue}].receives.push_back(message);
     }
   }
   std::vector<std::string> problems;
   for (const auto& [ends, channel] : channels)
-    if (const std::string problem = mismatch(ends.first, ends.second, channel); !problem.empty())
+    if (const std::string problem = mismatch(std::get<0>(ends), std::get<1>(ends), channel);
+        !problem.empty())
       problems.push_back(problem);
   return problems;
 }

@@ -1,10 +1,11 @@
 // Is a plan right? Executes the streams of all ranks symbolically, without time.
 //
 // Checked: operations stay inside the buffer, name a peer, move whole elements and never nothing,
-// look back at most kLookback and not before their first operation; every send is matched by a
-// receive of equal size; no read after write, write after read or write after write is left
-// unordered by `after` and `write_after`; nothing deadlocks under rendez-vous with one send and one
-// receive in progress per rank; each contribution arrives exactly once where collective.hpp says.
+// look back not before their first operation; every send is matched by a receive of equal size in
+// its queue; no read after write, write after read or write after write is left unordered by
+// `after` and `write_after`, whether queues are known or not; nothing deadlocks under rendez-vous
+// with one send and one receive in progress per rank, distances cut to kLookback; each contribution
+// arrives exactly once where collective.hpp says.
 //
 // Ordered means: known from what one rank sees of its own operations, so that an executor needs no
 // knowledge of other ranks. Two recv_reduce into the same bytes need no order: a rank reduces one

@@ -33,12 +33,13 @@ struct RankState {
   bool may_start(std::size_t position) const {
     const Op& op = (*ops)[position];
     const bool has_received =
-        op.after == 0 || received > position - static_cast<std::size_t>(op.after);
+        op.after == 0 || received > position - static_cast<std::size_t>(cut_short(op.after));
     return has_received && (op.kind == OpKind::kRecvReduce || may_write(position));
   }
   bool may_write(std::size_t position) const {
     const Op& op = (*ops)[position];
-    return op.write_after == 0 || sent > position - static_cast<std::size_t>(op.write_after);
+    return op.write_after == 0 ||
+           sent > position - static_cast<std::size_t>(cut_short(op.write_after));
   }
   void finish(std::size_t position) {
     done[position] = true;

@@ -140,8 +140,14 @@ class Places {
     std::int64_t& up = at(kUp, lane.tree, chunk);
     std::int64_t& down = at(kDown, lane.tree, chunk);
     std::int64_t& sent = at(kSent, lane.tree, chunk);
+    const auto upward = static_cast<std::uint8_t>(1 + 2 * lane.tree);
+    const auto downward = static_cast<std::uint8_t>(upward + 1);
+    op.queue = lane.down ? downward : upward;
+    op.awaits = upward;
     if (op.kind == OpKind::kSend) {
-      op.after = distance(lane.down && down > 0 ? down : up);  // the root turns round what came up
+      const bool turns_round = lane.down && down == 0;  // the root, what came up
+      op.after = distance(lane.down && !turns_round ? down : up);
+      if (lane.down && !turns_round) op.awaits = downward;
       if (!lane.down) sent = position_;
     } else if (lane.down) {
       op.after = op.write_after = distance(sent);
@@ -165,8 +171,7 @@ class Places {
                   [static_cast<std::size_t>(chunk % kept_)];
   }
   std::int32_t distance(std::int64_t place) const {
-    if (place == 0) return 0;
-    return static_cast<std::int32_t>(std::min<std::int64_t>(position_ - place, kLookback));
+    return place == 0 ? 0 : static_cast<std::int32_t>(position_ - place);
   }
 
   int kept_;

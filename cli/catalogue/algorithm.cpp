@@ -117,7 +117,9 @@ PlanStart plan_start(const Collective& collective, const CollectiveCall& call, i
                                 {"bytes", op.bytes},
                                 {"copy_from", is_copy ? json(op.copy_from) : json()},
                                 {"after", op.after},
-                                {"write_after", op.write_after}});
+                                {"write_after", op.write_after},
+                                {"queue", op.queue},
+                                {"awaits", op.awaits}});
   }
   return start;
 }

@@ -77,7 +77,7 @@ json to_json(const Stack& stack) {
       {"name", stack.name},
       {"description", stack.description},
       {"channels", stack.channels},
-      {"channels_of", stack.channels_of_collective ? "collective" : "rank"},
+      {"channels_of", name_of(stack.channels_of)},
       {"eager_limit_bytes", stack.eager_limit.value},
       {"latency_holds_ports", stack.latency_holds_ports},
       {"progress", stack.progress == Progress::kHardware ? "hardware" : "inside-calls"},
@@ -108,9 +108,13 @@ std::string in_words(const json& reduction) {
 
 void print_text(const Stack& stack, const json& document) {
   fmt::print("{}: {}\n", stack.name, stack.description);
+  const char* const of_what = stack.channels_of == ChannelsOf::kRank ? ""
+                              : stack.channels_of == ChannelsOf::kCollective
+                                  ? " in each collective"
+                                  : " in each collective; of plans with queues "
+                                    "(trees) each queue by itself";
   fmt::print("channels:   {} {} and as many receives at a time{}\n", stack.channels,
-             stack.channels == 1 ? "send" : "sends",
-             stack.channels_of_collective ? " in each collective" : "");
+             stack.channels == 1 ? "send" : "sends", of_what);
   fmt::print("eager:      {}\n",
              stack.eager_limit.value > 0 ? "up to " + to_text(stack.eager_limit) : "never");
   fmt::print("latency:    {}\n",

@@ -70,7 +70,8 @@ class Catalogue:
     users = [system for system, one in self.systems.items() if one["stack"] == name]
     platforms = [platform for platform, one in self.platforms.items() if one["nccl"] == name]
     facts = {"file": md.code(f"models/stacks/{name}.json"), "progress": md.text(about["progress"]),
-             "channels": f"{about['channels']} a {'rank' if about['channels_of'] == 'rank' else about['channels_of']}",
+             "channels": f"{about['channels']} a " + {"queue": "collective, queues by themselves"}.get(
+                 about["channels_of"], about["channels_of"]),
              "additions of GPU buffers": md.text(about["reduction"]["place"]),
              "additions of host buffers": md.text(about["host_reduction"]["place"]),
              "extends": md.link(file["extends"], file["extends"] + ".md") if "extends" in file else "",

@@ -7,8 +7,9 @@ aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (
 by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
 commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and protocol of nccl-2.20-h100 is
 simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
-would lose by the simulated times, and how often the two agree, beside how often NCCL's own estimate
-(nccl_tuner.py) agrees with AWS, of the sizes that AWS decided."""
+would lose by the simulated times, and how often the two agree: with all algorithms and protocols, and with
+those only that AWS's file takes anywhere (LL it does not: perhaps it was not tried); beside how often NCCL's
+own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided."""
 import argparse
 import csv
 import json
@@ -42,15 +43,13 @@ def size_text(size):
     return f"{size // UNITS[unit]} {unit}"
 
 
-def measured_choices(nodes):
-    """(least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
+def measured_choices():
+    """(nodes, least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
     with (HERE / "aws_choices.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if int(row["nodes"]) != nodes:
-                continue
             choice = {"nccl": None, "NVLS_TREE": "nvls"}.get(
                 row["algorithm"], f"{row['algorithm']}-{row['protocol']}".lower())
-            yield int(row["min_bytes"]), int(row["max_bytes"]), choice
+            yield int(row["nodes"]), int(row["min_bytes"]), int(row["max_bytes"]), choice
 
 
 def forced(stack, nodes, choice):
@@ -79,14 +78,16 @@ def simulated(program, stack, nodes, choice, sizes):
 def judge(program, stack, nodes, sizes):
     times = {choice: simulated(program, stack, nodes, choice, sizes) for choice in CHOICES}
     estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
-    choices = list(measured_choices(nodes))
-    decided, agreed, estimate_agreed, losses = 0, 0, 0, []
+    choices = list(measured_choices())
+    named = {choice for *_, choice in choices}
+    decided, agreed, named_agreed, estimate_agreed, losses = 0, 0, 0, 0, []
     print(f"\n{nodes} nodes\n{'size':>8}  {'AWS':12}{'forescale':12}{'NCCL 2.20':12}AWS's choice takes longer by")
     for size in sizes:
         taken = {choice: of[size] for choice, of in times.items() if size in of}
         best = min(taken, key=taken.get)
         estimate = next(choice for choice, up_to in estimated if up_to is None or size <= up_to)
-        measured = next((choice for least, most, choice in choices if least <= size <= most), None)
+        measured = next((choice for of, least, most, choice in choices
+                         if of == nodes and least <= size <= most), None)
         loss = taken[measured] / taken[best] - 1 if measured in taken else None
         print(f"{size_text(size):>8}  {measured or '-':12}{best:12}{estimate:12}"
               f"{'' if loss is None else f'{loss:.1%}'}")
@@ -94,13 +95,14 @@ def judge(program, stack, nodes, sizes):
             continue
         decided += 1
         agreed += best == measured
+        named_agreed += min(named & taken.keys(), key=taken.get) == measured
         estimate_agreed += estimate == measured
         if loss:
             losses.append(loss)
     lost = f"{statistics.median(losses):.0%} median, {max(losses):.0%} at most" if losses else "none"
-    print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, NCCL's estimate at "
-          f"{estimate_agreed}; where forescale does not, AWS's takes longer by: {lost}")
-    return decided, agreed, estimate_agreed
+    print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, at {named_agreed} of "
+          f"those that AWS takes anywhere, NCCL's estimate at {estimate_agreed}; where forescale does not, AWS's takes longer by: {lost}")
+    return decided, agreed, named_agreed, estimate_agreed
 
 
 def main():
@@ -113,9 +115,10 @@ def main():
     stack = next(each for each in rebuild_nccl.stacks() if each.name == STACK)
     sizes = [bytes_of(text) for text in options.sizes.split(",")]
     found = [judge(options.program, stack, int(nodes), sizes) for nodes in options.nodes.split(",")]
-    decided, agreed, estimated = (sum(column) for column in zip(*found))
-    print(f"\nall: {agreed} of {decided} ({agreed / decided:.0%}), NCCL's estimate {estimated} "
-          f"({estimated / decided:.0%})")
+    decided, *counts = (sum(column) for column in zip(*found))
+    texts = (f"{count} ({count / decided:.0%})" for count in counts)
+    print(f"\nall: of {decided} forescale takes AWS's choice at {next(texts)}, of those that AWS takes anywhere at "
+          f"{next(texts)}; NCCL's estimate at {next(texts)}")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ import json
 import pathlib
 import sys
 
-from nccl_tuner import (LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, Machine, bands,
-                        gather_bands)
+from nccl_tuner import (LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, TREE_CHANNEL,
+                        Machine, bands, gather_bands)
 
 HERE = pathlib.Path(__file__).resolve().parent
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 TUNING = "NVIDIA NCCL v2.20, src/graph/tuning.cc, commit b6475625"
+ENQUEUE = "src/enqueue.cc of NVIDIA NCCL v2.20"
 LATER = "later releases of NVIDIA NCCL, src/graph/tuning.cc"
 P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/aws-batch/"
       "README.md, commit 7217859f)")
@@ -62,6 +63,8 @@ class Stack:
     ring_gbps: float = 0  # where a ring sees other links
     nvls: dict = None  # wire factor
     own: dict = dataclasses.field(default_factory=dict)  # wire factors of protocols of one node
+    search_channels: int = None  # that NCCL finds between nodes; none: as many as orders
+    buffer: tuple = (4 * MIB, "src/init.cc")  # NCCL_BUFFSIZE, bytes, and its source
     gathers: list = None  # rules of allgather and reduce-scatter
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     sends_calls: tuple = ()  # (up to these bytes, call)
@@ -70,6 +73,15 @@ class Stack:
     all_to_all: str = "pairwise"
     flush_us: float = 0
     flush_why: str = FLUSH
+
+    @property
+    def channels(self):
+        """That carry trees between nodes: two for each that NCCL's search finds (src/graph/connect.cc)."""
+        return 2 * (self.search_channels or len(self.orders))
+
+    def of_a_queue(self, of_a_channel):
+        """What belongs to one of NCCL's channels, for a queue of a plan: of each part, one a tree."""
+        return of_a_channel * self.channels // (2 * len(self.orders))
 
 
 # Wire factors
@@ -128,24 +140,43 @@ def table_of(protocol):
     return TUNING
 
 
-def direct(where, protocol, latency, wire_factor):
+def channel_cap(stack, wire_factor):
+    """Of one of NCCL's channels on its way up, or down, a tree of the simple protocol."""
+    bus_gbps = TREE_CHANNEL[stack.generation][1]
+    wire = wire_factor["value"] if wire_factor else 1
+
+    def cap(share):
+        return round(stack.of_a_queue(share * bus_gbps * 1e9) * wire, -7)
+
+    what = ("a tree's channel, on its way up or down: half of the bus bandwidth that NCCL reckons with "
+            f"on two nodes, {bus_gbps:g} GB/s ({TUNING}, perChMaxTreeBws)")
+    if stack.of_a_queue(1 << 20) != 1 << 20:
+        what += f"; {stack.channels} channels on {2 * len(stack.orders)} queues"
+    if wire != 1:
+        what += f"; counted with the wire factor, {wire:g}"
+    return assumed(cap(0.5), what, cap(1), cap(0.25))
+
+
+def direct(stack, where, protocol, latency, wire_factor):
     path = {"where": where}
     if protocol != "ring-simple":
         path["protocol"] = protocol
     path |= {"buffers": "gpu", "mechanism": "direct",
              "o_send_s": known(0, "NCCL's kernels post without a call a message"),
              "latency_s": latency}
+    if protocol == "tree-simple":
+        path["connection_cap_bytes_per_s"] = channel_cap(stack, wire_factor)
     return path | ({"wire_factor": wire_factor} if wire_factor else {})
 
 
 def in_node(stack, protocol):
     us = NODE_STEP_US[step_of(protocol)]
     if protocol == "ring-ll" and stack.ll_step:
-        return direct("peer", protocol, stack.ll_step, inside_node(stack, protocol))
+        return direct(stack, "peer", protocol, stack.ll_step, inside_node(stack, protocol))
     what = "a step inside a node takes"
     if step_of(protocol) == "nvls":
         what = "half of the 23 us of a reduction by the switches:"
-    return direct("peer", protocol,
+    return direct(stack, "peer", protocol,
                   known(seconds(us - LINKS_IN_NODE_US),
                         f"{what} {us:g} us by {table_of(protocol)} (hwLat), less "
                         f"{LINKS_IN_NODE_US:g} us of the links"),
@@ -163,7 +194,7 @@ def between_nodes(stack, protocol):
                           seconds(left), seconds(left + 2 * stack.flush_us))
     else:
         latency = known(seconds(left), f"{step} {LINKS_BETWEEN_US:g} us of the links")
-    return direct("inter-node", protocol, latency, BETWEEN_NODES.get(protocol))
+    return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol))
 
 
 def paths(stack):
@@ -240,35 +271,77 @@ NVLS = ((8 * MIB - 1, 2 * MIB, nvls_call(25, 15, 35)),
         (None, 16 * MIB, nvls_call(100, 60, 150)))
 NVLS_SOURCE = ("chunk: what NVLS does in a loop, 16 channels x 8 GPUs x 16 to 128 KiB (computeColl "
                "of NCCL v2.18, src/enqueue.cc); overhead fitted, see docs/nccl.md")
-LOW_LATENCY_SOURCE = f"chunk: 512 threads of 8 or 16 bytes a few times over; {CROSSING}"
-TREE_SOURCE = ("chunk: NCCL's 512 KiB of a step, halved while there are few (computeColl of NCCL "
-               f"v2.18, src/enqueue.cc); {CROSSING}")
+# Between nodes, up to these bytes: KiB of a chunk; 64 at most on four nodes and more.
+NVLS_TREE = ((8 * MIB - 1, 32), (64 * MIB - 1, 64), (512 * MIB - 1, 128), (2 * GIB - 1, 256),
+             (None, 512))
+NVLS_TREE_SOURCE = ("chunk: NVLSTree's, 32 to 512 KiB, on four nodes and more 64 KiB at most "
+                    f"(computeCollChunkInfo, {ENQUEUE}); overhead fitted, see docs/nccl.md")
+TREE_LL_SOURCE = f"chunk: half of a step of LL's buffer, 512 KiB in 8 ({ENQUEUE}); {CROSSING}"
 
 
 def earlier(a, b):
     return min((each for each in (a, b) if each is not None), default=None)
 
 
-def tree_chunks(depth):
-    """(chunk, up to these bytes) of a tree of that depth on 16 channels."""
-    loops = ((32, 64, 1), (64, 128, 4), (128, 256, 8), (256, 512, 8))
-    return [(chunk * KIB, 16 * loop * KIB * depth * factor) for chunk, loop, factor in loops] + [
-        (512 * KIB, None)]
+def tree_simple_pieces(stack):
+    """Few bytes take fewer channels, 32 KiB each (512 threads, threadThresholds 64)."""
+    chunk = stack.of_a_queue(stack.buffer[0] // 8)
+    count = len(stack.orders)
+    few = [(stack.channels // share * 32 * KIB, stack.orders[:max(1, count // share)])
+           for share in (8, 4, 2)]
+    source = (f"chunk: a step of NCCL's buffer, {stack.buffer[0] // MIB} MiB in 8 ({stack.buffer[1]}), "
+              f"32 KiB a channel at least (computeCollChunkInfo, {ENQUEUE}); {CROSSING}")
+    return [(end, Rule("tree-simple", source, chunk_bytes=chunk, orders=orders))
+            for end, orders in [*few, (None, None)]]
+
+
+def ll128_chunk(size, nodes, ranks_per_node, channels):
+    """Data in a channel's chunk of a tree, bytes (computeCollChunkInfo)."""
+    steps = 1 + (nodes.bit_length() - 1) + 0.1 * ranks_per_node
+    chunk = 120 * 640 * 8  # of 128 bytes each 120 are data
+    for least, factor in ((128 * KIB, 64), (32 * KIB, 16)):
+        while chunk > least and size // (channels * chunk) < steps * factor / ranks_per_node:
+            chunk //= 2
+    return chunk * 15 // 16
+
+
+def tree_ll128_pieces(stack, nodes):
+    """Chunks as of each power of two, until they no longer grow."""
+    source = f"chunk: NCCL's for as many steps as the tree has (nstepsLL128, {ENQUEUE}); {CROSSING}"
+    chunks = {4 * KIB << i: ll128_chunk(4 * KIB << i, nodes, stack.gpus, stack.channels)
+              for i in range(24)}
+    last = {chunk: size for size, chunk in chunks.items()}  # sizes grow
+    ends = [*list(last.items())[:-1], (max(last), None)]
+    return [(size and 2 * size - 1,
+             Rule("tree-ll128", source, chunk_bytes=stack.of_a_queue(chunk))) for chunk, size in ends]
+
+
+def nvls_pieces(nodes):
+    """Chunks of a head's channel: 16 channels x 8 heads, 8 of them on a queue (a part's: 16) of a plan."""
+    if nodes == 1:
+        return [(end, Rule("nvls", NVLS_SOURCE, chunk_bytes=loop // 8, call_overhead_s=call))
+                for end, loop, call in NVLS]
+    most = 64 if nodes >= 4 else 512
+    rules = []
+    for end in sorted({end for end, _ in NVLS_TREE[:-1]} | {end for end, _, _ in NVLS[:-1]}) + [None]:
+        chunk = next(chunk for up_to, chunk in NVLS_TREE if up_to is None or (end and end <= up_to))
+        call = next(call for up_to, _, call in NVLS if up_to is None or (end and end <= up_to))
+        rules.append((end, Rule("nvls", NVLS_TREE_SOURCE, chunk_bytes=8 * min(chunk, most) * KIB,
+                                call_overhead_s=call)))
+    return rules
 
 
 def rules_of_band(stack, nodes, choice, after, up_to, why):
     """One protocol's, above `after` bytes: more where its chunk changes."""
     if choice == "nvls":
-        pieces = [(end, Rule("nvls", NVLS_SOURCE, chunk_bytes=loop // (8 if nodes == 1 else 16),
-                             call_overhead_s=call)) for end, loop, call in NVLS]
+        pieces = nvls_pieces(nodes)
     elif choice == "tree-simple":
-        depth = stack.gpus - 1 + (nodes.bit_length() - 1)
-        pieces = [(end, Rule(choice, TREE_SOURCE, chunk_bytes=chunk))
-                  for chunk, end in tree_chunks(depth)]
-    elif choice.startswith("tree"):
-        name = "tree-ll-two" if choice == "tree-ll" and nodes == 2 else choice
-        chunk = 16 * KIB if choice == "tree-ll" else 64 * KIB
-        pieces = [(None, Rule(name, LOW_LATENCY_SOURCE, chunk_bytes=chunk))]
+        pieces = tree_simple_pieces(stack)
+    elif choice == "tree-ll128":
+        pieces = tree_ll128_pieces(stack, nodes)
+    elif choice == "tree-ll":
+        name = "tree-ll-two" if nodes == 2 else choice
+        pieces = [(None, Rule(name, TREE_LL_SOURCE, chunk_bytes=stack.of_a_queue(32 * KIB)))]
     else:
         pieces = [(None, Rule(choice, why))]
     rules = []
@@ -432,7 +505,7 @@ def document(stack):
     pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
-        "channels": 4, "channels_of": "collective", "eager_limit_bytes": 0,
+        "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
         "latency_holds_ports": False, "progress": "hardware",
         "reduction": {"place": "free", "overlaps_transfer": False,
                       "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
@@ -442,8 +515,9 @@ def document(stack):
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
                       "all-to-all": pairs},
-        "note": "Four messages at a time in each part: warps of their own carry what goes up, what "
-                "comes down and what the network takes (src/device/all_reduce.h)."}
+        "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
+                "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
+                "connection."}
 
 
 def is_short(value):
@@ -504,7 +578,7 @@ def stacks():
 
     def mesh(name, description, **more):
         return Stack(name, description, cube_mesh(), 8, rules=[], generation="volta", tree_gbps=120,
-                     **more)
+                     search_channels=4, **more)
 
     a100 = {"generation": "ampere", "tree_gbps": 233.3}
     h100 = {"generation": "hopper", "tree_gbps": 370.8,
@@ -576,7 +650,9 @@ def stacks():
 
     stack = switched(
         "nccl-2.20-h100-tcpxo", "NCCL 2.20 on a3-mega: eight H100 with NVSwitch, GPUDirect-TCPXO, "
-        "simple protocol only, rings and trees.", protocols=["tree-simple"], flush_us=8, **h100)
+        "simple protocol only, rings and trees.", protocols=["tree-simple"], flush_us=8,
+        buffer=(8 * MIB, "NCCL_BUFFSIZE, GoogleCloudPlatform/cluster-toolkit, examples/machine-learning/"
+                "a3-megagpu-8g/nemo-framework/README.md, commit 99ad9cae"), **h100)
     stack.rules = tuned_rules(stack, Machine(8, "hopper", 370, 192, channels=8, node_channels=16,
                                              network_latency_us=10, choices=SIMPLE_ONLY))
     yield stack
@@ -603,7 +679,7 @@ def stacks():
         "nccl-2.20-gh200", "NCCL 2.20 on nodes of four GH200, each with NVLinks to all others: "
         "rings and trees with their protocols; parts that use every link and adapter.",
         even_permutations(4), 4, ["ring-ll", "tree-ll-two", "tree-ll", "tree-simple"], rules=[],
-        generation="hopper", tree_gbps=247, ring_gbps=370.8)
+        generation="hopper", tree_gbps=247, ring_gbps=370.8, search_channels=4)
     stack.rules = tuned_rules(
         stack, Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
                        choices=("tree-ll", "tree-simple", "ring-simple")),

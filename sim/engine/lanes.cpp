@@ -143,8 +143,13 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
       resources.push_back(
           {.kind = ResourceKind::kPairCap, .index = low, .rule = rule_index, .other = high});
     if (rule.fabric_cap.value > 0) resources.push_back({ResourceKind::kFabricCap, 0, rule_index});
-    if (rule.connection_cap.value > 0)
-      resources.push_back({ResourceKind::kConnection, from, rule_index});
+    if (rule.connection_cap.value > 0) {
+      const bool is_of_a_pair = stack_.channels_of == ChannelsOf::kQueue;
+      resources.push_back({.kind = ResourceKind::kConnection,
+                           .index = from,
+                           .rule = rule_index,
+                           .other = is_of_a_pair ? to : -1});
+    }
   }
   lane.bandwidth_bytes_per_s = narrowest(resources);
   return made;

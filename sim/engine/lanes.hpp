@@ -29,7 +29,8 @@ enum class ResourceKind : std::uint8_t {
   kDuplexCap,    // a stack's cap on both together; index: device
   kPairCap,      // a stack's cap on both between two devices; index, other: the devices
   kFabricCap,    // a stack's cap on everything under way; index: 0
-  kConnection,   // a stack's cap on one message; index: device of the sender
+  kConnection,   // a stack's cap on one message; index: device of the sender; where channels are
+                 // a queue's, other: device of the receiver
   kCore          // the CPU core of a rank that adds and copies; index: device of the rank
 };
 
@@ -37,8 +38,8 @@ struct Resource {
   ResourceKind kind = ResourceKind::kLink;
   std::int32_t index = 0;
   std::int32_t rule = -1;    // caps: which path rule of the stack
-  std::int32_t channel = 0;  // kConnection: each channel of a rank carries one message
-  std::int32_t other = -1;   // kPairCap: the device with the greater index
+  std::int32_t channel = 0;  // kConnection: of a rank, or of the two
+  std::int32_t other = -1;   // kPairCap: the device with the greater index; kConnection
   auto operator<=>(const Resource&) const = default;
 };
 

@@ -108,11 +108,14 @@ Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
 }
 
 const Machine::Path& Machine::path(const Lane& lane, int channel) {
-  const auto channels = static_cast<size_t>(lanes_.stack().channels);
-  const size_t id = static_cast<size_t>(lane.id) * channels + static_cast<size_t>(channel);
-  if (id >= lane_paths_.size()) lane_paths_.resize(id + 1);
-  if (!lane_paths_[id]) lane_paths_[id] = std::make_unique<Path>(path_of(lane.resources, channel));
-  return *lane_paths_[id];
+  if (lane_paths_.size() <= static_cast<size_t>(lane.id))
+    lane_paths_.resize(static_cast<size_t>(lane.id) + 1);
+  std::vector<std::unique_ptr<Path>>& paths = lane_paths_[static_cast<size_t>(lane.id)];
+  const bool is_alone = lane.rule->connection_cap.value <= 0;  // all channels go the same way
+  const auto number = static_cast<size_t>(is_alone ? 0 : channel);
+  if (paths.size() <= number) paths.resize(number + 1);
+  if (!paths[number]) paths[number] = std::make_unique<Path>(path_of(lane.resources, channel));
+  return *paths[number];
 }
 
 const std::vector<Machine::Path>& Machine::stage_paths(const Lane& lane) {

@@ -91,9 +91,9 @@ class Machine {
   static constexpr int kNotMade = -1;
   std::vector<int> gpus_;
   int shared_cores_ = -1;
-  std::vector<std::unique_ptr<Path>> lane_paths_;  // by lane id and channel
-  std::map<int, std::vector<Path>> stage_paths_;   // by lane id
-  std::map<int, Path> reduction_paths_;            // by rank
+  std::vector<std::vector<std::unique_ptr<Path>>> lane_paths_;  // by lane id and channel
+  std::map<int, std::vector<Path>> stage_paths_;                // by lane id
+  std::map<int, Path> reduction_paths_;                         // by rank
   std::map<int, Path> copy_out_paths_;
   std::map<int, Path> copy_in_paths_;
   std::map<int, Path> host_memory_paths_;

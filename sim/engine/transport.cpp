@@ -309,7 +309,7 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
       timeline_(options.timeline),
       explicit_staging_(options.explicit_staging),
       noise_(std::move(options.noise)),
-      ranks_have_ports_(!machine.lanes().stack().channels_of_collective) {
+      ranks_have_ports_(machine.lanes().stack().channels_of == ChannelsOf::kRank) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
   for (Ports& ports : ports_) {
@@ -353,7 +353,7 @@ void Transport::recycle(Message* message) {
 
 void Transport::post_send(const MessagePost& post) {
   Message* message = new_message(post);
-  const Key key{post.channel, pair_of(post.source, post.destination)};
+  const Key key{post.channel, pair_of(post.source, post.destination), post.queue};
   auto [entry, fresh] = queues_.try_emplace(key);
   Queue& queue = entry->second;
   if (queue.receives.empty()) {
@@ -368,7 +368,7 @@ void Transport::post_send(const MessagePost& post) {
 }
 
 void Transport::post_recv(const MessagePost& post) {
-  const Key key{post.channel, pair_of(post.source, post.destination)};
+  const Key key{post.channel, pair_of(post.source, post.destination), post.queue};
   auto [entry, fresh] = queues_.try_emplace(key);
   Queue& queue = entry->second;
   if (queue.sends.empty()) {
@@ -455,7 +455,7 @@ void Transport::eager_flow_done(Message* message) {
 }
 
 int Transport::take_ports(const MessagePost& send) {
-  if (!ranks_have_ports_) return 0;
+  if (!ranks_have_ports_) return send.connection;
   std::vector<int>& ports = ports_[static_cast<size_t>(send.source)].free_sends;
   const int port = ports.back();
   ports.pop_back();

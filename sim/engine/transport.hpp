@@ -1,9 +1,9 @@
 // Messages between simulated ranks: matching, ports, overheads and flows, by the cost contract of
 // models/stack.hpp.
 //
-// Matching is first in, first out by (channel, source, destination). A matched rendez-vous message
-// takes one send port of its source and one receive port of its destination together, or waits for
-// both: nothing is held while waiting, so ports cannot deadlock.
+// Matching is first in, first out by (channel, source, destination, queue). A matched rendez-vous
+// message takes one send port of its source and one receive port of its destination together, or
+// waits for both: nothing is held while waiting, so ports cannot deadlock.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,8 @@ struct MessagePost {
   MessageKind kind = BufferPlace::kGpu;
   MessageListener* listener = nullptr;
   std::int64_t index = 0;
+  int queue = 0;         // of its plan (algorithms/plan.hpp): matched inside it
+  int connection = 0;    // of those between the two ranks, where ports are not a rank's
   int label = 0;         // of the timeline
   bool control = false;  // not payload
 };
@@ -86,12 +88,14 @@ class Transport {
   struct Key {
     std::uint64_t channel = 0;
     std::uint64_t pair = 0;
+    int queue = 0;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      return static_cast<size_t>((key.channel * 0x9E3779B97F4A7C15ULL) ^
-                                 (key.pair * 0xC2B2AE3D27D4EB4FULL));
+      return static_cast<size_t>(
+          (key.channel * 0x9E3779B97F4A7C15ULL) ^
+          ((key.pair + static_cast<std::uint64_t>(key.queue)) * 0xC2B2AE3D27D4EB4FULL));
     }
   };
   class Message;

@@ -22,6 +22,7 @@ CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const 
         block_range(settings.call.bytes, count, index, settings.call.element_bytes).bytes;
     if (part.call.bytes == 0 && index > 0) break;
     part.channel = settings.channel + static_cast<std::uint64_t>(index);
+    part.part = index;
     const std::vector<int>& members = parts[static_cast<size_t>(index)];
     std::vector<int> roles = inverse(members);
     part.ranks.clear();

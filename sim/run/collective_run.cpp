@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "algorithms/operation.hpp"
@@ -23,6 +24,7 @@ class CollectiveRun::Member final : public MessageListener {
   Member(CollectiveRun& run, int index)
       : run_(run),
         index_(index),
+        has_queues_(run.machine_.lanes().stack().channels_of == ChannelsOf::kQueue),
         work_(run.machine_, {.rank = run.settings_.ranks[static_cast<size_t>(index)],
                              .place = run.settings_.place,
                              .through_host_bandwidth = run.settings_.through_host_bandwidth,
@@ -40,7 +42,7 @@ class CollectiveRun::Member final : public MessageListener {
 
   void on_sent(std::int64_t index) override {
     progress([this, index] {
-      --sends_in_flight_;
+      --in_flight(slot(index).op).sends;
       slot(index).stage = OpStage::kDone;
       advance();
     });
@@ -51,8 +53,8 @@ class CollectiveRun::Member final : public MessageListener {
     const bool holds = op.kind == OpKind::kRecvReduce && !reduction().overlaps_transfer &&
                        reduction().place != ReductionPlace::kFree;
     if (holds) return;  // the receiver is busy until the reduction is done
-    progress([this] {
-      --receives_in_flight_;
+    progress([this, counted = &in_flight(op)] {
+      --counted->receives;
       advance();
     });
   }
@@ -111,8 +113,45 @@ class CollectiveRun::Member final : public MessageListener {
     advance();
   }
 
-  // Reads ahead until the next unposted send and the next unposted receive are known.
-  bool read_to(std::int64_t& next, bool want_send) {
+  // Operations that are posted in their order, whatever others wait for.
+  struct Queue {
+    std::int64_t next_send = 0;
+    std::int64_t next_receive = 0;
+    std::int64_t received_mark = 0;  // its receives and copies before it are done
+    std::int64_t sent_mark = 0;
+  };
+  struct InFlight {
+    int sends = 0;
+    int receives = 0;
+  };
+  // A peer's, in a queue of those that operations are dealt into.
+  struct Connection {
+    int peer = 0;
+    int queue = 0;
+    InFlight in_flight = {};
+  };
+
+  int number_of(std::uint8_t queue) const { return has_queues_ ? queue : 0; }
+  Queue& queue_of(std::int64_t index) {
+    return queues_[static_cast<size_t>(number_of(slot(index).op.queue))];
+  }
+  // Where an operation counts.
+  InFlight& in_flight(const Op& op) {
+    const int queue = number_of(op.queue);
+    if (queue == 0) return in_flight_;
+    for (Connection& each : connections_)
+      if (each.peer == op.peer && each.queue == queue) return each.in_flight;
+    return connections_.emplace_back(Connection{.peer = op.peer, .queue = queue}).in_flight;
+  }
+  int channels() const { return run_.machine_.lanes().stack().channels; }
+  bool may_send(const Op& op) {
+    return in_flight(op).sends < (number_of(op.queue) == 0 ? channels() : 1);
+  }
+
+  // Reads ahead until the next unposted send and the next unposted receive of the queue are known.
+  bool read_to(Queue& queue, bool want_send) {
+    std::int64_t& next = want_send ? queue.next_send : queue.next_receive;
+    next = std::max(next, window_.begin());
     for (;; ++next) {
       while (next >= window_.end()) {
         if (ended_ || window_.length() >= kReadAhead) return false;
@@ -121,29 +160,41 @@ class CollectiveRun::Member final : public MessageListener {
           return false;
         }
         window_.push(stream_.op());
+        queue_count_ = std::max(queue_count_, number_of(stream_.op().queue) + 1);
       }
       const PlanSlot& candidate = slot(next);
-      if (candidate.stage == OpStage::kWaiting && is_send(candidate.op) == want_send) return true;
+      if (candidate.stage == OpStage::kWaiting && is_send(candidate.op) == want_send &&
+          &queue_of(next) == &queue)
+        return true;
     }
   }
 
-  // All receives (or sends) before place `end` are done.
-  bool done_before(std::int64_t& mark, std::int64_t end, bool sends) {
+  // All receives (or sends) of the queue before place `end` are done.
+  bool done_before(Queue& queue, std::int64_t end, bool sends) {
+    std::int64_t& mark = sends ? queue.sent_mark : queue.received_mark;
     mark = std::max(mark, window_.begin());
     while (mark < end) {
       const PlanSlot& candidate = slot(mark);
-      if (is_send(candidate.op) == sends && candidate.stage != OpStage::kDone) return false;
+      if (is_send(candidate.op) == sends && candidate.stage != OpStage::kDone &&
+          &queue_of(mark) == &queue)
+        return false;
       ++mark;
     }
     return true;
   }
+  // Those up to so many places before are.
+  bool has_waited(std::int64_t index, int distance, bool sends) {
+    if (distance == 0) return true;
+    if (!has_queues_) distance = cut_short(distance);
+    Queue& awaited = queues_[static_cast<size_t>(number_of(slot(index).op.awaits))];
+    return done_before(awaited, index - distance + 1, sends);
+  }
 
   bool may_start(std::int64_t index) {
     const Op& op = slot(index).op;
-    if (op.after > 0 && !done_before(received_mark_, index - op.after + 1, false)) return false;
+    if (!has_waited(index, op.after, false)) return false;
     const bool writes_at_once = op.kind == OpKind::kRecv || op.kind == OpKind::kCopy;
-    return !writes_at_once || op.write_after == 0 ||
-           done_before(sent_mark_, index - op.write_after + 1, true);
+    return !writes_at_once || has_waited(index, op.write_after, true);
   }
 
   void advance() {
@@ -154,7 +205,10 @@ class CollectiveRun::Member final : public MessageListener {
     advancing_ = true;
     do {
       again_ = false;
-      while (post_next_send() || post_next_receive()) {
+      for (int number = 0; number < queue_count_; ++number) {
+        Queue& queue = queues_[static_cast<size_t>(number)];
+        while (post_next_send(queue) || post_next_receive(queue)) {
+        }
       }
       start_reductions();
       window_.retire();
@@ -163,28 +217,33 @@ class CollectiveRun::Member final : public MessageListener {
     if (stage_ == Stage::kRunning && ended_ && window_.empty()) leave();
   }
 
-  bool post_next_send() {
-    if (sends_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
-    next_send_ = std::max(next_send_, window_.begin());
-    if (!read_to(next_send_, true) || !may_start(next_send_)) return false;
-    const std::int64_t index = next_send_++;
-    ++sends_in_flight_;
+  // Of the operations that are not dealt out: all channels are taken, whatever comes next.
+  bool is_full(const Queue& queue, int in_flight) const {
+    return &queue == &queues_.front() && in_flight >= channels();
+  }
+
+  bool post_next_send(Queue& queue) {
+    if (is_full(queue, in_flight_.sends)) return false;
+    if (!read_to(queue, true) || !may_start(queue.next_send)) return false;
+    if (!may_send(slot(queue.next_send).op)) return false;
+    const std::int64_t index = queue.next_send++;
+    ++in_flight(slot(index).op).sends;
     slot(index).stage = OpStage::kPosted;
     run_.transport_.post_send(post(index, true));
     return true;
   }
 
-  bool post_next_receive() {
-    if (receives_in_flight_ >= run_.machine_.lanes().stack().channels) return false;
-    next_receive_ = std::max(next_receive_, window_.begin());
-    if (!read_to(next_receive_, false) || !may_start(next_receive_)) return false;
-    const std::int64_t index = next_receive_++;
+  bool post_next_receive(Queue& queue) {
+    if (is_full(queue, in_flight_.receives)) return false;
+    if (!read_to(queue, false) || !may_start(queue.next_receive)) return false;
+    if (in_flight(slot(queue.next_receive).op).receives >= channels()) return false;
+    const std::int64_t index = queue.next_receive++;
     slot(index).stage = OpStage::kPosted;
     if (slot(index).op.kind == OpKind::kCopy) {
       work_.copy_locally(slot(index).op.bytes, [this, index] { receive_done(index); });
       return true;
     }
-    ++receives_in_flight_;
+    ++in_flight(slot(index).op).receives;
     run_.transport_.post_recv(post(index, false));
     return true;
   }
@@ -199,6 +258,8 @@ class CollectiveRun::Member final : public MessageListener {
             .kind = {run_.settings_.place, run_.settings_.protocol},
             .listener = this,
             .index = index,
+            .queue = number_of(op.queue),
+            .connection = kQueuesMax * run_.settings_.part + number_of(op.queue),
             .label = run_.label_,
             .control = run_.settings_.control};
   }
@@ -217,11 +278,9 @@ class CollectiveRun::Member final : public MessageListener {
 
   void start_reductions() {
     if (reducing_) return;
-    const auto ready =
-        std::find_if(reductions_.begin(), reductions_.end(), [this](std::int64_t index) {
-          const Op& op = slot(index).op;
-          return op.write_after == 0 || done_before(sent_mark_, index - op.write_after + 1, true);
-        });
+    const auto ready = std::find_if(
+        reductions_.begin(), reductions_.end(),
+        [this](std::int64_t index) { return has_waited(index, slot(index).op.write_after, true); });
     if (ready == reductions_.end()) return;
     const std::int64_t index = *ready;
     reductions_.erase(ready);
@@ -232,7 +291,7 @@ class CollectiveRun::Member final : public MessageListener {
   void reduction_done(std::int64_t index) {
     reducing_ = false;
     progress([this, index] {
-      if (!reduction().overlaps_transfer) --receives_in_flight_;
+      if (!reduction().overlaps_transfer) --in_flight(slot(index).op).receives;
       receive_done(index);
     });
   }
@@ -262,15 +321,14 @@ class CollectiveRun::Member final : public MessageListener {
 
   CollectiveRun& run_;
   int index_;
+  bool has_queues_;  // else no operation is dealt into one
   LocalWork work_;
   OpStream stream_;
   PlanWindow window_;
-  std::int64_t next_send_ = 0;
-  std::int64_t next_receive_ = 0;
-  std::int64_t received_mark_ = 0;
-  std::int64_t sent_mark_ = 0;
-  int sends_in_flight_ = 0;
-  int receives_in_flight_ = 0;
+  std::array<Queue, kQueuesMax> queues_;
+  int queue_count_ = 1;  // of those read so far
+  InFlight in_flight_;   // of those that are not dealt into queues
+  std::deque<Connection> connections_;
   std::deque<std::int64_t> reductions_;
   bool reducing_ = false;
   Stage stage_ = Stage::kNotCalled;

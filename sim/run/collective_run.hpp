@@ -1,7 +1,9 @@
 // One collective in flight on simulated ranks: advances every rank's plan through the transport.
 //
 // A rank joins when it calls the collective; its plan then runs on completions, without an actor.
-// Sends are posted in the order of the plan, at most `channels` at a time; so are receives.
+// Sends are posted in the order of the plan, at most `channels` at a time; so are receives. Where
+// the stack says that queues are posted by themselves (ChannelsOf::kQueue), those of a queue above
+// 0 are: to a peer one after the other, and from it at most `channels` receives at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,7 @@ class CollectiveRun {
   struct Settings : ResolvedCall {
     std::uint64_t channel = 0;  // distinct for every collective in flight
     std::vector<int> ranks;     // world rank of each role: a run is one part of the call
+    int part = 0;
     std::string label;
     bool control = false;
   };

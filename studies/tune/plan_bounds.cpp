@@ -98,6 +98,8 @@ std::uint64_t PlanBounds::fingerprint(const PlanChoice& plan) const {
       all.add(op.copy_from);
       all.add(op.after);
       all.add(op.write_after);
+      all.add(op.queue);
+      all.add(op.awaits);
     }
     all.add(rank);
   }

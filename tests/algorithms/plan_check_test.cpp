@@ -166,9 +166,10 @@ OpStream half_an_element(CollectiveCall, int rank) {
   co_yield send(1 - rank, {.offset = 0, .bytes = 6});
 }
 OpStream before_the_start(CollectiveCall, int rank) { co_yield send(1 - rank, kWhole, 1); }
-OpStream too_far_back(CollectiveCall, int rank) {
-  for (int time = 0; time <= kLookback; ++time) co_yield send(1 - rank, kWhole);
-  co_yield send(1 - rank, kWhole, kLookback + 1);
+OpStream in_no_queue(CollectiveCall, int rank) {
+  Op op = send(1 - rank, kWhole);
+  op.queue = kQueuesMax;
+  co_yield op;
 }
 TEST(PlanCheck, FindsMalformedOperations) {
   const auto first_of = [](OpStream (*plan)(CollectiveCall, int)) {
@@ -180,10 +181,38 @@ TEST(PlanCheck, FindsMalformedOperations) {
   EXPECT_EQ(first_of(half_an_element), "rank 0: send (operation 0) splits an element of 4 bytes");
   EXPECT_EQ(first_of(before_the_start),
             "rank 0: send (operation 0) looks back 1 operations, at most 0 are there");
-  EXPECT_EQ(first_of(too_far_back),
-            fmt::format("rank 0: send (operation {0}) looks back {0} operations, at most {1} are "
-                        "there",
-                        kLookback + 1, kLookback));
+  EXPECT_EQ(
+      first_of(in_no_queue),
+      fmt::format("rank 0: send (operation 0) is in queue {0} or awaits queue 0, there are {0}",
+                  kQueuesMax));
+}
+
+// Rank 1 hands on to 2, in a queue of its own, what it received in another one.
+OpStream across_queues(int rank, std::uint8_t awaits) {
+  const auto queued = [](Op op, std::uint8_t queue, std::uint8_t awaited) {
+    op.queue = queue;
+    op.awaits = awaited;
+    return op;
+  };
+  if (rank == 0) co_yield send(1, kWhole);
+  if (rank == 1) co_yield recv(0, kWhole);
+  if (rank == 1) co_yield queued(send(2, kWhole, 1), 1, awaits);
+  if (rank == 2) co_yield queued(recv(1, kWhole), 1, 1);
+}
+OpStream waits_for_the_queue(CollectiveCall, int rank) { return across_queues(rank, 0); }
+OpStream waits_for_its_own(CollectiveCall, int rank) { return across_queues(rank, 1); }
+OpStream crosses_over(CollectiveCall, int rank) {
+  Op op = rank == 0 ? send(1, kWhole) : recv(0, kWhole);
+  if (rank == 0) op.queue = 1;
+  if (rank < 2) co_yield op;
+}
+TEST(PlanCheck, WaitsAreForTheQueueThatIsAwaited) {
+  EXPECT_THAT(problems_of(CollectiveOp::kBroadcast, waits_for_the_queue, 3), IsEmpty());
+  EXPECT_THAT(problems_of(CollectiveOp::kBroadcast, waits_for_its_own, 3),
+              Contains(HasSubstr("rank 1 does not wait for its own receive 64 bytes from rank 0")))
+      << "in the order of the stream it does";
+  EXPECT_THAT(problems_of(CollectiveOp::kBroadcast, crosses_over, 2),
+              Contains("rank 0 sends 1 messages to rank 1, which receives 0"));
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ class ReferenceEngine {
                                         bool for_sends) {
     double latest_s = 0;
     if (distance == 0) return latest_s;
+    distance = cut_short(distance);
     for (std::size_t i = 0; i + static_cast<std::size_t>(distance) <= position; ++i) {
       if ((times.ops[i].kind == OpKind::kSend) != for_sends) continue;
       if (!times.end_s[i]) return std::nullopt;

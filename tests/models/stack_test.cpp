@@ -308,7 +308,8 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
   EXPECT_EQ(refusal_with("/channels", 0), "/channels = 0: must be >= 1");
   EXPECT_EQ(refusal_with("/channels", 65), "/channels = 65: must be <= 64");
   EXPECT_EQ(refusal_with("/channels_of", "collective"), "accepted");
-  EXPECT_THAT(refusal_with("/channels_of", "message"), HasSubstr("(one of: rank, collective)"));
+  EXPECT_THAT(refusal_with("/channels_of", "message"),
+              HasSubstr("(one of: rank, collective, queue)"));
   EXPECT_THAT(refusal_with("/format", "forescale-stack-2"),
               HasSubstr("/format = \"forescale-stack-2\": is unknown"));
   EXPECT_THAT(refusal_with("/progress", "hardwar"), HasSubstr("did you mean \"hardware\"?"));

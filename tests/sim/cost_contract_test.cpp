@@ -173,10 +173,10 @@ TEST(Ports, TwoReceivesSerialiseOnOneChannelAndOverlapOnTwo) {
 // Two broadcasts at once: of the rank, the second waits for the first; of each, they share the
 // wire.
 TEST(Ports, ChannelsOfTheRankSerialiseCollectivesAndChannelsOfEachDoNot) {
-  const auto ends_s = [](bool of_collective) {
+  const auto ends_s = [](ChannelsOf owner) {
     return numbers_in_child([&] {
       Stack stack = load_stack("ideal");
-      stack.channels_of_collective = of_collective;
+      stack.channels_of = owner;
       const CollectiveStep broadcast{.op = CollectiveOp::kBroadcast,
                                      .bytes = kMiB,
                                      .root = 0,
@@ -196,10 +196,10 @@ TEST(Ports, ChannelsOfTheRankSerialiseCollectivesAndChannelsOfEachDoNot) {
     });
   };
   const double bytes_s = kMiB / kStarBytesPerS;
-  const auto of_the_rank = ends_s(false);
+  const auto of_the_rank = ends_s(ChannelsOf::kRank);
   expect_near(of_the_rank[0], kAlpha_s + bytes_s);
   expect_near(of_the_rank[1], 2 * (kAlpha_s + bytes_s));
-  const auto of_each = ends_s(true);
+  const auto of_each = ends_s(ChannelsOf::kCollective);
   expect_near(of_each[0], kAlpha_s + 2 * bytes_s);
   expect_near(of_each[1], kAlpha_s + 2 * bytes_s);
 }

@@ -76,7 +76,7 @@ TEST(Protocols, PartsShareALinkByTheirWireBytes) {
   Stack stack = two_protocols();
   stack.selection["all-reduce"] = {rule_of("ring", 1, {{0, 1, 2, 3}})};
   const double one_s = simulated_s(platform, stack, "ring", 4);
-  stack.channels_of_collective = true;
+  stack.channels_of = ChannelsOf::kCollective;
   stack.selection["all-reduce"].front().orders = {{0, 1, 2, 3}, {0, 1, 2, 3}};
   const double two_s = simulated_s(platform, stack, "ring", 4);
   EXPECT_NEAR(two_s, one_s, 1e-9 * one_s) << "two halves side by side over the same links";
@@ -141,7 +141,7 @@ Platform rails() {
 Stack of_collectives() {
   Stack stack = load_stack("ideal");
   stack.channels = 4;
-  stack.channels_of_collective = true;
+  stack.channels_of = ChannelsOf::kCollective;
   PathRule gpu = stack.paths.front();
   gpu.buffers = BufferPlace::kGpu;
   stack.paths.push_back(gpu);
@@ -220,6 +220,62 @@ TEST(Parts, OrdersAreOfTheRanksThatEachNodeHas) {
   EXPECT_EQ(options_of({2, 3, 0}), (OptionValues{{"chain_size", 2}})) << "the last one is shorter";
   EXPECT_EQ(options_of({1, 3}), (OptionValues{{"chain_size", 1}}));
   EXPECT_EQ(options_of({0, 2, 3}), (OptionValues{{"chain_size", 2}, {"group_sizes", "1,2"}}));
+}
+
+// Chunks of a chain-tree whose groups are as long as said.
+double tree_s(const Stack& stack, int ranks, int chain_size, std::int64_t bytes, int chunks) {
+  const Collective& tree = find_collective(CollectiveOp::kAllReduce, "chain-tree", "test");
+  CollectiveCall call = call_of(ranks, bytes);
+  call.options = {{"chunk_bytes", bytes / chunks}, {"chain_size", chain_size}};
+  return in_child([&] { return collective_s(star(ranks), stack, tree, call); });
+}
+
+Stack of_queues(int channels) {
+  Stack stack = load_stack("ideal");
+  stack.paths.front().latency = {0};
+  stack.channels = channels;
+  stack.channels_of = ChannelsOf::kQueue;
+  return stack;
+}
+
+// Two ranks in one group, four chunks that take x each: up, and each at once down again.
+TEST(Queues, AConnectionSendsOneChunkAfterTheOther) {
+  const double x_s = kMiB / 4.0 / kBandwidth;
+  Stack stack = of_queues(4);
+  EXPECT_NEAR(tree_s(stack, 2, 2, kMiB, 4), 5 * x_s, 1e-9);
+  stack.channels_of = ChannelsOf::kCollective;
+  EXPECT_NEAR(tree_s(stack, 2, 2, kMiB, 4), 8 * x_s, 1e-9)
+      << "all four share the link, and are there together";
+}
+
+// Two ranks, each the root of one of two trees: what a rank sends up in one and down in the other
+// has a connection of its own, which half of the link's rate holds back. In the order of the plan,
+// with one channel, they take turns.
+TEST(Queues, GoOnByThemselvesOnConnectionsOfTheirOwn) {
+  constexpr int kChunks = 8;
+  Stack stack = of_queues(1);
+  stack.paths.front().connection_cap = {kBandwidth / 2};
+  const double x_s = kMiB / 2.0 / kChunks / (kBandwidth / 2);
+  EXPECT_NEAR(tree_s(stack, 2, 1, kMiB, 2 * kChunks), (kChunks + 1) * x_s, 1e-9);
+  stack.channels_of = ChannelsOf::kCollective;
+  EXPECT_GE(tree_s(stack, 2, 1, kMiB, 2 * kChunks), 2 * kChunks * x_s);
+}
+
+// Four ranks in two groups: chains of both trees are the same two ranks, and the second tree has
+// one element less.
+TEST(Queues, MatchMessagesOfTheirOwnTree) {
+  const Stack stack = of_queues(2);
+  const std::int64_t bytes = 4 * 1023;
+  const double least_s = static_cast<double>(bytes) / kBandwidth;
+  for (const int chunks : {1, 3, 7}) EXPECT_GE(tree_s(stack, 4, 2, bytes, chunks), least_s);
+}
+
+// What is not dealt into queues keeps to the collective's channels.
+TEST(Queues, AreOfPlansThatHaveThem) {
+  Stack stack = of_queues(2);
+  const double queued_s = simulated_s(star(5), stack, "ring", 5);
+  stack.channels_of = ChannelsOf::kCollective;
+  EXPECT_EQ(simulated_s(star(5), stack, "ring", 5), queued_s);
 }
 
 }  // namespace
