@@ -270,12 +270,14 @@ TEST(Queues, MatchMessagesOfTheirOwnTree) {
   for (const int chunks : {1, 3, 7}) EXPECT_GE(tree_s(stack, 4, 2, bytes, chunks), least_s);
 }
 
-// What is not dealt into queues keeps to the collective's channels.
+// What is not dealt into queues keeps to the collective's channels: four sends, two at a time.
 TEST(Queues, AreOfPlansThatHaveThem) {
   Stack stack = of_queues(2);
-  const double queued_s = simulated_s(star(5), stack, "ring", 5);
-  stack.channels_of = ChannelsOf::kCollective;
-  EXPECT_EQ(simulated_s(star(5), stack, "ring", 5), queued_s);
+  stack.paths.front().connection_cap = {kBandwidth / 4};
+  const Collective& flat = find_collective(CollectiveOp::kBroadcast, "flat", "test");
+  const double x_s = kMiB / (kBandwidth / 4);
+  EXPECT_NEAR(in_child([&] { return collective_s(star(5), stack, flat, call_of(5)); }), 2 * x_s,
+              1e-9);
 }
 
 }  // namespace
