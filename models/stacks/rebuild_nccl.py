@@ -298,11 +298,11 @@ def tree_simple_pieces(stack):
 def ll128_chunk(size, nodes, ranks_per_node, channels):
     """Data in a channel's chunk of a tree, bytes (computeCollChunkInfo)."""
     steps = 1 + (nodes.bit_length() - 1) + 0.1 * ranks_per_node
-    chunk = 120 * 640 * 8  # of 128 bytes each 120 are data
+    chunk = 120 * 640 * 8 // 16 * 15  # of a step of the buffer: 640 threads, 120 words of 8 bytes
     for least, factor in ((128 * KIB, 64), (32 * KIB, 16)):
         while chunk > least and size // (channels * chunk) < steps * factor / ranks_per_node:
             chunk //= 2
-    return chunk * 15 // 16
+    return chunk
 
 
 def tree_ll128_pieces(stack, nodes):
