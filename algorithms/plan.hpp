@@ -31,7 +31,7 @@
 namespace forescale {
 
 inline constexpr int kLookback = 32;  // what an executor need remember, operations
-inline constexpr int kQueuesMax = 5;
+inline constexpr int kQueuesMax = 5;  // one for what is not dealt out; two trees, up and down
 
 enum class OpKind : std::uint8_t { kSend, kRecv, kRecvReduce, kCopy };
 

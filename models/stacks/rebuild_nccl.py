@@ -13,6 +13,7 @@ import json
 import pathlib
 import sys
 
+from nccl_chunks import ll128_chunks, nvls_tree_chunks
 from nccl_tuner import (LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, TREE_CHANNEL,
                         Machine, bands, gather_bands)
 
@@ -271,9 +272,6 @@ NVLS = ((8 * MIB - 1, 2 * MIB, nvls_call(25, 15, 35)),
         (None, 16 * MIB, nvls_call(100, 60, 150)))
 NVLS_SOURCE = ("chunk: what NVLS does in a loop, 16 channels x 8 GPUs x 16 to 128 KiB (computeColl "
                "of NCCL v2.18, src/enqueue.cc); overhead fitted, see docs/nccl.md")
-# Between nodes, up to these bytes: KiB of a chunk; 64 at most on four nodes and more.
-NVLS_TREE = ((8 * MIB - 1, 32), (64 * MIB - 1, 64), (512 * MIB - 1, 128), (2 * GIB - 1, 256),
-             (None, 512))
 NVLS_TREE_SOURCE = ("chunk: NVLSTree's, 32 to 512 KiB, on four nodes and more 64 KiB at most "
                     f"(computeCollChunkInfo, {ENQUEUE}); overhead fitted, see docs/nccl.md")
 TREE_LL_SOURCE = f"chunk: half of a step of LL's buffer, 512 KiB in 8 ({ENQUEUE}); {CROSSING}"
@@ -295,25 +293,10 @@ def tree_simple_pieces(stack):
             for end, orders in [*few, (None, None)]]
 
 
-def ll128_chunk(size, nodes, ranks_per_node, channels):
-    """Data in a channel's chunk of a tree, bytes (computeCollChunkInfo)."""
-    steps = 1 + (nodes.bit_length() - 1) + 0.1 * ranks_per_node
-    chunk = 120 * 640 * 8 // 16 * 15  # of a step of the buffer: 640 threads, 120 words of 8 bytes
-    for least, factor in ((128 * KIB, 64), (32 * KIB, 16)):
-        while chunk > least and size // (channels * chunk) < steps * factor / ranks_per_node:
-            chunk //= 2
-    return chunk
-
-
 def tree_ll128_pieces(stack, nodes):
-    """Chunks as of each power of two, until they no longer grow."""
     source = f"chunk: NCCL's for as many steps as the tree has (nstepsLL128, {ENQUEUE}); {CROSSING}"
-    chunks = {4 * KIB << i: ll128_chunk(4 * KIB << i, nodes, stack.gpus, stack.channels)
-              for i in range(24)}
-    last = {chunk: size for size, chunk in chunks.items()}  # sizes grow
-    ends = [*list(last.items())[:-1], (max(last), None)]
-    return [(size and 2 * size - 1,
-             Rule("tree-ll128", source, chunk_bytes=stack.of_a_queue(chunk))) for chunk, size in ends]
+    return [(up_to, Rule("tree-ll128", source, chunk_bytes=stack.of_a_queue(chunk)))
+            for up_to, chunk in ll128_chunks(nodes, stack.gpus, stack.channels)]
 
 
 def nvls_pieces(nodes):
@@ -321,12 +304,12 @@ def nvls_pieces(nodes):
     if nodes == 1:
         return [(end, Rule("nvls", NVLS_SOURCE, chunk_bytes=loop // 8, call_overhead_s=call))
                 for end, loop, call in NVLS]
-    most = 64 if nodes >= 4 else 512
+    chunks = nvls_tree_chunks(nodes)
     rules = []
-    for end in sorted({end for end, _ in NVLS_TREE[:-1]} | {end for end, _, _ in NVLS[:-1]}) + [None]:
-        chunk = next(chunk for up_to, chunk in NVLS_TREE if up_to is None or (end and end <= up_to))
+    for end in sorted({end for end, _ in chunks[:-1]} | {end for end, _, _ in NVLS[:-1]}) + [None]:
+        chunk = next(chunk for up_to, chunk in chunks if up_to is None or (end and end <= up_to))
         call = next(call for up_to, _, call in NVLS if up_to is None or (end and end <= up_to))
-        rules.append((end, Rule("nvls", NVLS_TREE_SOURCE, chunk_bytes=8 * min(chunk, most) * KIB,
+        rules.append((end, Rule("nvls", NVLS_TREE_SOURCE, chunk_bytes=8 * chunk,
                                 call_overhead_s=call)))
     return rules
 

@@ -1,0 +1,37 @@
+"""Bytes of the chunks in which NCCL 2.20 sends a tree of LL128, and NVLSTree.
+
+Source: NVIDIA/nccl v2.20, src/enqueue.cc, computeCollChunkInfo. "Up to" is bytes of the all-reduce, None the rest."""
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def ll128_chunk(size, nodes, ranks_per_node, channels):
+    """Data in one channel's chunk of a tree that carries `size` bytes.
+
+    >>> [ll128_chunk(size * MIB, 8, 8, 16) for size in (1, 8, 16, 64, 1024)]
+    [18000, 36000, 72000, 72000, 576000]
+    """
+    steps = 1 + (nodes.bit_length() - 1) + 0.1 * ranks_per_node
+    chunk = 120 * 640 * 8 // 16 * 15  # of a step of the buffer: 640 threads, 120 words of 8 bytes
+    for least, factor in ((128 * KIB, 64), (32 * KIB, 16)):
+        while chunk > least and size // (channels * chunk) < steps * factor / ranks_per_node:
+            chunk //= 2
+    return chunk
+
+
+def ll128_chunks(nodes, ranks_per_node, channels):
+    """(up to, chunk), as of each power of two."""
+    sizes = [4 * KIB << i for i in range(24)]
+    last = {ll128_chunk(size, nodes, ranks_per_node, channels): size for size in sizes}
+    return [(2 * size - 1 if chunk < max(last) else None, chunk) for chunk, size in last.items()]
+
+
+def nvls_tree_chunks(nodes):
+    """(up to, chunk) of one head on one of 16 channels, on several nodes.
+
+    >>> [chunk // KIB for _, chunk in nvls_tree_chunks(2)], [chunk // KIB for _, chunk in nvls_tree_chunks(4)]
+    ([32, 64, 128, 256, 512], [32, 64, 64, 64, 64])
+    """
+    most = 64 if nodes >= 4 else 512
+    chunks = ((8 * MIB - 1, 32), (64 * MIB - 1, 64), (512 * MIB - 1, 128), (2 * GIB - 1, 256), (None, 512))
+    return [(up_to, min(chunk, most) * KIB) for up_to, chunk in chunks]
