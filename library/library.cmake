@@ -23,3 +23,12 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/forescale-config-version.cm
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/forescale-config-version.cmake DESTINATION lib/cmake/forescale
         COMPONENT program)
+
+# A tuner plug-in that NCCL loads, of no other part: users start it on machines without forescale.
+add_library(nccl-tuner-forescale MODULE ${CMAKE_SOURCE_DIR}/library/nccl_tuner/nccl_tuner.cpp)
+target_link_options(nccl-tuner-forescale PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+set_target_properties(nccl-tuner-forescale PROPERTIES
+  CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/forescale)
+add_dependencies(product nccl-tuner-forescale)
+add_dependencies(package_parts nccl-tuner-forescale)
+install(TARGETS nccl-tuner-forescale LIBRARY DESTINATION lib/forescale COMPONENT program)

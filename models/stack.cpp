@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
@@ -38,6 +40,26 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
   });
 }
 
+// Rules in order, by operation.
+void read_rules(const JsonInput& in, const std::string& op,
+                const std::vector<std::string>& protocols, SelectionRules& rules) {
+  rules[op].clear();
+  for (const JsonInput& rule : in.at(op).elements())
+    rules[op].push_back(read_selection(rule, protocols));
+}
+
+Alternative read_alternative(const JsonInput& in, const std::vector<std::string>& protocols) {
+  constexpr double kLeastFactor = 0.01;
+  constexpr double kMostFactor = 1000;
+  Alternative alternative;
+  for (const std::string& key : in.keys())
+    if (key == "chunk_factor")
+      alternative.chunk_factor = in.at(key).number(kLeastFactor, kMostFactor);
+    else
+      read_rules(in, key, protocols, alternative.rules);
+  return alternative;
+}
+
 constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 
 // A file that extends another states only what differs; an operation's selection is replaced whole.
@@ -46,7 +68,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "measured_bytes", "channels",
                  "channels_of", "eager_limit_bytes", "packet_limit_bytes", "latency_holds_ports",
                  "shared_cores", "progress", "reduction", "host_reduction", "paths", "selection",
-                 "service"});
+                 "alternatives", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -107,10 +129,14 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   if (!base || in.has("selection"))
     for (const std::string& op : in.at("selection").keys()) {
       forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");
-      stack.selection[op].clear();
-      for (const JsonInput& rule : in.at("selection").at(op).elements())
-        stack.selection[op].push_back(read_selection(rule, stack.protocols));
+      read_rules(in.at("selection"), op, stack.protocols, stack.selection);
     }
+  if (const auto alternatives = in.find("alternatives")) {
+    forget_numbers(in.provenance(), in.file(), "/alternatives/");
+    stack.alternatives.clear();
+    for (const std::string& name : alternatives->keys())
+      stack.alternatives[name] = read_alternative(alternatives->at(name), stack.protocols);
+  }
   return stack;
 }
 
@@ -132,6 +158,17 @@ void apply_ideal_options(Stack& stack, const OptionsText& options) {
   if (const auto text = options.find("eager"))
     stack.eager_limit = parse_bytes(*text, options.where("eager"));
   stack.channels = static_cast<int>(options.integer("channels", stack.channels, 1, 64));
+}
+
+// 0: not said.
+std::int64_t chunk_of(const OptionsText& options) {
+  const auto text = options.find("chunk_bytes");
+  if (!text) return 0;
+  const std::string where = options.where("chunk_bytes");
+  const std::int64_t bytes = parse_bytes(*text, where).value;
+  if (bytes < 1)
+    throw InputError({.source = where, .path = "", .value = *text, .constraint = "must be >= 1"});
+  return bytes;
 }
 
 }  // namespace
@@ -188,10 +225,72 @@ Stack load_stack(const std::string& text, Scenario scenario) {
   stack.provenance = std::move(provenance);
   if (stack.name == "ideal") {
     apply_ideal_options(stack, options);
-  } else {
+  } else if (stack.alternatives.empty()) {
     options.allow_only({});
+  } else {
+    options.allow_only({"take", "chunk_bytes"});
+    const std::string all = "/alternatives/";
+    std::string taken;
+    if (!options.empty()) {
+      stack.take({.name = options.at("take"), .chunk_bytes = chunk_of(options)},
+                 options.where("take"));
+      stack.name = text;
+      taken =
+          (nlohmann::json::json_pointer("/alternatives") / options.at("take")).to_string() + "/";
+    }
+    // What is not taken costs nothing: no number to measure.
+    std::erase_if(stack.provenance.numbers, [&](const NumberSource& number) {
+      return number.path.starts_with(all) && (taken.empty() || !number.path.starts_with(taken));
+    });
   }
   return stack;
+}
+
+std::string AlternativeChoice::text() const {
+  return chunk_bytes > 0 ? fmt::format("{}:chunk_bytes={}", name, chunk_bytes) : name;
+}
+
+AlternativeChoice AlternativeChoice::parse(const std::string& text, const std::string& where) {
+  const OptionsText options = OptionsText::parse(text, where);
+  options.allow_only({"chunk_bytes"});
+  return {.name = options.name(), .chunk_bytes = chunk_of(options)};
+}
+
+void Stack::take(const AlternativeChoice& choice, const std::string& where) {
+  const auto found = alternatives.find(choice.name);
+  const auto refuse = [&](const std::string& constraint) {
+    throw InputError(
+        {.source = where, .path = "", .value = choice.text(), .constraint = constraint});
+  };
+  if (found == alternatives.end()) {
+    std::string names;
+    for (const auto& [known, alternative] : alternatives)
+      names += (names.empty() ? "" : ", ") + known;
+    refuse(fmt::format("is nothing that {} can take (one of: {})", name, names));
+  }
+  Alternative taken = found->second;
+  if (choice.chunk_bytes > 0 && taken.chunk_factor == 0)
+    refuse("must be without chunk_bytes: its size is not for others to choose");
+  for (auto& [op, rules] : taken.rules) {
+    if (choice.chunk_bytes > 0)
+      for (SelectionRule& rule : rules)
+        rule.options.set("chunk_bytes", std::llround(taken.chunk_factor *
+                                                     static_cast<double>(choice.chunk_bytes)));
+    selection[op] = std::move(rules);
+  }
+  alternatives.clear();
+}
+
+std::string Stack::own_choice(const std::string& op, const GroupShape& group,
+                              std::int64_t bytes) const {
+  const SelectionRule* own = find_rule(selection, op, group, bytes);
+  if (own == nullptr) return "";
+  for (const auto& [known, alternative] : alternatives) {
+    const SelectionRule* rule = find_rule(alternative.rules, op, group, bytes);
+    if (rule != nullptr && rule->algorithm == own->algorithm && rule->protocol == own->protocol)
+      return known;
+  }
+  return "";
 }
 
 std::string Stack::beyond_measured(const MessageSizes& sent) const {

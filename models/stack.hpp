@@ -98,6 +98,7 @@ enum class Progress {
 // group and size; the first rule that fits is taken.
 struct SelectionRule {
   int up_to_ranks = std::numeric_limits<int>::max();
+  int from_nodes = 0;
   int up_to_nodes = std::numeric_limits<int>::max();
   int ranks_per_node = 0;  // exactly so many on each; 0: any, also uneven ones
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
@@ -120,8 +121,8 @@ struct SelectionRule {
   std::vector<std::vector<int>> orders;
 
   bool fits(const GroupShape& group, std::int64_t bytes) const {
-    return group.ranks <= up_to_ranks && group.nodes <= up_to_nodes && bytes <= up_to_bytes &&
-           (ranks_per_node == 0 || ranks_per_node == group.ranks_per_node);
+    return group.ranks <= up_to_ranks && group.nodes >= from_nodes && group.nodes <= up_to_nodes &&
+           bytes <= up_to_bytes && (ranks_per_node == 0 || ranks_per_node == group.ranks_per_node);
   }
 };
 
@@ -135,6 +136,23 @@ const SelectionRule* find_rule(const SelectionRules& rules, const std::string& o
 const SelectionRule* find_rule_with(const SelectionRules& rules, const std::string& algorithm,
                                     const std::string& op, const GroupShape& group,
                                     std::int64_t bytes);
+
+// What a library can be told to take in place of what its own rules choose, as NCCL_ALGO and
+// NCCL_PROTO do.
+struct Alternative {
+  SelectionRules rules;     // of the operations that it is for; where none fits it is not there
+  double chunk_factor = 0;  // bytes of a plan's chunk for one of the library's; 0: takes no size
+};
+
+// "tree/ll128", or with a chunk, in the library's bytes: "tree/ll128:chunk_bytes=72000".
+struct AlternativeChoice {
+  std::string name;
+  std::int64_t chunk_bytes = 0;  // 0: the library's own
+
+  std::string text() const;
+  // `where` said it. InputError for anything wrong in it.
+  static AlternativeChoice parse(const std::string& text, const std::string& where);
+};
 
 // Remote procedure calls and parameter servers on this stack; zero costs nothing.
 struct ServiceCosts {
@@ -194,11 +212,18 @@ struct Stack {
   std::vector<PathRule> paths;
   std::vector<std::string> protocols = {""};  // by index; the first stands for none
   SelectionRules selection;
+  std::map<std::string, Alternative> alternatives;  // by the library's own name: "tree/ll128"
   ServiceCosts service;
   Provenance provenance;
 
   // InputError when no rule fits.
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
+  // With an alternative in place of its own choice, for the operations that it is for; nothing else
+  // can be told then. InputError naming `where` for one that it has not, and a chunk where it takes
+  // none.
+  void take(const AlternativeChoice& choice, const std::string& where);
+  // The alternative that its own choice is; empty: none.
+  std::string own_choice(const std::string& op, const GroupShape& group, std::int64_t bytes) const;
   // A warning that these go beyond what was measured, by a factor of two at least; empty: they do
   // not, or nothing says what was.
   std::string beyond_measured(const MessageSizes& sent) const;
@@ -207,8 +232,9 @@ struct Stack {
 // In place of a name: the NCCL of the platform at hand (sim/ask/inputs.hpp).
 inline constexpr const char* kNccl = "nccl";
 
-// What --stack takes: a name from models/stacks/, a JSON file, or "ideal" with options:
-// "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB".
+// What --stack takes: a name from models/stacks/, a JSON file, or one of these with options:
+// "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB", and of stacks with
+// alternatives "nccl-2.20-h100:take=tree/ll128,chunk_bytes=72000".
 Stack load_stack(const std::string& text, Scenario scenario = Scenario::kNominal);
 
 }  // namespace forescale

@@ -139,12 +139,14 @@ ReductionRule read_reduction(const JsonInput& in) {
 
 SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>& protocols) {
   in.allow_only(
-      with_plan_options({"protocol", "orders", "up_to_ranks", "up_to_nodes", "ranks_per_node",
-                         "up_to_bytes", "algorithm", "through_host", "through_host_bytes_per_s",
-                         "default_stream", "call_overhead_s"}));
+      with_plan_options({"protocol", "orders", "up_to_ranks", "from_nodes", "up_to_nodes",
+                         "ranks_per_node", "up_to_bytes", "algorithm", "through_host",
+                         "through_host_bytes_per_s", "default_stream", "call_overhead_s"}));
   SelectionRule rule;
   if (const auto ranks = in.find("up_to_ranks"))
     rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
+  if (const auto nodes = in.find("from_nodes"))
+    rule.from_nodes = static_cast<int>(nodes->integer(1, 1 << 30));
   if (const auto nodes = in.find("up_to_nodes"))
     rule.up_to_nodes = static_cast<int>(nodes->integer(1, 1 << 30));
   if (const auto ranks = in.find("ranks_per_node"))

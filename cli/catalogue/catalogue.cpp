@@ -208,10 +208,11 @@ std::vector<Column> option_columns(const json& rows) {
   return columns;
 }
 
-void check_selection(const Stack& stack, const std::string& source) {
-  for (const auto& [op, rules] : stack.selection)
+namespace {
+
+void check_rules(const SelectionRules& all, const std::string& place, const std::string& source) {
+  for (const auto& [op, rules] : all)
     for (size_t i = 0; i < rules.size(); ++i) {
-      const std::string path = fmt::format("/selection/{}/{}", op, i);
       const SelectionRule& rule = rules[i];
       CollectiveCall call{.rank_count = 2, .bytes = 1 << 20, .options = rule.options};
       try {
@@ -220,11 +221,19 @@ void check_selection(const Stack& stack, const std::string& source) {
         check_call(*plan.collective, call);
       } catch (const InputError& error) {
         throw InputError({.source = source,
-                          .path = path,
+                          .path = fmt::format("{}/{}/{}", place, op, i),
                           .value = error.parts().value,
                           .constraint = error.parts().constraint});
       }
     }
+}
+
+}  // namespace
+
+void check_selection(const Stack& stack, const std::string& source) {
+  check_rules(stack.selection, "/selection", source);
+  for (const auto& [name, alternative] : stack.alternatives)
+    check_rules(alternative.rules, "/alternatives/" + name, source);
 }
 
 }  // namespace forescale

@@ -2,9 +2,13 @@
 #include "models/stack.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cmath>
 #include <limits>
+#include <set>
 
+#include "algorithms/common_options.hpp"
 #include "base/data_files.hpp"
 #include "cli/catalogue/catalogue.hpp"
 
@@ -59,6 +63,7 @@ json to_json(const ReductionRule& rule) {
 json to_json(const Stack& stack, const std::string& op, const SelectionRule& rule) {
   json row = {{"op", op},
               {"up_to_ranks", limit(rule.up_to_ranks)},
+              {"from_nodes", rule.from_nodes > 0 ? json(rule.from_nodes) : json()},
               {"up_to_nodes", limit(rule.up_to_nodes)},
               {"ranks_per_node", rule.ranks_per_node > 0 ? json(rule.ranks_per_node) : json()},
               {"up_to_bytes", limit(rule.up_to_bytes)},
@@ -70,6 +75,20 @@ json to_json(const Stack& stack, const std::string& op, const SelectionRule& rul
               {"default_stream", rule.default_stream}};
   row.update(options_row(op, rule.algorithm, rule.options));
   return row;
+}
+
+// Of its rules those with a size of chunks, in the library's bytes.
+json to_json(const std::string& name, const Alternative& alternative) {
+  std::set<std::string> ops;
+  std::set<std::int64_t> chunks;
+  for (const auto& [op, rules] : alternative.rules) {
+    ops.insert(op);
+    for (const SelectionRule& rule : rules)
+      if (alternative.chunk_factor > 0)
+        chunks.insert(std::llround(static_cast<double>(rule.options.number(kChunkBytes)) /
+                                   alternative.chunk_factor));
+  }
+  return {{"take", name}, {"ops", ops}, {"chunk_bytes", chunks}};
 }
 
 json to_json(const Stack& stack) {
@@ -85,11 +104,14 @@ json to_json(const Stack& stack) {
       {"host_reduction", to_json(stack.host_reduction)},
       {"paths", json::array()},
       {"selection", json::array()},
+      {"alternatives", json::array()},
       {"numbers", sources_json(stack.provenance)}};
   for (const PathRule& rule : stack.paths) document["paths"].push_back(to_json(stack, rule));
   for (const auto& [op, rules] : stack.selection)
     for (const SelectionRule& rule : rules)
       document["selection"].push_back(to_json(stack, op, rule));
+  for (const auto& [name, alternative] : stack.alternatives)
+    document["alternatives"].push_back(to_json(name, alternative));
   return document;
 }
 
@@ -104,6 +126,16 @@ std::string in_words(const json& reduction) {
     text += reduction["overlaps_transfer"].get<bool>() ? ", overlaps the next transfer"
                                                        : ", holds the receiver";
   return text;
+}
+
+std::string words_cell(const json& words) {
+  return fmt::format("{}", fmt::join(words.get<std::vector<std::string>>(), ", "));
+}
+
+std::string chunks_cell(const json& chunks) {
+  std::vector<std::string> texts;
+  for (const json& chunk : chunks) texts.push_back(bytes_cell(chunk));
+  return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 void print_text(const Stack& stack, const json& document) {
@@ -152,6 +184,14 @@ void print_text(const Stack& stack, const json& document) {
   columns.insert(columns.end(), of_options.begin(), of_options.end());
   columns.push_back({.key = "through_host", .heading = "<through host"});
   fmt::print("\nalgorithms, the first that fits\n{}", table_text(document["selection"], columns));
+  if (!document["alternatives"].empty())
+    fmt::print(
+        "\nwhat it can be told to take instead: --stack {}:take=NAME, or ,chunk_bytes=SIZE\n{}",
+        stack.name,
+        table_text(document["alternatives"],
+                   {{.key = "take", .heading = "<take"},
+                    {.key = "ops", .heading = "<operations", .text = words_cell},
+                    {.key = "chunk_bytes", .heading = "<chunks", .text = chunks_cell}}));
   fmt::print("\n{} (--sources lists them)\n", count_text(stack.provenance));
 }
 

@@ -22,16 +22,19 @@ constexpr double kLegendEntry = 150;
 constexpr std::array<const char*, 8> kMapColours{"#9ecae8", "#f2b48f", "#8fd3bd", "#e3b8d2",
                                                  "#f3d08a", "#c9e6f5", "#c8c8c8", "#f6f0a0"};
 
-// "reduce/cb:chain_size=8,chunk_bytes=1MiB": "cb", and "chain_size=8,chunk_bytes=1MiB".
+// "reduce/cb:chain_size=8,chunk_bytes=1MiB": "cb", and "chain_size=8,chunk_bytes=1MiB". What is no
+// plan of the operation, as "tree/ll128", keeps its name.
 struct PlanWords {
   std::string algorithm;
   std::string options;
 };
-PlanWords words_of(const std::string& plan) {
-  const size_t slash = plan.find('/') + 1;
+PlanWords words_of(const TunedPoint& point) {
+  const std::string& plan = point.known.best.plan;
+  const std::string op = std::string(name_of(point.question.op)) + "/";
+  const size_t begin = plan.starts_with(op) ? op.size() : 0;
   const size_t colon = plan.find(':');
-  if (colon == std::string::npos) return {.algorithm = plan.substr(slash), .options = ""};
-  return {.algorithm = plan.substr(slash, colon - slash), .options = plan.substr(colon + 1)};
+  if (colon == std::string::npos) return {.algorithm = plan.substr(begin), .options = ""};
+  return {.algorithm = plan.substr(begin, colon - begin), .options = plan.substr(colon + 1)};
 }
 
 // What fits into a cell: "k 8, 1MiB".
@@ -73,7 +76,7 @@ std::string crossover_map(const std::vector<TunedPoint>& points, const std::stri
   for (const TunedPoint& point : points) {
     columns.emplace(point.question.bytes, 0);
     rows.emplace(point.question.ranks, 0);
-    colours.emplace(words_of(point.known.best.plan).algorithm, 0);
+    colours.emplace(words_of(point).algorithm, 0);
   }
   for (size_t next = 0; auto& [bytes, column] : columns) column = next++;
   for (size_t next = 0; auto& [ranks, row] : rows) row = next++;
@@ -109,7 +112,7 @@ std::string crossover_map(const std::vector<TunedPoint>& points, const std::stri
     svg += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">{}</text>\n", kMapLeft - 8,
                        kMapTop + kCellHeight * (static_cast<double>(row) + 0.5) + 4, ranks);
   for (const TunedPoint& point : points) {
-    const PlanWords words = words_of(point.known.best.plan);
+    const PlanWords words = words_of(point);
     const double left = kMapLeft + kCellWidth * static_cast<double>(columns[point.question.bytes]);
     const double top = kMapTop + kCellHeight * static_cast<double>(rows[point.question.ranks]);
     const bool is_tie = point.known.next && point.known.is_tie(*point.known.next);

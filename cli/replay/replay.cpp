@@ -25,7 +25,7 @@ struct ReplayOptions {
   std::string line;  // as typed
 };
 
-struct Alternative {
+struct ReplayAlternative {
   std::string what_if;
   Replay replay;
   std::exception_ptr failure = nullptr;  // in place of a replay
@@ -118,7 +118,7 @@ void print(const Replay& replay) {
   if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
 }
 
-void print(const Replay& base, const std::vector<Alternative>& alternatives) {
+void print(const Replay& base, const std::vector<ReplayAlternative>& alternatives) {
   Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
   const auto add = [&](const std::string& what, const Replay& replay) {
     table.add({what, to_text(Seconds{replay.iteration.time_s}),
@@ -128,20 +128,20 @@ void print(const Replay& base, const std::vector<Alternative>& alternatives) {
                to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
   };
   add("nothing changes", base);
-  for (const Alternative& alternative : alternatives)
+  for (const ReplayAlternative& alternative : alternatives)
     if (alternative.failure == nullptr)
       add(alternative.what_if, alternative.replay);
     else
       table.add({alternative.what_if, "fails", "", "", ""});
   fmt::print("\n{}", table.text());
-  for (const Alternative& alternative : alternatives)
+  for (const ReplayAlternative& alternative : alternatives)
     if (alternative.failure != nullptr)
       fmt::print("{} fails: {}\n", alternative.what_if, alternative.why);
 }
 
 // One that fails does not lose the others: its error is thrown when all are shown.
-Alternative alternative_of(const std::string& what_if, const ReplayQuestion& question) {
-  Alternative alternative{.what_if = what_if, .replay = {}, .why = ""};
+ReplayAlternative alternative_of(const std::string& what_if, const ReplayQuestion& question) {
+  ReplayAlternative alternative{.what_if = what_if, .replay = {}, .why = ""};
   try {
     alternative.replay = answer(question);
   } catch (const std::exception& error) {
@@ -163,13 +163,13 @@ void run(const ReplayOptions& options) {
     questions.back().text.against_measured = false;  // nothing was measured there
   }
   const Replay base = answer(options.question);
-  std::vector<Alternative> alternatives;
+  std::vector<ReplayAlternative> alternatives;
   for (size_t i = 0; i < questions.size(); ++i)
     alternatives.push_back(alternative_of(options.what_if[i], questions[i]));
   if (options.json) {
     nlohmann::json document = to_json(base);
     document["command"] = options.line;
-    for (const Alternative& alternative : alternatives)
+    for (const ReplayAlternative& alternative : alternatives)
       if (alternative.failure == nullptr)
         document["what_if"].push_back(
             {{"change", alternative.what_if}, {"replay", to_json(alternative.replay)}});
@@ -181,7 +181,7 @@ void run(const ReplayOptions& options) {
     print(base);
     if (!alternatives.empty()) print(base, alternatives);
   }
-  for (const Alternative& alternative : alternatives)
+  for (const ReplayAlternative& alternative : alternatives)
     if (alternative.failure != nullptr) std::rethrow_exception(alternative.failure);
 }
 

@@ -4,12 +4,20 @@
 
 #include "base/units.hpp"
 #include "cli/text.hpp"
+#include "studies/tune/tune_alternatives.hpp"
 
 namespace forescale {
 namespace {
 
 std::string over(const TunedChoice& choice, const TunedPlan& other) {
   return fmt::format("+{:.1f} %{}", 100 * choice.margin(other), choice.is_tie(other) ? " tie" : "");
+}
+
+// With the name of the library's own choice.
+std::string plan_cell(const TunedPoint& point, const TunedPlan& plan) {
+  return plan.plan == kOwnChoice && !point.own.empty()
+             ? fmt::format("{}: {}", kOwnChoice, point.own)
+             : plan.plan;
 }
 
 std::string ends_text(const TimeRange& time) {
@@ -30,10 +38,10 @@ void print_tuned_points(const std::vector<TunedPoint>& points, bool is_offered) 
     std::vector<std::string> cells{
         std::to_string(point.question.ranks),
         to_text(Bytes{point.question.bytes}),
-        known.best.plan,
+        plan_cell(point, known.best),
         to_text(Seconds{known.best.time.time_s}),
         ends_text(known.best.time),
-        known.next ? known.next->plan : "-",
+        known.next ? plan_cell(point, *known.next) : "-",
         known.next ? over(known, *known.next) : "-",
         point.stack_default ? to_text(Seconds{point.stack_default->time.time_s}) : "-",
         point.stack_default ? over(known, *point.stack_default) : "-"};

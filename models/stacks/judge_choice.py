@@ -9,23 +9,23 @@ commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and 
 simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
 would lose by the simulated times, and how often the two agree: with all algorithms and protocols, and with
 those only that AWS's file takes anywhere (LL it does not: perhaps it was not tried); beside how often NCCL's
-own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided."""
+own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided, and how often it does when it
+is told what `tune collective --emit nccl-plugin` tells it."""
 import argparse
 import csv
-import json
 import math
 import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 import rebuild_nccl
 from nccl_tuner import LAUNCH_US, bands
-from rebuild_nccl import GIB, KIB, MIB
+from rebuild_nccl import GIB, KIB, MIB, told_name
 
 HERE = pathlib.Path(__file__).resolve().parent
 STACK = "nccl-2.20-h100"
+TOLERANCE = 0.1  # of `tune collective`, for what a library is told
 CHOICES = (*LAUNCH_US, "nvls")
 # What would take minutes to simulate and is far from the fastest.
 LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
@@ -52,35 +52,30 @@ def measured_choices():
             yield int(row["nodes"]), int(row["min_bytes"]), int(row["max_bytes"]), choice
 
 
-def forced(stack, nodes, choice):
-    """The stack's file if all-reduces took that choice at every size."""
-    rules = rebuild_nccl.rules_of_band(stack, nodes, choice, 0, None, "forced")
-    document = rebuild_nccl.document(stack)
-    document["selection"]["all-reduce"] = [rebuild_nccl.written(stack, rule) for rule in rules]
-    return document
-
-
-def simulated(program, stack, nodes, choice, sizes):
+def simulated(program, nodes, choice, sizes):
     """Seconds by bytes."""
     sizes = [size for size in sizes if LEAST.get(choice, 0) <= size <= MOST.get(choice, math.inf)]
     if not sizes:
         return {}
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / f"{choice}.json"
-        file.write_text(json.dumps(forced(stack, nodes, choice)), encoding="utf-8")
-        answer = subprocess.run(
-            [program, "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack", file, "--op", "all-reduce",
-             "--ranks", str(8 * nodes), "--bytes", ",".join(map(str, sizes)), "--csv"],
-            check=True, stdout=subprocess.PIPE, text=True)
+    answer = subprocess.run(
+        [program, "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack",
+         f"{STACK}:take={told_name(choice, nodes)}", "--op", "all-reduce", "--ranks", str(8 * nodes), "--bytes",
+         ",".join(map(str, sizes)), "--csv"], check=True, stdout=subprocess.PIPE, text=True)
     return {int(row["bytes"]): float(row["simulated_s"]) for row in csv.DictReader(answer.stdout.splitlines())}
 
 
-def judge(program, stack, nodes, sizes):
-    times = {choice: simulated(program, stack, nodes, choice, sizes) for choice in CHOICES}
+def told(taken, estimate):
+    """What `tune collective --emit nccl-plugin` tells: what is faster than NCCL's choice for sure."""
+    best = min(taken, key=taken.get)
+    return best if taken[best] * (1 + TOLERANCE) < taken.get(estimate, 0) else estimate
+
+
+def judge(program, nodes, sizes):
+    times = {choice: simulated(program, nodes, choice, sizes) for choice in CHOICES}
     estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
     choices = list(measured_choices())
     named = {choice for *_, choice in choices}
-    decided, agreed, named_agreed, estimate_agreed, losses = 0, 0, 0, 0, []
+    decided, agreed, named_agreed, told_agreed, estimate_agreed, losses = 0, 0, 0, 0, 0, []
     print(f"\n{nodes} nodes\n{'size':>8}  {'AWS':12}{'forescale':12}{'NCCL 2.20':12}AWS's choice takes longer by")
     for size in sizes:
         taken = {choice: of[size] for choice, of in times.items() if size in of}
@@ -96,13 +91,15 @@ def judge(program, stack, nodes, sizes):
         decided += 1
         agreed += best == measured
         named_agreed += min(named & taken.keys(), key=taken.get) == measured
+        told_agreed += told(taken, estimate) == measured
         estimate_agreed += estimate == measured
         if loss:
             losses.append(loss)
     lost = f"{statistics.median(losses):.0%} median, {max(losses):.0%} at most" if losses else "none"
     print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, at {named_agreed} of "
-          f"those that AWS takes anywhere, NCCL's estimate at {estimate_agreed}; where forescale does not, AWS's takes longer by: {lost}")
-    return decided, agreed, named_agreed, estimate_agreed
+          f"those that AWS takes anywhere; NCCL's estimate at {estimate_agreed}, with what forescale tells NCCL at "
+          f"{told_agreed}; where forescale does not, AWS's takes longer by: {lost}")
+    return decided, agreed, named_agreed, estimate_agreed, told_agreed
 
 
 def main():
@@ -112,13 +109,12 @@ def main():
     parser.add_argument("--sizes", default=",".join(size_text(1 << exponent).replace(" ", "")
                                                     for exponent in range(13, 35)))
     options = parser.parse_args()
-    stack = next(each for each in rebuild_nccl.stacks() if each.name == STACK)
     sizes = [bytes_of(text) for text in options.sizes.split(",")]
-    found = [judge(options.program, stack, int(nodes), sizes) for nodes in options.nodes.split(",")]
+    found = [judge(options.program, int(nodes), sizes) for nodes in options.nodes.split(",")]
     decided, *counts = (sum(column) for column in zip(*found))
     texts = (f"{count} ({count / decided:.0%})" for count in counts)
     print(f"\nall: of {decided} forescale takes AWS's choice at {next(texts)}, of those that AWS takes anywhere at "
-          f"{next(texts)}; NCCL's estimate at {next(texts)}")
+          f"{next(texts)}; NCCL's estimate at {next(texts)}, with what forescale tells NCCL at {next(texts)}")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ class Stack:
     ll_step: dict = None  # of LL inside a node; none: NCCL's table
     ll_wire: dict = None  # likewise
     all_to_all: str = "pairwise"
+    machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
     flush_us: float = 0
     flush_why: str = FLUSH
 
@@ -237,6 +238,7 @@ class Rule:
     chunk_bytes: int = None
     call_overhead_s: dict = None  # None: the launch in NCCL's table
     orders: list = None  # None: the stack's
+    from_nodes: int = None
 
 
 def launch(protocol):
@@ -248,7 +250,7 @@ def launch(protocol):
 def written(stack, rule):
     algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
         rule.protocol.split("-")[0]]
-    fields = {"up_to_ranks": rule.up_to_ranks, "up_to_nodes": rule.up_to_nodes,
+    fields = {"up_to_ranks": rule.up_to_ranks, "from_nodes": rule.from_nodes, "up_to_nodes": rule.up_to_nodes,
               "ranks_per_node": rule.ranks_per_node,
               "up_to_bytes": rule.up_to_bytes,
               "algorithm": algorithm, "chain_size": stack.gpus if algorithm != "ring" else None,
@@ -465,6 +467,93 @@ def blackwell_rules(largest):
     return reduces, gathers
 
 
+# What NCCL can be told to take, by the names of its tuner's algorithms and protocols
+
+NODES = (2, 4, 8, 16, 32)  # the last stands for more
+TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
+
+
+def told_name(protocol, nodes):
+    if protocol.startswith("nvls"):
+        return "nvls/simple" if nodes == 1 else "nvls_tree/simple"
+    algorithm, kind = protocol.split("-")[:2]
+    return f"{algorithm}/{kind}"
+
+
+def told_in_a_node(stack, rules):
+    """By name, of one node: the protocols that `rules` have there, for all sizes, and rings of the others."""
+    found = {}
+    counts = sorted({rule.up_to_ranks for rule in rules if (rule.up_to_ranks or stack.gpus + 1) <= stack.gpus})
+    for ranks in counts:
+        of_node = [rule for rule in rules if rule.up_to_ranks == ranks]
+        by_name = {}
+        for rule in of_node:
+            by_name.setdefault(told_name(rule.protocol, 1), []).append(rule)
+        for protocol in ("ring-ll", "ring-ll128", "ring-simple"):
+            if protocol in (*stack.protocols, "ring-simple"):
+                by_name.setdefault(told_name(protocol, 1), [Rule(protocol, TOLD, up_to_ranks=ranks)])
+        for name, each in by_name.items():
+            each[-1] = dataclasses.replace(each[-1], up_to_bytes=None)
+            if name == "nvls/simple":
+                each = [dataclasses.replace(rule, up_to_ranks=None, ranks_per_node=ranks) for rule in each]
+            elif name.startswith("ring"):
+                each = each[-1:]
+            found.setdefault(name, []).extend(dataclasses.replace(rule, up_to_nodes=1) for rule in each)
+    return found
+
+
+def told_between_nodes(stack, choices):
+    found = {}
+    for choice in choices:
+        by_nodes = [[dataclasses.replace(rule, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
+                                         ranks_per_node=stack.gpus if choice == "nvls" else None)
+                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD)] for nodes in NODES]
+        of_more = by_nodes[-1]
+        rules = []
+        for of_nodes in by_nodes[:-1]:
+            if [dataclasses.replace(rule, up_to_nodes=None) for rule in of_nodes] != of_more:
+                rules += of_nodes
+        found[told_name(choice, 2)] = rules + of_more
+    return found
+
+
+def chunk_factor(stack, name):
+    """A plan's chunk over NCCL's: of trees a queue's over a channel's, of NVLSTree all heads' of a channel. None
+    where NCCL has one size alone (LL), or chunks are not what the plan has (rings, NVLS in a node)."""
+    factors = {"tree/ll128": stack.of_a_queue(1 << 20) / (1 << 20), "tree/simple": stack.of_a_queue(1 << 20) / (1 << 20),
+               "nvls_tree/simple": 8}
+    return factors.get(name)
+
+
+def alternatives(stack, rings, chain):
+    """By name, what it does to each operation."""
+    if not stack.machine:
+        return {}
+    choices = stack.machine.choices + (("nvls",) if stack.machine.nvls else ())
+    found = {}
+
+    def add(op, by_name):
+        for name, rules in by_name.items():
+            found.setdefault(name, {}).setdefault(op, []).extend(written(stack, rule) for rule in rules)
+
+    add("all-reduce", told_in_a_node(stack, stack.rules))
+    add("all-reduce", told_between_nodes(stack, choices))
+    of_rings = [choice for choice in choices if choice.startswith("ring")]
+    for op in ("allgather", "reduce-scatter"):
+        if stack.gathers:
+            add(op, told_in_a_node(stack, stack.gathers))
+            add(op, told_between_nodes(stack, of_rings))
+        else:
+            found["ring/simple"][op] = [rings]
+    for op in ("broadcast", "reduce"):
+        found["ring/simple"][op] = [chain]
+    def with_factor(name, ops):
+        factor = chunk_factor(stack, name)
+        return ({"chunk_factor": round(factor, 4)} if factor else {}) | ops
+
+    return {name: with_factor(name, ops) for name, ops in sorted(found.items())}
+
+
 # Files
 
 def document(stack):
@@ -486,6 +575,7 @@ def document(stack):
 
     flat = by_sends("flat", "ncclSend and ncclRecv with the root")
     pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
+    told = alternatives(stack, rings, chain)
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
@@ -498,6 +588,7 @@ def document(stack):
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
                       "all-to-all": pairs},
+        **({"alternatives": told} if told else {}),
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
                 "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
                 "connection."}
@@ -587,6 +678,7 @@ def stacks():
         one_node=([("ring-ll", MIB), ("nvls", None)],
                   f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
                   f"at 1 MiB and cross after 512 KiB ({TUNING})"))
+    stack.machine = EIGHT_H100
     yield stack
 
     stack = switched(
@@ -614,12 +706,14 @@ def stacks():
             *us, f"fitted to all-reduces of {ranks}, 2 to 512 MiB, on {A100}")))]
     stack.rules += tuned_rules(stack, machine, one_node=(
         [("ring-ll", MIB), ("ring-ll128", 4 * MIB), ("ring-simple-reduce-8", None)], bends))
+    stack.machine = machine
     yield stack
 
     stack = mesh(
         "nccl-2.20-v100", "NCCL 2.20 on nodes of eight V100 with NVLink in a hybrid cube mesh: "
         "rings and trees with their protocols along the mesh's rings.", protocols=ALL)
-    stack.rules = tuned_rules(stack, Machine(8, "volta", 120, 48, channels=4, node_channels=12))
+    stack.machine = Machine(8, "volta", 120, 48, channels=4, node_channels=12)
+    stack.rules = tuned_rules(stack, stack.machine)
     yield stack
 
     stack = switched(
@@ -627,8 +721,9 @@ def stacks():
         "aws-ofi-nccl, which allows the simple protocol only (force_proto_simple, "
         "aws/aws-ofi-nccl, src/platform-aws.c, commit 008a28b9).",
         protocols=["tree-simple"], flush_us=18, **a100)
-    stack.rules = tuned_rules(stack, Machine(8, "ampere", 240, 48, channels=4, node_channels=24,
-                                             network_latency_us=20, choices=SIMPLE_ONLY))
+    stack.machine = Machine(8, "ampere", 240, 48, channels=4, node_channels=24, network_latency_us=20,
+                            choices=SIMPLE_ONLY)
+    stack.rules = tuned_rules(stack, stack.machine)
     yield stack
 
     stack = switched(
@@ -636,8 +731,9 @@ def stacks():
         "simple protocol only, rings and trees.", protocols=["tree-simple"], flush_us=8,
         buffer=(8 * MIB, "NCCL_BUFFSIZE, GoogleCloudPlatform/cluster-toolkit, examples/machine-learning/"
                 "a3-megagpu-8g/nemo-framework/README.md, commit 99ad9cae"), **h100)
-    stack.rules = tuned_rules(stack, Machine(8, "hopper", 370, 192, channels=8, node_channels=16,
-                                             network_latency_us=10, choices=SIMPLE_ONLY))
+    stack.machine = Machine(8, "hopper", 370, 192, channels=8, node_channels=16, network_latency_us=10,
+                            choices=SIMPLE_ONLY)
+    stack.rules = tuned_rules(stack, stack.machine)
     yield stack
 
     stack = switched(
@@ -663,9 +759,10 @@ def stacks():
         "rings and trees with their protocols; parts that use every link and adapter.",
         even_permutations(4), 4, ["ring-ll", "tree-ll-two", "tree-ll", "tree-simple"], rules=[],
         generation="hopper", tree_gbps=247, ring_gbps=370.8, search_channels=4)
+    stack.machine = Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
+                            choices=("tree-ll", "tree-simple", "ring-simple"))
     stack.rules = tuned_rules(
-        stack, Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
-                       choices=("tree-ll", "tree-simple", "ring-simple")),
+        stack, stack.machine,
         one_node=([("ring-ll", MIB), ("ring-simple", None)],
                   "size range assumed: that of one node of H100"))
     yield stack
@@ -694,6 +791,7 @@ def stacks():
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
                                    if rule.up_to_ranks != 8)]
         stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
+        stack.machine = machine
         yield stack
 
     stack = Stack(

@@ -17,7 +17,8 @@ constexpr const char* kOldestNccl = "nccl-2.3";
 
 Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario) {
   const std::string nccl = platform.nccl.empty() ? kOldestNccl : platform.nccl;
-  if (text == kNccl) return load_stack(nccl, scenario);
+  const std::string name = text.substr(0, text.find(':'));
+  if (name == kNccl) return load_stack(nccl + text.substr(name.size()), scenario);
   if (!text.empty()) return load_stack(text, scenario);
   if (!platform.nccl.empty()) return load_stack(nccl, scenario);
   if (platform.is_generated) return load_stack("ideal", scenario);

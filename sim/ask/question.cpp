@@ -275,7 +275,9 @@ std::vector<QuestionField> make_fields() {
        .parse = parse_text<&Question::schedule>,
        .print = print_text<&Question::schedule>},
       of_both({.name = "stack",
-               .doc = "Communication stack; nccl: the platform's own (default: the system's)",
+               .doc =
+                   "Communication stack; nccl: the platform's own, nccl:take=tree/ll128: told what "
+                   "to take, as NCCL_ALGO and NCCL_PROTO do (default: the system's)",
                .parse = parse_text<&Question::stack>,
                .print = print_text<&Question::stack>}),
       {.name = "model",

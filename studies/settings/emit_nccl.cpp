@@ -1,113 +1,235 @@
-// NCCL: the table of its tuner plug-in (ext-tuner/example of NVIDIA/nccl), one line a range:
-//   operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks
-// The first line that matches counts; -1 nodes or ranks match any. What no line matches runs on a
-// single channel in that plug-in, so that the lines cover every operation, size and rank count.
-// Source: NVIDIA/nccl v2.28, ext-tuner/example/plugin.c and README.md.
+// NCCL, which is told algorithms, protocols and chunks by size and shape of the communicator: a
+// table for the tuner plug-in that comes with forescale (library/nccl_tuner), one for the example
+// that comes with NCCL, one for NCCLX, and the environment. What is told are the alternatives of a
+// stack, "tree/ll128"; where nothing is faster for sure NCCL chooses for itself.
+// Sources: NVIDIA/nccl, plugins/tuner/example/plugin.c and README.md (commit 35512d6f; ext-tuner/
+// until 2.28), src/enqueue.cc, ncclGetAlgoInfo (0 channels are NCCL's own number), src/graph/
+// tuning.cc, parseList; meta-pytorch/torchcomms, comms/ncclx/meta/tuner/README.md (pull request
+// 3045).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
 
 #include "algorithms/operation.hpp"
+#include "base/data_files.hpp"
+#include "base/error.hpp"
 #include "studies/settings/settings_text.hpp"
 
 namespace forescale {
 namespace {
 
-// NCCL's buffer of 4 MiB in 8 steps: what a chain or a tree passes on at once (src/init.cc).
-constexpr const char* kChunk = ":chunk_bytes=512KiB";
+constexpr const char* kPlugIn = "libnccl-tuner-forescale.so";
 
-LibraryAlgorithm nccl_algorithm(const std::string& id, const std::string& plan,
-                                LibraryLimits limits) {
-  const PlanChoice choice = parse_plan(plan, "NCCL");
-  return {.op = choice.collective->op,
-          .id = id,
-          .title = id,
-          .plan = choice,
-          .limits = limits,
-          .source = "NVIDIA/nccl v2.28, src/device and src/graph"};
-}
+// Of one tuned count of ranks, what is not left to NCCL.
+struct ToldSpan {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  int ranks = 0;
+  int nodes = 0;
+  SizeSpan span = {};
 
-std::vector<LibraryAlgorithm> algorithms(CollectiveOp op) {
-  const std::string chunk = kChunk;
-  const LibraryLimits tree = {.one_rank_a_node = true};
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return {nccl_algorithm("ring", "all-reduce/ring", {}),
-              nccl_algorithm("tree", "all-reduce/double-binary-tree" + chunk, tree)};
-    case CollectiveOp::kBroadcast:
-      return {nccl_algorithm("ring", "broadcast/chain" + chunk, {})};
-    case CollectiveOp::kReduce:
-      return {nccl_algorithm("ring", "reduce/chain" + chunk, {})};
-    case CollectiveOp::kAllGather:
-      return {nccl_algorithm("ring", "allgather/ring", {})};
-    case CollectiveOp::kReduceScatter:
-      return {nccl_algorithm("ring", "reduce-scatter/ring", {})};
-    default:
-      return {};
+  std::string op_name() const { return std::string(*name_in(Tool::kNcclTuner, op)); }
+  // "tree", "ll128"
+  std::pair<std::string, std::string> algorithm() const {
+    const std::string& id = span.algorithm->id;
+    const std::size_t slash = id.find('/');
+    return {id.substr(0, slash), id.substr(slash + 1)};
   }
-}
-
-struct Job {
-  int nodes = 0;  // 0: any
-  int ranks = 0;  // 0: any
 };
 
-std::string lines(CollectiveOp op, const std::vector<SizeSpan>& spans, int channels, Job job) {
-  std::string text;
-  for (const SizeSpan& span : spans)
-    text += fmt::format("{},{},{},{},simple,{},{},{}\n", *name_in(Tool::kNcclTuner, op),
-                        span.from_bytes, span.to_bytes, span.algorithm->id, channels,
-                        job.nodes > 0 ? job.nodes : -1, job.ranks > 0 ? job.ranks : -1);
-  return text;
-}
-
-int tuned_nodes(const TunedSettings& settings, CollectiveOp op, int ranks) {
+int nodes_of_tuned(const TunedSettings& settings, CollectiveOp op, int ranks) {
   for (const SettingsRegion& region : settings.regions)
     if (region.op == op && region.ranks == ranks) return region.nodes;
   return 0;
 }
 
-std::string emit_nccl(const TunedSettings& settings, const std::string& version) {
-  std::string tuned;
-  std::string others;
+std::vector<ToldSpan> told_spans(const TunedSettings& settings) {
+  std::vector<ToldSpan> told;
   for (const CollectiveOp op : all_collective_ops()) {
     if (!name_in(Tool::kNcclTuner, op)) continue;
-    std::vector<SizeSpan> of_largest;
-    for (const int ranks : tuned_rank_counts(settings, op)) {
-      const std::vector<SizeSpan> spans = without_gaps(size_spans(settings, op, ranks));
-      tuned += lines(op, spans, settings.nccl_channels,
-                     {.nodes = tuned_nodes(settings, op, ranks), .ranks = ranks});
-      if (!spans.empty()) of_largest = spans;
-    }
-    const LibraryAlgorithm ring = algorithms(op).front();
-    if (of_largest.empty())
-      of_largest = {{.to_bytes = std::numeric_limits<std::int64_t>::max(), .algorithm = &ring}};
-    others += lines(op, of_largest, settings.nccl_channels, {});
+    for (const int ranks : tuned_rank_counts(settings, op))
+      for (const SizeSpan& span : size_spans(settings, op, ranks))
+        if (span.algorithm != nullptr)
+          told.push_back({.op = op,
+                          .ranks = ranks,
+                          .nodes = nodes_of_tuned(settings, op, ranks),
+                          .span = span});
   }
-  if (tuned.empty()) return "";
-  return fmt::format("# Table for the tuner plug-in of NCCL {} (ext-tuner/example).\n", version) +
-         comment_lines(settings) +
-         fmt::format(
-             "# {} channels: write what NCCL itself would take, which it says with\n"
-             "# NCCL_DEBUG=INFO (\"coll channels\"); fewer are slower.\n",
-             settings.nccl_channels) +
-         "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks (-1: any)\n" +
-         tuned + "# what was not tuned: as on the most ranks, else a ring\n" + others;
+  return told;
 }
 
-std::string how_to_load_nccl(const std::string& file) {
+std::string or_any(int number) { return number > 0 ? std::to_string(number) : "-1"; }
+
+// The cells that all tables by bytes begin with.
+std::string table_line(const ToldSpan& told, int channels, int nodes, int ranks) {
+  const auto [algorithm, protocol] = told.algorithm();
+  return fmt::format("{},{},{},{},{},{},{},{}", told.op_name(), told.span.from_bytes,
+                     told.span.to_bytes, algorithm, protocol, channels, or_any(nodes),
+                     or_any(ranks));
+}
+
+std::string nothing_told(const std::vector<ToldSpan>& told) {
+  return told.empty() ? "# NCCL's own choice is beaten nowhere: nothing is told.\n" : "";
+}
+
+// The plug-in that comes with forescale: what no line is for is NCCL's.
+std::string emit_plug_in(const TunedSettings& settings, const std::string& /*version*/) {
+  const std::vector<ToldSpan> told = told_spans(settings);
+  std::string text =
+      fmt::format("# Table for forescale's tuner plug-in of NCCL, {}.\n", kPlugIn) +
+      comment_lines(settings) +
+      "# Channels -1 and chunks of 0 bytes are left to NCCL; chunks need NCCL 2.30.3.\n"
+      "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks,chunk bytes\n" +
+      nothing_told(told);
+  for (const ToldSpan& each : told)
+    text += fmt::format("{},{}\n", table_line(each, -1, each.nodes, each.ranks),
+                        each.span.algorithm->segment_bytes);
+  return text;
+}
+
+std::string how_to_load_plug_in(const std::string& file) {
+  std::string library = kPlugIn;
+  try {
+    library = library_path(kPlugIn);
+  } catch (const InputError&) {  // not built: for another machine
+  }
+  return fmt::format("export NCCL_TUNER_PLUGIN={}\nexport NCCL_TUNER_CONFIG_FILE={}\n", library,
+                     file);
+}
+
+const bool kPlugInRegistered =
+    Registry<SettingsFormat>::add({.name = "nccl-plugin",
+                                   .summary = "table of forescale's tuner plug-in, with chunks",
+                                   .library = "NCCL",
+                                   .file_name = "nccl_tuner.csv",
+                                   .takes_alternatives = true,
+                                   .takes_chunks = true,
+                                   .emit = emit_plug_in,
+                                   .how_to_load = how_to_load_plug_in});
+
+// The example of NCCL: the first line that fits counts, -1 nodes or ranks are any. What no line is
+// for runs on a single channel there, and so do -1 channels, so that NCCL's own choice is said
+// wherever nothing else is; 0 channels leave their number to NCCL.
+std::string emit_example(const TunedSettings& settings, const std::string& version) {
+  const std::vector<ToldSpan> told = told_spans(settings);
+  if (told.empty()) return "";
+  std::string text =
+      fmt::format("# Table for the example of a tuner plug-in that comes with NCCL {} ({}).\n",
+                  version, version == "2.28" ? "ext-tuner/example" : "plugins/tuner/example") +
+      comment_lines(settings) +
+      "# What no line is for runs on a single channel in that plug-in: all is said here, by what\n"
+      "# this stack takes for NCCL's own choice where nothing is faster. 0 channels: NCCL's own "
+      "number.\n"
+      "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks (-1: any)\n";
+  for (const ToldSpan& each : told) text += table_line(each, 0, each.nodes, each.ranks) + "\n";
+  text += "# other communicators: as on the most ranks\n";
+  std::map<CollectiveOp, int> most;
+  for (const ToldSpan& each : told) most[each.op] = std::max(most[each.op], each.ranks);
+  for (const ToldSpan& each : told)
+    if (each.ranks == most[each.op]) text += table_line(each, 0, 0, 0) + "\n";
+  return text;
+}
+
+std::string how_to_load_example(const std::string& file) {
   return fmt::format("export NCCL_TUNER_PLUGIN=example\nexport NCCL_TUNER_CONFIG_FILE={}\n", file);
 }
 
-const bool kNcclRegistered =
+const bool kExampleRegistered =
     Registry<SettingsFormat>::add({.name = "nccl-tuner",
-                                   .summary = "table of the tuner plug-in, with channels",
+                                   .summary = "table of the example plug-in that NCCL has",
                                    .library = "NCCL",
-                                   .versions = {"2.28"},
+                                   .versions = {"2.29", "2.28"},
                                    .file_name = "nccl_tuner.conf",
-                                   .algorithms = algorithms,
-                                   .emit = emit_nccl,
-                                   .how_to_load = how_to_load_nccl});
+                                   .takes_alternatives = true,
+                                   .says_own_choice = true,
+                                   .emit = emit_example,
+                                   .how_to_load = how_to_load_example});
+
+// NCCLX: sizes are bytes over ranks, rounded down, nodes and ranks a node of their own.
+std::string emit_ncclx(const TunedSettings& settings, const std::string& /*version*/) {
+  const std::vector<ToldSpan> told = told_spans(settings);
+  std::string text =
+      "# Table for the tuner that is built into NCCLX (torchcomms), since its pull request "
+      "3045.\n" +
+      comment_lines(settings) +
+      "# collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks,chunkSize\n" +
+      nothing_told(told);
+  for (const ToldSpan& each : told) {
+    const auto [algorithm, protocol] = each.algorithm();
+    const std::int64_t ranks = each.ranks;
+    const std::int64_t from = (each.span.from_bytes + ranks - 1) / ranks;
+    const bool has_end = each.span.to_bytes != kLargest;
+    if (has_end && each.span.to_bytes / ranks < from) continue;
+    text += fmt::format("{},[{},{},{},{},-1,{},{},{}\n", each.op_name(), from,
+                        has_end ? fmt::format("{}]", each.span.to_bytes / ranks) : ")", algorithm,
+                        protocol, each.nodes > 0 ? std::to_string(each.nodes) : "*",
+                        each.nodes > 0 ? std::to_string(ranks / each.nodes) : "*",
+                        each.span.algorithm->segment_bytes);
+  }
+  return text;
+}
+
+const bool kNcclxRegistered =
+    Registry<SettingsFormat>::add({.name = "ncclx",
+                                   .summary = "table of the tuner in NCCLX, with chunks",
+                                   .library = "NCCLX",
+                                   .file_name = "ncclx_tuner.csv",
+                                   .takes_alternatives = true,
+                                   .takes_chunks = true,
+                                   .emit = emit_ncclx,
+                                   .how_to_load = [](const std::string& file) {
+                                     return fmt::format("export NCCLX_TUNER_CONFIG_FILE={}\n",
+                                                        std::filesystem::absolute(file).string());
+                                   }});
+
+// The environment knows operations but neither sizes nor communicators: one alternative for all.
+std::string emit_nccl_environment(const TunedSettings& settings, const std::string& /*version*/) {
+  std::map<CollectiveOp, std::set<std::string>> all;
+  for (const ToldSpan& each : told_spans(settings)) all[each.op].insert(each.span.algorithm->id);
+  for (const SettingsRegion& region : settings.regions)
+    if (!region.chosen) all[region.op].insert("NCCL's own choice");
+  std::string algorithms;
+  std::string protocols;
+  for (const auto& [op, ids] : all) {
+    if (ids.size() > 1)
+      throw InputError(
+          {.source = "--emit",
+           .path = "",
+           .value = "nccl-environment",
+           .constraint = fmt::format(
+               "can only say what is best for all sizes and rank counts, and for {} that is {}: "
+               "ask for fewer, or take nccl-plugin",
+               name_of(op), fmt::join(ids, ", "))});
+    const std::string& id = *ids.begin();
+    const std::size_t slash = id.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string algorithm =
+        id.substr(0, slash) == "nvls_tree" ? "nvlstree" : id.substr(0, slash);
+    // The first of a list counts for every operation unless it names one, as all here do.
+    algorithms += fmt::format("{}{}:{}", algorithms.empty() ? "" : ";",
+                              *name_in(Tool::kNcclTuner, op), algorithm);
+    protocols += fmt::format("{}{}:{}", protocols.empty() ? "" : ";",
+                             *name_in(Tool::kNcclTuner, op), id.substr(slash + 1));
+  }
+  std::string text =
+      "# Environment of an NCCL whose NCCL_ALGO takes lists by operation (2.20 does not yet).\n" +
+      comment_lines(settings);
+  if (algorithms.empty()) return text + "# NCCL's own choice is beaten nowhere: nothing is told.\n";
+  return text +
+         fmt::format("export NCCL_ALGO='{}'\nexport NCCL_PROTO='{}'\n", algorithms, protocols);
+}
+
+const bool kNcclEnvironmentRegistered = Registry<SettingsFormat>::add(
+    {.name = "nccl-environment",
+     .summary = "NCCL_ALGO and NCCL_PROTO, where one is best at all sizes",
+     .library = "NCCL",
+     .file_name = "nccl.env",
+     .takes_alternatives = true,
+     .emit = emit_nccl_environment,
+     .how_to_load = [](const std::string& file) { return fmt::format("source {}\n", file); }});
 
 }  // namespace
 }  // namespace forescale

@@ -1,13 +1,18 @@
 #include "studies/settings/offered_plans.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
+#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/options_text.hpp"
 #include "models/plan_options.hpp"
-#include "topologies/placement.hpp"
+#include "studies/tune/tune_alternatives.hpp"
 
 namespace forescale {
 namespace {
@@ -20,6 +25,28 @@ bool is_among(const PlanChoice& plan, const OptionsText& wanted) {
     const auto found = has.find(option.first);
     return found != has.end() && found->second == option.second;
   });
+}
+
+// Where anything can change: the last sizes of rules and regions, the largest of all at the end.
+std::set<std::int64_t> last_bytes(const std::vector<SelectionRule>& rules,
+                                  const std::vector<SettingsRegion>& regions) {
+  std::set<std::int64_t> last{std::numeric_limits<std::int64_t>::max()};
+  for (const SelectionRule& rule : rules) last.insert(rule.up_to_bytes);
+  for (const SettingsRegion& region : regions) {
+    last.insert(region.to_bytes);
+    if (region.from_bytes > 0) last.insert(region.from_bytes - 1);
+  }
+  return last;
+}
+
+// That `span` lies in; null: none.
+const SettingsRegion* region_of(const std::vector<SettingsRegion>& regions,
+                                const SettingsRegion& span) {
+  for (const SettingsRegion& region : regions)
+    if (region.op == span.op && region.ranks == span.ranks &&
+        region.from_bytes <= span.from_bytes && span.to_bytes <= region.to_bytes)
+      return &region;
+  return nullptr;
 }
 
 }  // namespace
@@ -39,12 +66,58 @@ TunedOf TunedLibrary::tuned_of() const {
   return format->algorithms == nullptr ? TunedOf::kKnown : TunedOf::kOffered;
 }
 
-LibraryAlgorithm TunedLibrary::algorithm(const TuneQuestion& question,
-                                         const std::string& plan) const {
-  if (format->algorithms == nullptr) return own_algorithm(parse_plan(plan, "--emit"));
+void TunedLibrary::check() const {
+  if (!format->takes_alternatives || !machine->stack.alternatives.empty()) return;
+  std::vector<std::string> able;
+  for (const std::string& name : catalogue("models/stacks"))
+    if (!load_stack(name).alternatives.empty()) able.push_back(name);
+  throw InputError({.source = "--emit",
+                    .path = "",
+                    .value = format->name,
+                    .constraint = fmt::format(
+                        "needs a stack that says what {} can be told to take (--stack {}), and {} "
+                        "does not",
+                        format->library, fmt::join(able, ", "), machine->stack.name)});
+}
+
+std::optional<LibraryAlgorithm> TunedLibrary::algorithm(const TuneQuestion& question,
+                                                        const std::string& tuned) const {
+  if (tuned == kOwnChoice) return std::nullopt;
+  if (format->algorithms == nullptr) {
+    if (has_alternatives(question, *machine))
+      return told_algorithm(question.op, AlternativeChoice::parse(tuned, "--emit"));
+    return own_algorithm(parse_plan(tuned, "--emit"));
+  }
   for (const LibraryAlgorithm& one : algorithms(question))
-    if (plan_text(one.plan) == plan) return one;
-  FORESCALE_CHECK(false, "a plan that was offered is one of the library's: " + plan);
+    if (plan_text(one.plan) == tuned) return one;
+  FORESCALE_CHECK(false, "a plan that was offered is one of the library's: " + tuned);
+}
+
+std::vector<SettingsRegion> TunedLibrary::with_own_choice(
+    const std::vector<SettingsRegion>& regions) const {
+  std::map<int, int> nodes_of_ranks;
+  for (const SettingsRegion& region : regions) nodes_of_ranks[region.ranks] = region.nodes;
+  std::vector<SettingsRegion> all;
+  for (const auto& [op, rules] : machine->stack.selection)
+    for (const auto& [ranks, nodes] : nodes_of_ranks) {
+      const GroupShape shape = shared_first_slots(machine->platform, ranks)->shape;
+      SettingsRegion span{
+          .op = parse_collective_op(op, "selection"), .ranks = ranks, .nodes = nodes};
+      for (const std::int64_t last : last_bytes(rules, regions)) {
+        span.to_bytes = last;
+        const SettingsRegion* tuned = region_of(regions, span);
+        const std::string own = machine->stack.own_choice(op, shape, last);
+        if (tuned != nullptr && tuned->chosen)
+          span.chosen = tuned->chosen;
+        else if (!own.empty())
+          span.chosen = told_algorithm(span.op, {.name = own});
+        else
+          span.chosen.reset();
+        if (span.chosen) all.push_back(span);
+        span.from_bytes = last + 1;
+      }
+    }
+  return all;
 }
 
 std::vector<LibraryAlgorithm> TunedLibrary::algorithms(const TuneQuestion& question) const {
@@ -52,7 +125,7 @@ std::vector<LibraryAlgorithm> TunedLibrary::algorithms(const TuneQuestion& quest
   for (const LibraryAlgorithm& one : format->algorithms(question.op)) {
     const CollectiveQuestion asked{
         .plan = one.plan, .ranks = question.ranks, .bytes = question.bytes};
-    if (one.refuse(question.ranks, question.bytes, nodes_of(*platform, question.ranks)).empty() &&
+    if (one.refuse(question.ranks, question.bytes).empty() &&
         (one.plan.collective->refuse == nullptr ||
          one.plan.collective->refuse(asked.call()).empty()))
       some.push_back(one);

@@ -2,6 +2,7 @@
 // was named.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,17 +11,25 @@
 
 namespace forescale {
 
-// The library that settings are made for. `platform` has to live as long as what offered() gives.
+// The library that settings are made for. `machine` has to live as long as what offered() gives.
 struct TunedLibrary {
   const SettingsFormat* format = nullptr;  // null: none
-  const Platform* platform = nullptr;
+  const QuestionMachine* machine = nullptr;
 
   explicit operator bool() const { return format != nullptr; }
-  // Null for formats that take any plan: every plan is offered.
+  // InputError naming --emit where the format says which of a stack's alternatives to take and the
+  // stack has none.
+  void check() const;
+  // Null for formats that take any plan, or alternatives: every plan is offered.
   OfferedPlans offered() const;
   TunedOf tuned_of() const;
-  // The library's own name for a plan that it offers, or that the format takes as it is.
-  LibraryAlgorithm algorithm(const TuneQuestion& question, const std::string& plan) const;
+  // The library's own name for what was tuned: a plan that it offers, or that the format takes as
+  // it is, or an alternative. None: its own choice.
+  std::optional<LibraryAlgorithm> algorithm(const TuneQuestion& question,
+                                            const std::string& tuned) const;
+  // With the library's own choice said wherever nothing else is, for every operation that the stack
+  // has alternatives for and the rank counts of `regions`. The regions are all of one operation.
+  std::vector<SettingsRegion> with_own_choice(const std::vector<SettingsRegion>& regions) const;
 
  private:
   std::vector<LibraryAlgorithm> algorithms(const TuneQuestion& question) const;

@@ -42,8 +42,8 @@ void check_algorithm(const SettingsFormat& format, const SettingsRegion& region)
       refuse_region(region, fmt::format("{} has no {} with segments of {} B", format.library,
                                         chosen.id, chosen.segment_bytes));
   }
-  const std::string reason = chosen.refuse(
-      region.ranks, std::max(region.to_bytes, chosen.bytes_min(region.ranks)), region.nodes);
+  const std::string reason =
+      chosen.refuse(region.ranks, std::max(region.to_bytes, chosen.bytes_min(region.ranks)));
   if (!reason.empty()) refuse_region(region, fmt::format("{} {}", chosen.title, reason));
 }
 
@@ -83,12 +83,11 @@ std::int64_t LibraryAlgorithm::bytes_min(int ranks) const {
   return limits.one_element_a_rank ? kElementBytes * ranks : 0;
 }
 
-std::string LibraryAlgorithm::refuse(int ranks, std::int64_t bytes, int nodes) const {
+std::string LibraryAlgorithm::refuse(int ranks, std::int64_t bytes) const {
   if (ranks < limits.ranks_min) return fmt::format("needs at least {} ranks", limits.ranks_min);
   if (limits.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
     return "needs a power of two of ranks";
   if (limits.even && ranks % 2 != 0) return "needs an even number of ranks";
-  if (limits.one_rank_a_node && nodes != 0 && nodes != ranks) return "needs one rank a node";
   if (bytes < bytes_min(ranks))
     return fmt::format("needs at least {} B on {} ranks", bytes_min(ranks), ranks);
   return "";
@@ -101,6 +100,16 @@ LibraryAlgorithm own_algorithm(const PlanChoice& plan) {
           .plan = plan,
           .limits = {},
           .source = plan.collective->source};
+}
+
+LibraryAlgorithm told_algorithm(CollectiveOp op, const AlternativeChoice& choice) {
+  return {.op = op,
+          .id = choice.name,
+          .title = choice.text(),
+          .segment_bytes = choice.chunk_bytes,
+          .plan = {},
+          .limits = {},
+          .source = "alternatives of the stack"};
 }
 
 std::string emit_settings(const SettingsFormat& format, const TunedSettings& settings,

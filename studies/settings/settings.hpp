@@ -12,6 +12,7 @@
 
 #include "base/registry.hpp"
 #include "base/units.hpp"
+#include "models/stack.hpp"
 #include "studies/execute/executed_collectives.hpp"
 
 namespace forescale {
@@ -22,7 +23,6 @@ struct LibraryLimits {
   int ranks_min = 2;
   bool power_of_two = false;
   bool even = false;
-  bool one_rank_a_node = false;
   bool one_element_a_rank = false;  // FP32: bytes >= 4 ranks
 };
 
@@ -32,7 +32,8 @@ struct LibraryAlgorithm {
   CollectiveOp op = CollectiveOp::kAllReduce;
   std::string id;     // the library's own: "4" (Open MPI), "MPIR_Bcast_intra_binomial", "ring"
   std::string title;  // for people: "ring"
-  std::int64_t segment_bytes = 0;  // as the library takes it; 0: whole messages
+  // As the library takes it; 0: whole messages, of an alternative the library's own.
+  std::int64_t segment_bytes = 0;
   PlanChoice plan;
   LibraryLimits limits;
   // The library folds even ranks into odd ones where the plan folds odd ones into even ones: the
@@ -42,9 +43,9 @@ struct LibraryAlgorithm {
 
   // The smallest message for which it runs on `ranks` ranks.
   std::int64_t bytes_min(int ranks) const;
-  // Why the library would run something else on so many ranks of so many nodes (0: not known), or
-  // for so few bytes; empty: it would not.
-  std::string refuse(int ranks, std::int64_t bytes, int nodes = 0) const;
+  // Why the library would run something else on so many ranks, or for so few bytes; empty: it would
+  // not.
+  std::string refuse(int ranks, std::int64_t bytes) const;
   // Whether it runs on every rank count from ranks_min on.
   bool serves_any_rank_count() const { return !limits.power_of_two && !limits.even; }
 };
@@ -70,9 +71,6 @@ struct TrainingSettings {
 struct TunedSettings {
   std::vector<SettingsRegion> regions = {};
   TrainingSettings training = {};
-  // NCCL's only: what it would set up by itself ("N coll channels" with NCCL_DEBUG=INFO). Its
-  // tuner plug-in needs a number; two are the least of any machine, too few with NVLink.
-  int nccl_channels = 2;
   // Said in the file's comments, in this order: {"platform", "kesch"}, {"stack", ...}, {"seed",
   // ...}, {"command", ...}, {"forescale", its version}.
   std::vector<std::pair<std::string, std::string>> provenance = {};
@@ -88,6 +86,11 @@ struct SettingsFormat {
   // All that the library offers for the operation and forescale has a plan for, one entry a segment
   // size; empty for operations without any. Null: the format takes any plan, or no collectives.
   std::vector<LibraryAlgorithm> (*algorithms)(CollectiveOp op) = nullptr;
+  // It says which of a stack's alternatives to take (models/stack.hpp): of NCCL.
+  bool takes_alternatives = false;
+  bool takes_chunks = false;  // and in which chunks
+  // What it does not say is left to nobody: the library's own choice has to be said as well.
+  bool says_own_choice = false;
   // The file's text, of checked settings and a known version.
   std::string (*emit)(const TunedSettings& settings, const std::string& version) = nullptr;
   // Lines for a shell that make the library load `file`.
@@ -96,6 +99,8 @@ struct SettingsFormat {
 
 // A plan as an algorithm of its own name, for formats that take any ("csv").
 LibraryAlgorithm own_algorithm(const PlanChoice& plan);
+// An alternative of the stack, for a call of which it has rules: `id` is its name.
+LibraryAlgorithm told_algorithm(CollectiveOp op, const AlternativeChoice& choice);
 
 // The file for a version of the library; empty: the format's first. InputError naming
 // --library-version for one that is not known, --emit when there is nothing to say in that format,

@@ -16,6 +16,7 @@
 #include "sim/ask/isolated.hpp"
 #include "sim/engine/world.hpp"
 #include "studies/tune/plan_bounds.hpp"
+#include "studies/tune/tune_alternatives.hpp"
 
 namespace forescale {
 namespace {
@@ -322,15 +323,20 @@ bool TunedChoice::is_tie(const TunedPlan& other) const {
 TunedPoint tune_point(const TuneQuestion& question, const MachineScenarios& machine,
                       const OfferedPlans& offered, double tolerance) {
   CollectiveSearch search(question, machine, tolerance);
-  const std::vector<PlanChoice> plans = tune_candidates(question);
-  TunedPoint point{.question = question,
-                   .known = search.best_of(plans),
-                   .candidates = static_cast<int>(plans.size()),
-                   .simulated = search.simulations()};
+  TunedPoint point;
+  if (has_alternatives(question, machine.front())) {
+    point = tune_alternatives(question, machine, tolerance);
+  } else {
+    const std::vector<PlanChoice> plans = tune_candidates(question);
+    point = {.question = question,
+             .known = search.best_of(plans),
+             .stack_default = search.stack_default(),
+             .candidates = static_cast<int>(plans.size()),
+             .simulated = search.simulations()};
+  }
   if (offered)
     if (const std::vector<PlanChoice> choices = offered(question); !choices.empty())
       point.offered = search.best_of(choices);
-  point.stack_default = search.stack_default();
   return point;
 }
 
@@ -346,6 +352,7 @@ void to_json(json& text, const TunedPoint& point) {
     text["default"] = to_json(*point.stack_default);
     text["default"]["margin"] = point.known.margin(*point.stack_default);
   }
+  if (!point.own.empty()) text["own"] = point.own;
 }
 
 void from_json(const json& text, TunedPoint& point) {
@@ -357,6 +364,7 @@ void from_json(const json& text, TunedPoint& point) {
                      .simulated = text.at("simulated")};
   if (text.contains("offered")) point.offered = tuned_choice(text.at("offered"));
   if (text.contains("default")) point.stack_default = tuned_plan(text.at("default"));
+  point.own = text.value("own", "");
 }
 
 std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questions,

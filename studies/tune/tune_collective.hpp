@@ -10,6 +10,9 @@
 // The simulator then runs candidates by growing bound; one is dropped only when its bound is at
 // least the best simulated time, and, for algorithms other than the winner, the time of the second
 // best algorithm. Nothing is drawn at random: the same question has the same answer.
+//
+// Where a stack knows what its library can be told to take, that is searched instead
+// (studies/tune/tune_alternatives.hpp): plans that no user can have are no advice.
 #pragma once
 
 #include <functional>
@@ -36,8 +39,10 @@ struct TuneQuestion {
 std::vector<PlanChoice> tune_candidates(const TuneQuestion& question);
 
 struct TunedPlan {
-  std::string plan;  // plan_text(); empty: what the stack's rules take
-  TimeRange time;    // simulated; its ends are those of uncertain numbers
+  // plan_text(), or what the library is told: AlternativeChoice::text(), kOwnChoice; empty: what
+  // the stack's rules take.
+  std::string plan;
+  TimeRange time;  // simulated; its ends are those of uncertain numbers
 };
 
 struct TunedChoice {
@@ -58,6 +63,7 @@ struct TunedPoint {
   TunedChoice known = {};                       // of all plans
   std::optional<TunedChoice> offered = {};      // of those that a library has; none: not asked
   std::optional<TunedPlan> stack_default = {};  // none: the stack has no rule
+  std::string own = {};  // the alternative that the library's own choice is; empty: not known
   int candidates = 0;
   int simulated = 0;  // of those; the others' bounds exceed the winner
 };

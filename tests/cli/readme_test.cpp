@@ -124,8 +124,8 @@ void expect_what_users_look_for(const InstalledPackage& package) {
         "share/bash-completion/completions/forescale", "share/zsh/vendor-completions/_forescale",
         "share/fish/vendor_completions.d/forescale.fish",
         "share/forescale/topologies/presets/kesch.json", "lib/forescale/forescale-simgrid.so",
-        "lib/libforescale.so", "lib/cmake/forescale/forescale-config.cmake",
-        "include/forescale/forescale.hpp"})
+        "lib/forescale/libnccl-tuner-forescale.so", "lib/libforescale.so",
+        "lib/cmake/forescale/forescale-config.cmake", "include/forescale/forescale.hpp"})
     EXPECT_TRUE(fs::is_regular_file(package.installed(file))) << file;
 #ifndef __SANITIZE_ADDRESS__  // which names sources in its reports
   for (const auto& program : fs::directory_iterator(package.installed("bin")))

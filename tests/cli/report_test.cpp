@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "cli/report/packed.hpp"
 #include "cli/report/shape.hpp"

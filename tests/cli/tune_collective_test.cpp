@@ -127,5 +127,80 @@ TEST(TuneCollective, BadInputIsRefusedBeforeTheSearch) {
                  {"--among", "cb:chain_size=3", "no candidate"});
 }
 
+constexpr const char* kTuneNccl = "tune collective --platform dgx-h100:nodes=2 --ranks 16 ";
+
+// What NCCL is told is never slower than what it does by itself, by forescale's own prediction, and
+// where nothing is faster nothing is told.
+TEST(TuneCollective, TellsNcclWhatIsFasterForSure) {
+  const Workshop workshop;
+  const std::string table = workshop.path("table.csv");
+  const json tuned =
+      expect_answer(std::string(kTuneNccl) +
+                    "--bytes 4KiB,16MiB,64MiB --json --emit nccl-plugin --settings " + table)
+          .json();
+  int told = 0;
+  for (const json& point : tuned["points"]) {
+    const double best_s = point["known"]["best"]["time_s"];
+    const double own_s = point["default"]["time_s"];
+    if (point["known"]["best"]["plan"] == "own choice") {
+      EXPECT_EQ(best_s, own_s);
+      continue;
+    }
+    ++told;
+    EXPECT_GT(own_s, 1.1 * best_s) << point;
+    EXPECT_GT(point["default"]["low_s"].get<double>(),
+              point["known"]["best"]["low_s"].get<double>());
+    // As the simulator says when it is asked for that alternative.
+    std::string take = point["known"]["best"]["plan"];
+    std::replace(take.begin(), take.end(), ':', ',');
+    const json asked =
+        expect_answer("collective --platform dgx-h100:nodes=2 --stack nccl:take=" + take +
+                      " --op all-reduce --ranks 16 --json --bytes " +
+                      std::to_string(point["bytes"].get<std::int64_t>()))
+            .json();
+    EXPECT_DOUBLE_EQ(asked["simulated_s"].get<double>(), best_s);
+  }
+  const std::string text = text_of(table);
+  const auto lines = std::count_if(text.begin(), text.end(), [](char c) { return c == ','; });
+  EXPECT_EQ(lines > 8, told > 0) << text;
+  EXPECT_EQ(tuned["points"][0]["own"], "tree/ll");
+}
+
+TEST(TuneCollective, MapAndTableNameTheOwnChoice) {
+  const Workshop workshop;
+  const std::string map = workshop.path("map.svg");
+  const std::string tuned = workshop.path("tuned.json");
+  expect_answer(std::string(kTuneNccl) + "--bytes 4KiB --map " + map + " --out " + tuned,
+                {"own choice: tree/ll"});
+  EXPECT_NE(text_of(map).find("own choice"), std::string::npos);
+  expect_answer("report " + tuned + " -o " + workshop.path("report.html"), {"1 tuning"});
+}
+
+TEST(TuneCollective, OfTheExampleAllIsSaid) {
+  const Workshop workshop;
+  const std::string table = workshop.path("table.conf");
+  expect_answer(std::string(kTuneNccl) + "--bytes 4KiB --emit nccl-tuner --settings " + table);
+  const std::string text = text_of(table);
+  for (const char* op : {"allreduce", "allgather", "reducescatter", "broadcast", "reduce"}) {
+    EXPECT_NE(text.find(std::string("\n") + op + ",0,"), std::string::npos) << op;
+    EXPECT_NE(text.find(std::string("\n") + op + ",0,", text.find("# other")), std::string::npos)
+        << op;
+  }
+}
+
+TEST(TuneCollective, WhatNcclCannotBeToldIsRefused) {
+  expect_refused(
+      "tune collective --platform minsky --stack nccl-2.3 --ranks 4 --bytes 4KiB --emit "
+      "nccl-plugin",
+      {"--emit", "nccl-plugin", "nccl-2.20-h100", "nccl-2.3 does not"});
+  expect_refused(
+      std::string(kTuneNccl) + "--bytes 4KiB --stack nccl:take=ring/ll --emit nccl-plugin",
+      {"--emit", "nccl-2.20-h100:take=ring/ll does not"});
+  expect_refused(
+      "collective --platform dgx-h100:nodes=2 --stack nccl:take=tree/ll64 --op all-reduce "
+      "--ranks 16 --bytes 4KiB",
+      {"--stack nccl-2.20-h100:take", "tree/ll64", "tree/ll128"});
+}
+
 }  // namespace
 }  // namespace forescale::testing

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,76 @@ json with_protocol(json stack) {
                       {"up_to_bytes": 4096, "algorithm": "chain-tree"},
                       {"algorithm": "ring"}])");
   return stack;
+}
+
+// The same that can be told to take two others for all-reduces: on several nodes, in chunks of
+// which two are one of the plan's, or anywhere.
+json with_alternatives(json stack) {
+  stack = with_protocol(std::move(stack));
+  stack["alternatives"] = parse_json(R"({
+    "tree/low": {"chunk_factor": 2, "all-reduce": [
+      {"from_nodes": 2, "up_to_nodes": 3, "up_to_bytes": 4096, "algorithm": "chain-tree",
+       "protocol": "low-latency", "chunk_bytes": 1024},
+      {"from_nodes": 2, "algorithm": "chain-tree", "protocol": "low-latency",
+       "chunk_bytes": 4096}]},
+    "ring/plain": {"all-reduce": [{"algorithm": "ring", "call_overhead_s": "5us"}]}})");
+  return stack;
+}
+
+constexpr GroupShape kTwoNodes{.ranks = 4, .nodes = 2, .ranks_per_node = 2};
+
+TEST_F(StackFiles, WhatItIsToldReplacesItsOwnChoice) {
+  const std::string file = write("mine.json", with_alternatives(good()));
+  const Stack own = load_stack(file);
+  EXPECT_EQ(own.alternatives.size(), 2U);
+  EXPECT_EQ(own.own_choice("all-reduce", kTwoNodes, 1 << 20), "ring/plain");
+  EXPECT_EQ(own.own_choice("all-reduce", kTwoNodes, 1024), "");  // a ring of another protocol
+  EXPECT_EQ(own.own_choice("gather", kTwoNodes, 1024), "");
+  const Stack told = load_stack(file + ":take=tree/low");
+  EXPECT_EQ(told.name, file + ":take=tree/low");
+  EXPECT_TRUE(told.alternatives.empty());
+  const auto chunk = [](const Stack& stack, const GroupShape& shape, std::int64_t bytes) {
+    const SelectionRule* rule = find_rule(stack.selection, "all-reduce", shape, bytes);
+    return rule == nullptr ? -1 : rule->options.number({.name = "chunk_bytes", .summary = ""});
+  };
+  EXPECT_EQ(chunk(told, kTwoNodes, 4096), 1024);
+  EXPECT_EQ(chunk(told, kTwoNodes, 4100), 4096);
+  EXPECT_EQ(chunk(told, {.ranks = 4, .nodes = 4, .ranks_per_node = 1}, 4096), 4096);
+  EXPECT_EQ(chunk(told, {.ranks = 4, .nodes = 1, .ranks_per_node = 4}, 4096), -1);
+  EXPECT_EQ(select(told, "reduce", 4, 1000).algorithm, "flat");  // of which nothing was told
+  // In the library's own bytes.
+  EXPECT_EQ(chunk(load_stack(file + ":take=tree/low,chunk_bytes=1KiB"), kTwoNodes, 4096), 2048);
+}
+
+TEST_F(StackFiles, NumbersOfWhatIsNotTakenAreNone) {
+  const std::string file = write("mine.json", with_alternatives(good()));
+  const auto has = [](const Stack& stack, const std::string& path) {
+    return std::any_of(stack.provenance.numbers.begin(), stack.provenance.numbers.end(),
+                       [&](const NumberSource& number) { return number.path == path; });
+  };
+  const std::string call = "/alternatives/ring~1plain/all-reduce/0/call_overhead_s";
+  EXPECT_FALSE(has(load_stack(file), call));
+  EXPECT_TRUE(has(load_stack(file + ":take=ring/plain"), call));
+}
+
+TEST_F(StackFiles, WhatCannotBeToldIsRefused) {
+  const std::string file = write("mine.json", with_alternatives(good()));
+  const auto refused = [&](const std::string& options) {
+    return refusal([&] { load_stack(file + options); });
+  };
+  EXPECT_THAT(refused(":take=tree/high"), HasSubstr("one of: ring/plain, tree/low"));
+  EXPECT_THAT(refused(":take=ring/plain,chunk_bytes=8"), HasSubstr("without chunk_bytes"));
+  EXPECT_THAT(refused(":take=tree/low,chunk_bytes=0"), HasSubstr("must be >= 1"));
+  EXPECT_THAT(refused(":take=tree/low,chunk_bytes=x"), HasSubstr("chunk_bytes"));
+  EXPECT_THAT(refused(":chunk_bytes=8"), HasSubstr("take"));
+  EXPECT_THAT(refused(":protocol=low"), HasSubstr("protocol"));
+  EXPECT_THAT(refusal([&] { load_stack("gloo:take=ring/simple"); }), HasSubstr("take"));
+  json wrong = with_alternatives(good());
+  wrong["alternatives"]["tree/low"]["chunk_factor"] = 0;
+  EXPECT_THAT(refusal_of(wrong), HasSubstr("/alternatives/tree~1low/chunk_factor"));
+  wrong = with_alternatives(good());
+  wrong["alternatives"]["tree/low"]["all-reduce"][0]["from_nodes"] = 0;
+  EXPECT_THAT(refusal_of(wrong), HasSubstr("/alternatives/tree~1low/all-reduce/0/from_nodes"));
 }
 
 TEST_F(StackFiles, ProtocolsAndOrdersAreRead) {

@@ -18,7 +18,9 @@
 namespace forescale {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::refusal;
@@ -232,64 +234,94 @@ TEST(MpichTree, ThatWouldEndAProgramIsRefused) {
   EXPECT_THROW(mpich_selected(tree, "t.json", CollectiveOp::kAllReduce, 9, 1024), InputError);
 }
 
-// operation, from, to, ranks of each line that is no comment.
-struct NcclLine {
-  std::string op;
-  std::int64_t from;
-  std::int64_t to;
-  int channels;
-  int ranks;
-};
-
-std::vector<NcclLine> nccl_lines(const std::string& text) {
-  std::vector<NcclLine> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("#")) continue;
-    std::vector<std::string> cells;
-    std::istringstream row(line);
-    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
-    EXPECT_EQ(cells.size(), 8U) << line;
-    lines.push_back({.op = cells[0],
-                     .from = std::stoll(cells[1]),
-                     .to = std::stoll(cells[2]),
-                     .channels = std::stoi(cells[5]),
-                     .ranks = std::stoi(cells[7])});
-  }
-  return lines;
+LibraryAlgorithm told(CollectiveOp op, const std::string& choice) {
+  return told_algorithm(op, AlternativeChoice::parse(choice, "test"));
 }
 
-TEST(NcclTable, CoversEverySizeAndRankCountWithChannels) {
+// All-reduces of 64 ranks on 8 nodes: a tree to 1 MiB, from 4 MiB on another in chunks that are
+// said.
+TunedSettings two_trees() {
   TunedSettings settings;
   settings.regions.push_back({.op = CollectiveOp::kAllReduce,
-                              .ranks = 16,
-                              .nodes = 16,
-                              .from_bytes = 1024,
-                              .to_bytes = 65535,
-                              .chosen = offered("nccl-tuner", CollectiveOp::kAllReduce, "tree")});
+                              .ranks = 64,
+                              .nodes = 8,
+                              .from_bytes = 65536,
+                              .to_bytes = 1 << 20,
+                              .chosen = told(CollectiveOp::kAllReduce, "tree/ll")});
   settings.regions.push_back({.op = CollectiveOp::kAllReduce,
-                              .ranks = 16,
-                              .nodes = 16,
-                              .from_bytes = 1 << 20,
-                              .to_bytes = 1 << 24,
-                              .chosen = offered("nccl-tuner", CollectiveOp::kAllReduce, "ring")});
-  settings.nccl_channels = 4;
+                              .ranks = 64,
+                              .nodes = 8,
+                              .from_bytes = (1 << 20) + 1,
+                              .to_bytes = (1 << 22) - 1});  // the library's own choice
+  settings.regions.push_back(
+      {.op = CollectiveOp::kAllReduce,
+       .ranks = 64,
+       .nodes = 8,
+       .from_bytes = 1 << 22,
+       .chosen = told(CollectiveOp::kAllReduce, "nvls_tree/simple:chunk_bytes=65536")});
+  return settings;
+}
+
+TEST(NcclTables, LeaveToNcclWhatIsNotFaster) {
+  EXPECT_THAT(emit_settings(format("nccl-plugin"), two_trees()),
+              EndsWith("chunk bytes\n"
+                       "allreduce,65536,1048576,tree,ll,-1,8,64,0\n"
+                       "allreduce,4194304,9223372036854775807,nvls_tree,simple,-1,8,64,65536\n"));
+  // 65536 / 64 to 1048576 / 64 bytes a rank.
+  EXPECT_THAT(emit_settings(format("ncclx"), two_trees()),
+              EndsWith("chunkSize\n"
+                       "allreduce,[1024,16384],tree,ll,-1,8,8,0\n"
+                       "allreduce,[65536,),nvls_tree,simple,-1,8,8,65536\n"));
+  const TunedSettings nothing{
+      .regions = {{.op = CollectiveOp::kAllReduce, .ranks = 64, .nodes = 8}}};
+  for (const char* name : {"nccl-plugin", "ncclx"})
+    EXPECT_THAT(emit_settings(format(name), nothing), EndsWith("nothing is told.\n")) << name;
+}
+
+// Less than a byte a rank can be told to nobody.
+TEST(NcclTables, SizesOfNcclxAreBytesOfARank) {
+  TunedSettings settings = two_trees();
+  settings.regions.resize(1);
+  settings.regions[0].from_bytes = 1;
+  settings.regions[0].to_bytes = 130;
+  EXPECT_THAT(emit_settings(format("ncclx"), settings), HasSubstr("allreduce,[1,2],tree"));
+  settings.regions[0].to_bytes = 60;
+  EXPECT_THAT(emit_settings(format("ncclx"), settings), Not(HasSubstr("allreduce,[")));
+}
+
+TEST(NcclTables, OfTheExampleServeOtherShapesAsTheLargest) {
+  TunedSettings settings = two_trees();
+  settings.regions[1].chosen = told(CollectiveOp::kAllReduce, "ring/simple");
+  settings.regions.push_back({.op = CollectiveOp::kBroadcast,
+                              .ranks = 64,
+                              .nodes = 8,
+                              .chosen = told(CollectiveOp::kBroadcast, "ring/simple")});
+  settings.regions.push_back({.op = CollectiveOp::kBroadcast,
+                              .ranks = 8,
+                              .nodes = 1,
+                              .chosen = told(CollectiveOp::kBroadcast, "tree/ll")});
   const std::string text = emit_settings(format("nccl-tuner"), settings);
-  EXPECT_THAT(text, HasSubstr("\nallreduce,0,65535,tree,simple,4,16,16\n"
-                              "allreduce,65536,9223372036854775807,ring,simple,4,16,16\n"));
-  for (const char* op : {"allreduce", "broadcast", "reduce", "allgather", "reducescatter"})
-    for (const int ranks : {16, -1}) {
-      std::int64_t next = 0;
-      bool is_covered = false;
-      for (const NcclLine& line : nccl_lines(text)) {
-        EXPECT_EQ(line.channels, 4);
-        if (line.op != op || (line.ranks != ranks && line.ranks != -1) || line.from != next)
-          continue;
-        is_covered = line.to == kLargest;
-        next = is_covered ? next : line.to + 1;
-      }
-      EXPECT_TRUE(is_covered) << op << " on " << ranks << " ranks";
-    }
+  EXPECT_THAT(text, HasSubstr("plugins/tuner/example"));
+  EXPECT_THAT(text, HasSubstr("\nbroadcast,0,9223372036854775807,tree,ll,0,1,8\n"));
+  EXPECT_THAT(text, HasSubstr("\nallreduce,1048577,4194303,ring,simple,0,8,64\n"));
+  const std::string others = text.substr(text.find("# other communicators"));
+  EXPECT_THAT(others, HasSubstr("\nallreduce,65536,1048576,tree,ll,0,-1,-1\n"));
+  EXPECT_THAT(others, HasSubstr("\nbroadcast,0,9223372036854775807,ring,simple,0,-1,-1\n"));
+  EXPECT_THAT(others, Not(HasSubstr("broadcast,0,9223372036854775807,tree")));
+  EXPECT_THAT(emit_settings(format("nccl-tuner"), settings, "2.28"),
+              HasSubstr("ext-tuner/example"));
+}
+
+TEST(NcclEnvironment, SaysOneChoiceForAllSizesOrNothing) {
+  EXPECT_THAT(emit_refusal("nccl-environment", two_trees()),
+              AllOf(HasSubstr("all-reduce"), HasSubstr("NCCL's own choice, nvls_tree/simple")));
+  TunedSettings settings = two_trees();
+  settings.regions = {settings.regions[2]};
+  EXPECT_THAT(emit_settings(format("nccl-environment"), settings),
+              EndsWith("export NCCL_ALGO='allreduce:nvlstree'\n"
+                       "export NCCL_PROTO='allreduce:simple'\n"));
+  settings.regions[0].chosen.reset();
+  EXPECT_THAT(emit_settings(format("nccl-environment"), settings), EndsWith("nothing is told.\n"));
 }
 
 TEST(EnvironmentFiles, SayWhatTheirLibrariesRead) {
@@ -356,12 +388,6 @@ TEST(EmitSettings, RefusesWhatALibraryCannotBeTold) {
   EXPECT_THAT(emit_refusal("openmpi-rules", settings), HasSubstr("power of two"));
   settings.regions.front().to_bytes = 10;
   EXPECT_THAT(emit_refusal("openmpi-rules", settings), HasSubstr("behind its end"));
-  const TunedSettings two_a_node{
-      .regions = {{.op = CollectiveOp::kAllReduce,
-                   .ranks = 16,
-                   .nodes = 8,
-                   .chosen = offered("nccl-tuner", CollectiveOp::kAllReduce, "tree")}}};
-  EXPECT_THAT(emit_refusal("nccl-tuner", two_a_node), HasSubstr("needs one rank a node"));
 }
 
 TEST(Formats, OfferOnlyPlansThatServe) {

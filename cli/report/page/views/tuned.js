@@ -12,14 +12,16 @@
 views["forescale-tuned-1"] = {show: (all) => all.forEach(tuningSection)};
 
 // "reduce/cb:chain_size=8,chunk_bytes=1MiB" in its parts.
-function planParts(plan) {
-  const [, op, algorithm, options] = /^([^/]*)\/([^:]*):?(.*)$/.exec(plan) ?? [null, "", plan, ""];
-  return {op, algorithm, options: options.split(",").map((option) => option.replace(/^(chunk_bytes|levels)=/, "").replace(/^chain_size=/, "k ").replaceAll("binomial", "bin").replaceAll("chain", "ch")).join(", ")};
+// What is no plan of the operation, as "tree/ll128", keeps its name.
+function planParts(point) {
+  const {plan} = point.known.best;
+  const [algorithm, options] = (plan.startsWith(`${point.op}/`) ? plan.slice(point.op.length + 1) : plan).split(/:(.*)/s).concat("");
+  return {algorithm, options: options.split(",").map((option) => option.replace(/^(chunk_bytes|levels)=/, "").replace(/^chain_size=/, "k ").replaceAll("binomial", "bin").replaceAll("chain", "ch")).join(", ")};
 }
 
 function tuningSection(answer, index) {
   const {result} = answer;
-  const points = result.points.map((point) => ({...point, ...planParts(point.known.best.plan)}));
+  const points = result.points.map((point) => ({...point, ...planParts(point)}));
   const algorithms = [...new Set(points.map((point) => point.algorithm))].sort();
   const hasDefault = points.some((point) => point.default);
   section(`tuning-${index + 1}`, `Fastest plan: ${answer.name}`, null, headlines(tuningText(points)),

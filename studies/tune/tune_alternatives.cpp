@@ -1,0 +1,242 @@
+#include "studies/tune/tune_alternatives.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "algorithms/common_options.hpp"
+#include "base/error.hpp"
+#include "sim/bounds.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr double kNotSimulated = std::numeric_limits<double>::infinity();
+// Other chunks are tried of those that are so near to the best with the library's own.
+constexpr double kNear = 1.2;
+// Chunks behind each other, in each of two trees: filling the pipe takes a few of so many.
+constexpr double kManyChunks = 64;
+constexpr double kTrees = 2;
+
+// The smallest factor on the bytes of a protocol's messages, on any way that has one for it.
+double least_wire_factor(const Stack& stack, int protocol) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PathRule& rule : stack.paths)
+    if (rule.buffers == BufferPlace::kGpu && rule.protocol == protocol)
+      least = std::min(least, rule.wire_factor);
+  return std::isinf(least) ? 1 : least;
+}
+
+double least_wire_factor(const Stack& stack) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
+  return least;
+}
+
+class AlternativeSearch {
+ public:
+  AlternativeSearch(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
+      : question_(question), machine_(machine), tolerance_(tolerance) {
+    const Platform& platform = machine.front().platform;
+    group_ = shared_first_slots(platform, question.ranks);
+  }
+
+  TunedPoint point() {
+    Told own{.choice = {.name = kOwnChoice}, .machine = nullptr};
+    simulate(own);
+    told_.push_back(std::move(own));
+    simulate_better(with_own_chunks());
+    search_chunks();
+    const TunedChoice choice = chosen();
+    return {.question = question_,
+            .known = choice,
+            .stack_default = with_ends(told_.front()),
+            .own = own_name(),
+            .candidates = candidates_,
+            .simulated = simulated_};
+  }
+
+ private:
+  struct Told {
+    AlternativeChoice choice;
+    // Null: the machine as it is.
+    std::shared_ptr<const MachineScenarios> machine = nullptr;
+    double bound_s = 0;
+    double time_s = kNotSimulated;
+  };
+
+  const Stack& stack() const { return machine_.front().stack; }
+
+  std::string own_name() const {
+    return stack().own_choice(name_of(question_.op), group_->shape, question_.bytes);
+  }
+
+  const SelectionRule* rule_of(const Alternative& alternative) const {
+    return find_rule(alternative.rules, name_of(question_.op), group_->shape, question_.bytes);
+  }
+
+  Told told(const AlternativeChoice& choice) const {
+    auto machine = std::make_shared<MachineScenarios>(machine_);
+    for (QuestionMachine& each : *machine) each.stack.take(choice, "tune");
+    const QuestionMachine& nominal = machine->front();
+    const Lanes lanes(nominal.platform, nominal.stack);
+    const ResolvedCall call =
+        resolve(lanes, group_, {.op = question_.op, .bytes = question_.bytes, .root = 0});
+    const double wire =
+        least_wire_factor(nominal.stack, call.protocol) / least_wire_factor(nominal.stack);
+    return {.choice = choice, .machine = machine, .bound_s = wire * collective_bound(call).time_s};
+  }
+
+  std::vector<Told> with_own_chunks() const {
+    std::vector<Told> all;
+    for (const auto& [name, alternative] : stack().alternatives)
+      if (rule_of(alternative) != nullptr) all.push_back(told({.name = name}));
+    return all;
+  }
+
+  // Smaller and larger chunks of those near the best, step by step as long as that helps.
+  void search_chunks() {
+    std::vector<Told> near;
+    for (const Told& each : told_)
+      if (each.machine != nullptr && each.time_s <= kNear * best().time_s) near.push_back(each);
+    for (const Told& each : near) {
+      const Alternative& alternative = stack().alternatives.at(each.choice.name);
+      if (alternative.chunk_factor == 0) continue;
+      const SelectionRule& own = *rule_of(alternative);
+      std::set<std::int64_t> sizes;
+      for (const SelectionRule& rule : alternative.rules.at(name_of(question_.op)))
+        sizes.insert(rule.options.number(kChunkBytes));
+      const auto at = sizes.find(own.options.number(kChunkBytes));
+      double time_s = each.time_s;
+      for (auto smaller = at; smaller != sizes.begin() && !are_many(own, *smaller);)
+        if (!is_better_in(alternative, each.choice.name, *--smaller, time_s)) break;
+      time_s = each.time_s;
+      for (auto larger = std::next(at); larger != sizes.end(); ++larger)
+        if (!is_better_in(alternative, each.choice.name, *larger, time_s)) break;
+    }
+  }
+
+  // Whether so many chunks follow each other that smaller ones would gain next to nothing.
+  bool are_many(const SelectionRule& rule, std::int64_t chunk_bytes) const {
+    const auto parts = static_cast<double>(std::max<size_t>(1, rule.orders.size()));
+    return static_cast<double>(question_.bytes) / parts / kTrees >
+           kManyChunks * static_cast<double>(chunk_bytes);
+  }
+
+  bool is_better_in(const Alternative& alternative, const std::string& name,
+                    std::int64_t chunk_bytes, double& time_s) {
+    Told each = told(
+        {.name = name,
+         .chunk_bytes = std::llround(static_cast<double>(chunk_bytes) / alternative.chunk_factor)});
+    ++candidates_;
+    simulate(each);
+    const bool is_better = each.time_s < time_s;
+    time_s = each.time_s;
+    told_.push_back(std::move(each));
+    return is_better;
+  }
+
+  const Told& best() const {
+    return *std::min_element(told_.begin(), told_.end(), [](const Told& one, const Told& other) {
+      return one.time_s < other.time_s;
+    });
+  }
+
+  // By growing bound, those that can be faster than the best. One of them is the own choice.
+  void simulate_better(std::vector<Told> all) {
+    candidates_ += static_cast<int>(all.size());
+    std::stable_sort(all.begin(), all.end(), [](const Told& one, const Told& other) {
+      return one.bound_s < other.bound_s;
+    });
+    for (Told& each : all) {
+      if (each.bound_s >= best().time_s) continue;
+      if (each.choice.name == own_name())
+        each.time_s = told_.front().time_s;
+      else
+        simulate(each);
+      told_.push_back(std::move(each));
+    }
+  }
+
+  Question asked() const {
+    return {.about = Question::About::kCollective,
+            .plan = name_of(question_.op),
+            .ranks = {question_.ranks},
+            .bytes = {question_.bytes}};
+  }
+
+  const MachineScenarios& machine_of(const Told& each) const {
+    return each.machine == nullptr ? machine_ : *each.machine;
+  }
+
+  void simulate(Told& each) {
+    Asker asker(machine_of(each));
+    each.time_s = asker.ask({asked()}, {.label = "simulating"}).front().nominal.collective.time_s;
+    ++simulated_;
+  }
+
+  TunedPlan with_ends(const Told& each) const {
+    Asker asker(machine_of(each));
+    const RangedAnswer answer =
+        asker.ask({asked()}, {.label = "simulating", .draws = draws_of(machine_)}).front();
+    return {.plan = each.choice.text(), .time = answer.time()};
+  }
+
+  TunedChoice chosen() const {
+    const Told& own = told_.front();
+    std::vector<const Told*> sorted;
+    for (const Told& each : told_) sorted.push_back(&each);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Told* one, const Told* other) {
+      return one->time_s < other->time_s;
+    });
+    TunedChoice choice{.best = with_ends(*sorted.front())};
+    const std::string same_as_own = own_name();
+    const auto is_other = [&](const Told* each) {
+      const std::string text = each->choice.text();
+      const bool is_own = text == kOwnChoice || text == same_as_own;
+      return is_own != (choice.best.plan == kOwnChoice) || (!is_own && text != choice.best.plan);
+    };
+    if (sorted.front() != &own) {
+      const TunedPlan of_own = with_ends(own);
+      const bool is_faster = sorted.front()->time_s * (1 + tolerance_) < own.time_s;
+      if (!is_faster || choice.is_tie(of_own)) choice.best = of_own;
+    }
+    const auto next = std::find_if(sorted.begin(), sorted.end(), is_other);
+    if (next != sorted.end()) choice.next = with_ends(**next);
+    // A neighbouring size's goes on where it is near the best, and still better than the own one.
+    for (const Told* each : sorted)
+      if (each->choice.text() == choice.best.plan ||
+          (choice.best.plan != kOwnChoice && each->time_s < own.time_s &&
+           each->time_s <= (1 + tolerance_) * choice.best.time.time_s))
+        choice.near[each->choice.text()] = each->time_s;
+    return choice;
+  }
+
+  const TuneQuestion& question_;
+  const MachineScenarios& machine_;
+  const double tolerance_;
+  SharedGroup group_;
+  std::vector<Told> told_;  // those that were simulated, the library's own choice first
+  int candidates_ = 1;
+  int simulated_ = 0;
+};
+
+}  // namespace
+
+bool has_alternatives(const TuneQuestion& question, const QuestionMachine& machine) {
+  const GroupShape shape = shared_first_slots(machine.platform, question.ranks)->shape;
+  return std::any_of(machine.stack.alternatives.begin(), machine.stack.alternatives.end(),
+                     [&](const auto& alternative) {
+                       return find_rule(alternative.second.rules, name_of(question.op), shape,
+                                        question.bytes) != nullptr;
+                     });
+}
+
+TunedPoint tune_alternatives(const TuneQuestion& question, const MachineScenarios& machine,
+                             double tolerance) {
+  return AlternativeSearch(question, machine, tolerance).point();
+}
+
+}  // namespace forescale
