@@ -172,11 +172,25 @@ TunedLibrary library_of(const TuneCollectiveOptions& options, const QuestionMach
   return library;
 }
 
+struct Tuning {
+  std::vector<TunedPoint> points;
+  std::vector<TunedRegion> known;
+  std::vector<TunedRegion> offered;
+};
+
+Tuning tuning_of(const std::vector<TunedPoint>& points, const MachineScenarios& machine,
+                 double tolerance) {
+  return {.points = points,
+          .known = faster_to_their_ends(tuned_regions(points, TunedOf::kKnown, tolerance), points,
+                                        machine),
+          .offered = tuned_regions(points, TunedOf::kOffered, tolerance)};
+}
+
 TunedSettings settings_of(const TuneCollectiveOptions& options, const TunedLibrary& library,
-                          const std::vector<TunedPoint>& points, const QuestionMachine& machine) {
+                          const Tuning& tuning, const QuestionMachine& machine) {
   TunedSettings settings;
   for (const TunedRegion& region :
-       tuned_regions(points, library.tuned_of(), options.tolerance_percent / 100))
+       library.tuned_of() == TunedOf::kKnown ? tuning.known : tuning.offered)
     settings.regions.push_back(
         {.op = region.op,
          .ranks = region.ranks,
@@ -233,25 +247,22 @@ json to_json(const std::vector<TunedRegion>& regions) {
   return rows;
 }
 
-json to_json(const TuneCollectiveOptions& options, const json& about,
-             const std::vector<TunedPoint>& points) {
+json to_json(const TuneCollectiveOptions& options, const json& about, const Tuning& tuning) {
   json document = about;
   document["title"] = fmt::format("{} on {}", options.op, options.platform);
   document["tolerance"] = options.tolerance_percent / 100;
   document["points"] = json::array();
-  for (const TunedPoint& point : points) document["points"].push_back(json(point));
-  const double tolerance = options.tolerance_percent / 100;
-  document["regions"] = to_json(tuned_regions(points, TunedOf::kKnown, tolerance));
-  document["offered_regions"] = to_json(tuned_regions(points, TunedOf::kOffered, tolerance));
+  for (const TunedPoint& point : tuning.points) document["points"].push_back(json(point));
+  document["regions"] = to_json(tuning.known);
+  document["offered_regions"] = to_json(tuning.offered);
   return document;
 }
 
-void print(const TuneCollectiveOptions& options, const TunedLibrary& library,
-           const std::vector<TunedPoint>& points) {
+void print(const TunedLibrary& library, const Tuning& tuning) {
+  const std::vector<TunedPoint>& points = tuning.points;
   const bool is_offered = std::any_of(points.begin(), points.end(), [](const TunedPoint& point) {
     return point.offered.has_value();
   });
-  const double tolerance = options.tolerance_percent / 100;
   int candidates = 0;
   int simulated = 0;
   for (const TunedPoint& point : points) {
@@ -259,11 +270,10 @@ void print(const TuneCollectiveOptions& options, const TunedLibrary& library,
     simulated += point.simulated;
   }
   print_tuned_points(points, is_offered);
-  print_tuned_regions(tuned_regions(points, TunedOf::kKnown, tolerance), "plan");
+  print_tuned_regions(tuning.known, "plan");
   if (is_offered)
-    print_tuned_regions(
-        tuned_regions(points, TunedOf::kOffered, tolerance),
-        library ? "plan that " + library.format->library + " has" : "plan among those named");
+    print_tuned_regions(tuning.offered, library ? "plan that " + library.format->library + " has"
+                                                : "plan among those named");
   fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
              simulated);
 }
@@ -325,11 +335,12 @@ void run(TuneCollectiveOptions options) {
   const std::vector<TunedPoint> points =
       tune_collective(questions, machine, offered, options.tolerance_percent / 100, answered,
                       [&](const TunedPoint& point) { kept.keep(point); });
-  json document = to_json(options, about, points);
+  const Tuning tuning = tuning_of(points, machine, options.tolerance_percent / 100);
+  json document = to_json(options, about, tuning);
   document["command"] = options.line;
   if (library) {
     const std::string file = settings_file(options, library);
-    const TunedSettings settings = settings_of(options, library, points, machine.front());
+    const TunedSettings settings = settings_of(options, library, tuning, machine.front());
     write_file(file, emit_settings(*library.format, settings, options.library_version),
                "--settings");
     document["settings"] = {{"file", file}, {"how_to_load", library.format->how_to_load(file)}};
@@ -346,7 +357,7 @@ void run(TuneCollectiveOptions options) {
                machine.front().stack.name == "ideal"
                    ? "ideal, a latency and a bandwidth alone: what a library does needs its --stack"
                    : "stack " + machine.front().stack.name);
-    print(options, library, points);
+    print(library, tuning);
     if (library)
       fmt::print("\nwritten: {}; to load it:\n{}", document["settings"]["file"].get<std::string>(),
                  document["settings"]["how_to_load"].get<std::string>());

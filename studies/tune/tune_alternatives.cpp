@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
 
 #include "algorithms/common_options.hpp"
 #include "base/error.hpp"
+#include "sim/ask/isolated.hpp"
 #include "sim/bounds.hpp"
+#include "sim/engine/world.hpp"
 
 namespace forescale {
 namespace {
@@ -19,6 +22,7 @@ constexpr double kNear = 1.2;
 // Chunks behind each other, in each of two trees: filling the pipe takes a few of so many.
 constexpr double kManyChunks = 64;
 constexpr double kTrees = 2;
+constexpr std::int64_t kFp32Bytes = 4;
 
 // The smallest factor on the bytes of a protocol's messages, on any way that has one for it.
 double least_wire_factor(const Stack& stack, int protocol) {
@@ -35,6 +39,23 @@ double least_wire_factor(const Stack& stack) {
   return least;
 }
 
+MachineScenarios taking(const MachineScenarios& machine, const AlternativeChoice& choice) {
+  MachineScenarios told = machine;
+  for (QuestionMachine& each : told) each.stack.take(choice, "tune");
+  return told;
+}
+
+Question asked_of(const TuneQuestion& question) {
+  return {.about = Question::About::kCollective,
+          .plan = name_of(question.op),
+          .ranks = {question.ranks},
+          .bytes = {question.bytes}};
+}
+
+double nominal_s(const TuneQuestion& question, Asker& asker) {
+  return asker.ask({asked_of(question)}, {.label = "simulating"}).front().nominal.collective.time_s;
+}
+
 class AlternativeSearch {
  public:
   AlternativeSearch(const TuneQuestion& question, const MachineScenarios& machine, double tolerance)
@@ -44,7 +65,7 @@ class AlternativeSearch {
   }
 
   TunedPoint point() {
-    Told own{.choice = {.name = kOwnChoice}, .machine = nullptr};
+    Told own{.choice = {.name = kOwnChoice}, .asker = std::make_shared<Asker>(machine_)};
     simulate(own);
     told_.push_back(std::move(own));
     simulate_better(with_own_chunks());
@@ -61,8 +82,9 @@ class AlternativeSearch {
  private:
   struct Told {
     AlternativeChoice choice;
-    // Null: the machine as it is.
-    std::shared_ptr<const MachineScenarios> machine = nullptr;
+    std::shared_ptr<const MachineScenarios> machine = nullptr;  // null: as it is
+    std::shared_ptr<Asker> asker =
+        nullptr;  // of that; what it was asked once is not simulated again
     double bound_s = 0;
     double time_s = kNotSimulated;
   };
@@ -78,15 +100,17 @@ class AlternativeSearch {
   }
 
   Told told(const AlternativeChoice& choice) const {
-    auto machine = std::make_shared<MachineScenarios>(machine_);
-    for (QuestionMachine& each : *machine) each.stack.take(choice, "tune");
+    auto machine = std::make_shared<const MachineScenarios>(taking(machine_, choice));
     const QuestionMachine& nominal = machine->front();
     const Lanes lanes(nominal.platform, nominal.stack);
     const ResolvedCall call =
         resolve(lanes, group_, {.op = question_.op, .bytes = question_.bytes, .root = 0});
     const double wire =
         least_wire_factor(nominal.stack, call.protocol) / least_wire_factor(nominal.stack);
-    return {.choice = choice, .machine = machine, .bound_s = wire * collective_bound(call).time_s};
+    return {.choice = choice,
+            .machine = machine,
+            .asker = std::make_shared<Asker>(*machine),
+            .bound_s = wire * collective_bound(call).time_s};
   }
 
   std::vector<Told> with_own_chunks() const {
@@ -100,7 +124,7 @@ class AlternativeSearch {
   void search_chunks() {
     std::vector<Told> near;
     for (const Told& each : told_)
-      if (each.machine != nullptr && each.time_s <= kNear * best().time_s) near.push_back(each);
+      if (each.machine != nullptr && each.time_s <= kNear * fastest().time_s) near.push_back(each);
     for (const Told& each : near) {
       const Alternative& alternative = stack().alternatives.at(each.choice.name);
       if (alternative.chunk_factor == 0) continue;
@@ -138,50 +162,49 @@ class AlternativeSearch {
     return is_better;
   }
 
-  const Told& best() const {
+  const Told& fastest() const {
     return *std::min_element(told_.begin(), told_.end(), [](const Told& one, const Told& other) {
       return one.time_s < other.time_s;
     });
   }
 
-  // By growing bound, those that can be faster than the best. One of them is the own choice.
+  // By growing bound, those that can be faster than the best.
   void simulate_better(std::vector<Told> all) {
     candidates_ += static_cast<int>(all.size());
     std::stable_sort(all.begin(), all.end(), [](const Told& one, const Told& other) {
       return one.bound_s < other.bound_s;
     });
     for (Told& each : all) {
-      if (each.bound_s >= best().time_s) continue;
-      if (each.choice.name == own_name())
-        each.time_s = told_.front().time_s;
-      else
-        simulate(each);
+      if (each.bound_s >= fastest().time_s) continue;
+      simulate(each);
       told_.push_back(std::move(each));
     }
   }
 
-  Question asked() const {
-    return {.about = Question::About::kCollective,
-            .plan = name_of(question_.op),
-            .ranks = {question_.ranks},
-            .bytes = {question_.bytes}};
-  }
-
-  const MachineScenarios& machine_of(const Told& each) const {
-    return each.machine == nullptr ? machine_ : *each.machine;
-  }
-
   void simulate(Told& each) {
-    Asker asker(machine_of(each));
-    each.time_s = asker.ask({asked()}, {.label = "simulating"}).front().nominal.collective.time_s;
+    each.time_s = nominal_s(question_, *each.asker);
     ++simulated_;
   }
 
+  RangedAnswer at_ends(const Told& each) const {
+    return each.asker
+        ->ask({asked_of(question_)}, {.label = "simulating", .draws = draws_of(machine_)})
+        .front();
+  }
+
   TunedPlan with_ends(const Told& each) const {
-    Asker asker(machine_of(each));
-    const RangedAnswer answer =
-        asker.ask({asked()}, {.label = "simulating", .draws = draws_of(machine_)}).front();
-    return {.plan = each.choice.text(), .time = answer.time()};
+    return {.plan = each.choice.text(), .time = at_ends(each).time()};
+  }
+
+  // By more than the tolerance, and at all where uncertain numbers are at their ends.
+  bool is_faster_for_sure(const Told& one, const Told& other) const {
+    if (one.time_s * (1 + tolerance_) >= other.time_s) return false;
+    const RangedAnswer of_one = at_ends(one);
+    const RangedAnswer of_other = at_ends(other);
+    const auto is_faster = [](const std::optional<Answer>& a, const std::optional<Answer>& b) {
+      return !a || !b || a->collective.time_s < b->collective.time_s;
+    };
+    return is_faster(of_one.fast, of_other.fast) && is_faster(of_one.slow, of_other.slow);
   }
 
   TunedChoice chosen() const {
@@ -191,18 +214,14 @@ class AlternativeSearch {
     std::stable_sort(sorted.begin(), sorted.end(), [](const Told* one, const Told* other) {
       return one->time_s < other->time_s;
     });
-    TunedChoice choice{.best = with_ends(*sorted.front())};
+    const Told& best = is_faster_for_sure(*sorted.front(), own) ? *sorted.front() : own;
+    TunedChoice choice{.best = with_ends(best)};
     const std::string same_as_own = own_name();
     const auto is_other = [&](const Told* each) {
       const std::string text = each->choice.text();
       const bool is_own = text == kOwnChoice || text == same_as_own;
       return is_own != (choice.best.plan == kOwnChoice) || (!is_own && text != choice.best.plan);
     };
-    if (sorted.front() != &own) {
-      const TunedPlan of_own = with_ends(own);
-      const bool is_faster = sorted.front()->time_s * (1 + tolerance_) < own.time_s;
-      if (!is_faster || choice.is_tie(of_own)) choice.best = of_own;
-    }
     const auto next = std::find_if(sorted.begin(), sorted.end(), is_other);
     if (next != sorted.end()) choice.next = with_ends(**next);
     // A neighbouring size's goes on where it is near the best, and still better than the own one.
@@ -232,6 +251,58 @@ bool has_alternatives(const TuneQuestion& question, const QuestionMachine& machi
                        return find_rule(alternative.second.rules, name_of(question.op), shape,
                                         question.bytes) != nullptr;
                      });
+}
+
+std::vector<TunedRegion> faster_to_their_ends(std::vector<TunedRegion> regions,
+                                              const std::vector<TunedPoint>& points,
+                                              const MachineScenarios& machine) {
+  // An end, and the size that was asked next to it.
+  struct End {
+    size_t region = 0;
+    bool is_last = false;
+    std::int64_t bytes = 0;
+    std::int64_t asked_bytes = 0;
+  };
+  std::vector<End> ends;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const TunedRegion& region = regions[i];
+    const TuneQuestion asked{.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes};
+    if (region.plan == kOwnChoice || !has_alternatives(asked, machine.front())) continue;
+    std::int64_t last_asked = region.asked_bytes;
+    for (const TunedPoint& point : points)
+      if (point.question.op == region.op && point.question.ranks == region.ranks &&
+          point.question.bytes <= region.to_bytes)
+        last_asked = std::max(last_asked, point.question.bytes);
+    // Whole elements.
+    ends.push_back({.region = i,
+                    .bytes = (region.from_bytes + kFp32Bytes - 1) / kFp32Bytes * kFp32Bytes,
+                    .asked_bytes = region.asked_bytes});
+    ends.push_back({.region = i,
+                    .is_last = true,
+                    .bytes = region.to_bytes / kFp32Bytes * kFp32Bytes,
+                    .asked_bytes = last_asked});
+  }
+  std::erase_if(ends, [](const End& end) { return end.bytes == end.asked_bytes; });
+  std::vector<std::function<bool()>> tasks;
+  for (const End& end : ends)
+    tasks.push_back([&] {
+      const TunedRegion& region = regions[end.region];
+      const TuneQuestion question{.op = region.op, .ranks = region.ranks, .bytes = end.bytes};
+      if (!has_alternatives(question, machine.front())) return false;
+      const MachineScenarios told =
+          taking(machine, AlternativeChoice::parse(region.plan, "a region"));
+      Asker of_told(told);
+      Asker of_own(machine);
+      return nominal_s(question, of_told) < nominal_s(question, of_own);
+    });
+  load_simgrid();
+  const std::vector<bool> are_faster = isolated(tasks, "checking");
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (are_faster[i]) continue;
+    TunedRegion& region = regions[ends[i].region];
+    (ends[i].is_last ? region.to_bytes : region.from_bytes) = ends[i].asked_bytes;
+  }
+  return regions;
 }
 
 TunedPoint tune_alternatives(const TuneQuestion& question, const MachineScenarios& machine,

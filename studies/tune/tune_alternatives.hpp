@@ -19,4 +19,11 @@ bool has_alternatives(const TuneQuestion& question, const QuestionMachine& machi
 TunedPoint tune_alternatives(const TuneQuestion& question, const MachineScenarios& machine,
                              double tolerance);
 
+// Regions of `points` are made by the sizes that were asked. Where at an end between two sizes an
+// alternative is not faster than the library's own choice, its region ends at the size that was
+// asked.
+std::vector<TunedRegion> faster_to_their_ends(std::vector<TunedRegion> regions,
+                                              const std::vector<TunedPoint>& points,
+                                              const MachineScenarios& machine);
+
 }  // namespace forescale
