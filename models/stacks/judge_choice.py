@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether what forescale takes to be the fastest of NCCL's algorithms and protocols is what AWS measured to be.
 
-    judge_choice.py [--program build/release/forescale] [--nodes 4,8,16] [--sizes 8KiB,16KiB,...]
+    judge_choice.py [--program build/release/forescale] [--nodes 4,8,16] [--sizes 8KiB,16KiB,...] [--told]
 
 aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (8 H100, 32 EFA), eight ranks a node,
 by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
@@ -9,10 +9,11 @@ commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and 
 simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
 would lose by the simulated times, and how often the two agree: with all algorithms and protocols, and with
 those only that AWS's file takes anywhere (LL it does not: perhaps it was not tried); beside how often NCCL's
-own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided, and how often it does when it
-is told what `tune collective --emit nccl-plugin` tells it."""
+own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided, and with --told how often NCCL
+does that loads what `tune collective --emit nccl-plugin` writes."""
 import argparse
 import csv
+import json
 import math
 import pathlib
 import statistics
@@ -25,7 +26,6 @@ from rebuild_nccl import GIB, KIB, MIB, told_name
 
 HERE = pathlib.Path(__file__).resolve().parent
 STACK = "nccl-2.20-h100"
-TOLERANCE = 0.1  # of `tune collective`, for what a library is told
 CHOICES = (*LAUNCH_US, "nvls")
 # What would take minutes to simulate and is far from the fastest.
 LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
@@ -64,14 +64,21 @@ def simulated(program, nodes, choice, sizes):
     return {int(row["bytes"]): float(row["simulated_s"]) for row in csv.DictReader(answer.stdout.splitlines())}
 
 
-def told(taken, estimate):
-    """What `tune collective --emit nccl-plugin` tells: what is faster than NCCL's choice for sure."""
-    best = min(taken, key=taken.get)
-    return best if taken[best] * (1 + TOLERANCE) < taken.get(estimate, 0) else estimate
+def told_regions(program, nodes, sizes):
+    """(least bytes, most bytes, choice) that `tune collective` tells NCCL, as "tree-ll128"."""
+    answer = subprocess.run(
+        [program, "tune", "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack", STACK, "--ranks",
+         str(8 * nodes), "--bytes", ",".join(map(str, sizes)), "--json"], check=True, stdout=subprocess.PIPE, text=True)
+    for region in json.loads(answer.stdout)["regions"]:
+        if region["plan"] != "own choice":
+            name = region["plan"].split(":")[0]
+            choice = next(each for each in CHOICES if told_name(each, nodes) == name)
+            yield region["from_bytes"], region["to_bytes"], choice
 
 
-def judge(program, nodes, sizes):
+def judge(program, nodes, sizes, with_told):
     times = {choice: simulated(program, nodes, choice, sizes) for choice in CHOICES}
+    told = list(told_regions(program, nodes, sizes)) if with_told else []
     estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
     choices = list(measured_choices())
     named = {choice for *_, choice in choices}
@@ -91,14 +98,14 @@ def judge(program, nodes, sizes):
         decided += 1
         agreed += best == measured
         named_agreed += min(named & taken.keys(), key=taken.get) == measured
-        told_agreed += told(taken, estimate) == measured
+        told_agreed += measured == next((choice for least, most, choice in told if least <= size <= most), estimate)
         estimate_agreed += estimate == measured
         if loss:
             losses.append(loss)
     lost = f"{statistics.median(losses):.0%} median, {max(losses):.0%} at most" if losses else "none"
     print(f"{nodes} nodes: of {decided} decided sizes forescale takes AWS's choice at {agreed}, at {named_agreed} of "
-          f"those that AWS takes anywhere; NCCL's estimate at {estimate_agreed}, with what forescale tells NCCL at "
-          f"{told_agreed}; where forescale does not, AWS's takes longer by: {lost}")
+          f"those that AWS takes anywhere; NCCL's estimate at {estimate_agreed}"
+          f"{f', told by forescale at {told_agreed}' if with_told else ''}; where forescale does not, AWS's takes longer by: {lost}")
     return decided, agreed, named_agreed, estimate_agreed, told_agreed
 
 
@@ -108,13 +115,14 @@ def main():
     parser.add_argument("--nodes", default="4,8,16")
     parser.add_argument("--sizes", default=",".join(size_text(1 << exponent).replace(" ", "")
                                                     for exponent in range(13, 35)))
+    parser.add_argument("--told", action="store_true", help="what `tune collective` tells NCCL too (minutes more)")
     options = parser.parse_args()
     sizes = [bytes_of(text) for text in options.sizes.split(",")]
-    found = [judge(options.program, int(nodes), sizes) for nodes in options.nodes.split(",")]
+    found = [judge(options.program, int(nodes), sizes, options.told) for nodes in options.nodes.split(",")]
     decided, *counts = (sum(column) for column in zip(*found))
     texts = (f"{count} ({count / decided:.0%})" for count in counts)
     print(f"\nall: of {decided} forescale takes AWS's choice at {next(texts)}, of those that AWS takes anywhere at "
-          f"{next(texts)}; NCCL's estimate at {next(texts)}, with what forescale tells NCCL at {next(texts)}")
+          f"{next(texts)}; NCCL's estimate at {next(texts)}{f', told by forescale at {next(texts)}' if options.told else ''}")
 
 
 if __name__ == "__main__":

@@ -400,6 +400,41 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
   return points;
 }
 
+namespace {
+
+// What is told to libraries has names of its own.
+bool is_plan(const TunedPoint& point, const std::string& text) {
+  return text.starts_with(std::string(name_of(point.question.op)) + "/");
+}
+
+bool is_near(const TunedChoice& choice, const std::string& plan, double tolerance) {
+  const auto found = choice.near.find(plan);
+  return found != choice.near.end() && found->second <= (1 + tolerance) * choice.best.time.time_s;
+}
+
+// The alternative near the best of the first point that is so of the most points after it: what the
+// model cannot tell apart shall not make rules flip.
+std::string lasting_plan(const std::vector<const TunedPoint*>& points, size_t first,
+                         double tolerance) {
+  const TunedPoint& begin = *points[first];
+  std::string lasting = begin.known.best.plan;
+  size_t most = 0;
+  for (const auto& [plan, time_s] : begin.known.near) {
+    size_t end = first;
+    while (end < points.size() && points[end]->question.op == begin.question.op &&
+           points[end]->question.ranks == begin.question.ranks &&
+           is_near(points[end]->known, plan, tolerance))
+      ++end;
+    const bool is_best = plan == begin.known.best.plan;
+    if (end - first < most || (end - first == most && !is_best)) continue;
+    most = end - first;
+    lasting = plan;
+  }
+  return lasting;
+}
+
+}  // namespace
+
 std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, TunedOf of,
                                        double tolerance) {
   std::vector<const TunedPoint*> sorted;
@@ -410,7 +445,8 @@ std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, Tu
   });
   std::vector<TunedRegion> regions;
   const TunedPoint* before = nullptr;
-  for (const TunedPoint* point : sorted) {
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const TunedPoint* const point = sorted[i];
     const TuneQuestion& asked = point->question;
     const bool is_first = before == nullptr || before->question.op != asked.op ||
                           before->question.ranks != asked.ranks;
@@ -429,22 +465,23 @@ std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, Tu
                                                       : nullptr;
     if (choice == nullptr) continue;
     const auto loss = [&](double time_s) { return time_s / point->known.best.time.time_s - 1; };
-    if (is_last_of_region) {
-      const auto same = choice->near.find(regions.back().plan);
-      if (same != choice->near.end() &&
-          same->second <= (1 + tolerance) * choice->best.time.time_s) {
-        regions.back().loss_max = std::max(regions.back().loss_max, loss(same->second));
-        regions.back().to_bytes = asked.bytes;
-        continue;
-      }
+    if (is_last_of_region && is_near(*choice, regions.back().plan, tolerance)) {
+      regions.back().loss_max =
+          std::max(regions.back().loss_max, loss(choice->near.at(regions.back().plan)));
+      regions.back().to_bytes = asked.bytes;
+      continue;
     }
-    regions.push_back({.op = asked.op,
-                       .ranks = asked.ranks,
-                       .from_bytes = halfway + 1,
-                       .to_bytes = asked.bytes,
-                       .plan = choice->best.plan,
-                       .asked_bytes = asked.bytes,
-                       .loss_max = loss(choice->best.time.time_s)});
+    const std::string& best = choice->best.plan;
+    const bool is_told = of == TunedOf::kKnown && !is_plan(*point, best);
+    const std::string plan = is_told ? lasting_plan(sorted, i, tolerance) : best;
+    regions.push_back(
+        {.op = asked.op,
+         .ranks = asked.ranks,
+         .from_bytes = halfway + 1,
+         .to_bytes = asked.bytes,
+         .plan = plan,
+         .asked_bytes = asked.bytes,
+         .loss_max = loss(plan == best ? choice->best.time.time_s : choice->near.at(plan))});
   }
   return regions;
 }

@@ -99,8 +99,9 @@ struct TunedRegion {
   double loss_max = 0;           // how much slower than the best plan known for a size: 0.01 is 1 %
 };
 // By rank count and size, of `known` or of `offered`. A size for which the plan of the size before
-// is within `tolerance` of the best stays with that: rules do not flip for less. Points without
-// the choice asked for end a region and begin none.
+// is within `tolerance` of the best stays with that: rules do not flip for less. A region of what a
+// library is told begins with what is near the best of the most sizes after it. Points without the
+// choice asked for end a region and begin none.
 enum class TunedOf { kKnown, kOffered };
 std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, TunedOf of,
                                        double tolerance);

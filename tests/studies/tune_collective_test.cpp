@@ -273,5 +273,28 @@ TEST(TunedRegions, LeaveOutWhatALibraryDoesNotOffer) {
   EXPECT_EQ(regions[1].from_bytes, (1 << 13) + 1);
 }
 
+// "tree/ll" is within 10 % at all three sizes, what is best at the first at that alone.
+TEST(TunedRegions, OfWhatIsToldBeginWithWhatLasts) {
+  const auto point = [](std::int64_t bytes, const std::map<std::string, double>& near) {
+    TunedPoint made{.question = {.op = CollectiveOp::kAllReduce, .ranks = 4, .bytes = bytes}};
+    const auto best = std::min_element(
+        near.begin(), near.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    made.known.best = {.plan = best->first, .time = {best->second, best->second, best->second}};
+    made.known.near = near;
+    return made;
+  };
+  const std::vector<TunedPoint> points = {point(1024, {{"ring/ll", 10}, {"tree/ll", 10.5}}),
+                                          point(2048, {{"tree/ll", 20}}),
+                                          point(4096, {{"ring/simple", 30}, {"tree/ll", 31}})};
+  const std::vector<TunedRegion> regions = tuned_regions(points, TunedOf::kKnown, 0.1);
+  ASSERT_THAT(regions, SizeIs(1));
+  EXPECT_EQ(regions[0].plan, "tree/ll");
+  EXPECT_NEAR(regions[0].loss_max, 0.05, 1e-12);
+  // Of equal runs the best.
+  EXPECT_EQ(tuned_regions({points[0]}, TunedOf::kKnown, 0.1)[0].plan, "ring/ll");
+  // Not for less than the tolerance.
+  EXPECT_THAT(tuned_regions(points, TunedOf::kKnown, 0.01), SizeIs(3));
+}
+
 }  // namespace
 }  // namespace forescale
