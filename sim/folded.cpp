@@ -60,6 +60,11 @@ double steps_of(const ResolvedCall& resolved, double ranks) {
   return (resolved.collective->op == CollectiveOp::kAllReduce ? 2 : 1) * (ranks - 1);
 }
 
+double ring_messages(const ResolvedCall& resolved) {
+  const auto ranks = static_cast<double>(resolved.group->slots.size());
+  return ranks * steps_of(resolved, ranks) * static_cast<double>(resolved.parts().size());
+}
+
 // Members of all nodes have the same places in them.
 bool nodes_are_alike(const ResolvedCall& resolved) {
   const Platform& platform = resolved.lanes->platform();
@@ -337,8 +342,7 @@ Folded simulate_folded(const ResolvedCall& resolved) {
       add_longer_ways(smaller, use);
   }
   Folded folded = fold(resolved, smaller);
-  folded.is_large = is_a_ring ? resolved.group->shape.ranks > kWholeRanksMax
-                              : folded.outcome.messages > kWholeMessagesMax;
+  folded.is_large = folded.outcome.messages > kWholeMessagesMax;
   if (folded.error > 0)
     folded.error = std::max(folded.error, kLeastError);
   else if (folded.outcome.has_shared)
@@ -370,8 +374,9 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
 }
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
-  const GroupShape& shape = resolved.group->shape;
-  const bool are_few = shape.nodes <= kWholeNodesMax && shape.ranks <= kWholeRanksMax;
+  const bool are_few =
+      resolved.group->shape.nodes <= kWholeNodesMax &&
+      (!is_ring(*resolved.collective) || ring_messages(resolved) <= kWholeMessagesMax);
   if (are_few || !why_not_folded(resolved).empty()) return std::nullopt;
   const Folded few = simulate_folded(resolved);
   if (few.error >= kLeastError && (!few.is_large || few.error > kMostFoldedError))

@@ -21,11 +21,10 @@
 
 namespace forescale {
 
-// Up to so many nodes and ranks all is simulated whole,
+// Up to so many nodes, and of rings up to so many messages, a second or two, all is simulated whole
 inline constexpr int kWholeNodesMax = 63;
-inline constexpr int kWholeRanksMax = 512;
-// and where folding is not exact rings up to so many ranks, trees up to so many messages.
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
+// whatever the nodes, where folding is not exact.
 inline constexpr int kFoldedNodesMin = 16;
 inline constexpr int kFoldedWideNodesMin = 12;  // of many GPUs each
 // Relative: where few say less about all, as of chains of several nodes, all are simulated.

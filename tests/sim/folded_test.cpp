@@ -125,6 +125,22 @@ TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
   }
 }
 
+// 256 ranks send a million messages in eight parts, 64 ranks 64,512, few enough for all.
+TEST(FoldedRingPays, OnFewNodesByItsMessages) {
+  const Ring ring;
+  const auto few =
+      fold_where_it_pays(ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB));
+  ASSERT_TRUE(few.has_value());
+  EXPECT_EQ(few->ranks, 80);
+  EXPECT_TRUE(few->is_large);
+  EXPECT_EQ(few->error, 0.03);
+  EXPECT_EQ(few->outcome.messages, 256U * 510 * 8);
+  const ResolvedCall of_64 =
+      ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 2), std::int64_t{1} << 20);
+  EXPECT_EQ(why_not_folded(of_64), "");
+  EXPECT_FALSE(fold_where_it_pays(of_64).has_value());
+}
+
 TEST(FoldedRingRefuses, WhatSendsNothing) {
   const Ring ring;
   EXPECT_EQ(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), 0)),
