@@ -22,6 +22,8 @@ constexpr double kNear = 1.2;
 // Chunks behind each other, in each of two trees: filling the pipe takes a few of so many.
 constexpr double kManyChunks = 64;
 constexpr double kTrees = 2;
+// With so many a tree takes minutes to simulate, and is told no more.
+constexpr double kMostChunks = 512;
 constexpr std::int64_t kFp32Bytes = 4;
 
 // The smallest factor on the bytes of a protocol's messages, on any way that has one for it.
@@ -116,7 +118,9 @@ class AlternativeSearch {
   std::vector<Told> with_own_chunks() const {
     std::vector<Told> all;
     for (const auto& [name, alternative] : stack().alternatives)
-      if (rule_of(alternative) != nullptr) all.push_back(told({.name = name}));
+      if (const SelectionRule* rule = rule_of(alternative))
+        if (chunks_in_a_row(*rule, rule->options.number(kChunkBytes)) <= kMostChunks)
+          all.push_back(told({.name = name}));
     return all;
   }
 
@@ -134,7 +138,8 @@ class AlternativeSearch {
         sizes.insert(rule.options.number(kChunkBytes));
       const auto at = sizes.find(own.options.number(kChunkBytes));
       double time_s = each.time_s;
-      for (auto smaller = at; smaller != sizes.begin() && !are_many(own, *smaller);)
+      for (auto smaller = at;
+           smaller != sizes.begin() && chunks_in_a_row(own, *smaller) <= kManyChunks;)
         if (!is_better_in(alternative, each.choice.name, *--smaller, time_s)) break;
       time_s = each.time_s;
       for (auto larger = std::next(at); larger != sizes.end(); ++larger)
@@ -142,11 +147,12 @@ class AlternativeSearch {
     }
   }
 
-  // Whether so many chunks follow each other that smaller ones would gain next to nothing.
-  bool are_many(const SelectionRule& rule, std::int64_t chunk_bytes) const {
+  // Behind each other in one of a part's trees; 0 where a plan is not cut into chunks.
+  double chunks_in_a_row(const SelectionRule& rule, std::int64_t chunk_bytes) const {
     const auto parts = static_cast<double>(std::max<size_t>(1, rule.orders.size()));
-    return static_cast<double>(question_.bytes) / parts / kTrees >
-           kManyChunks * static_cast<double>(chunk_bytes);
+    return chunk_bytes == 0 ? 0
+                            : static_cast<double>(question_.bytes) / parts / kTrees /
+                                  static_cast<double>(chunk_bytes);
   }
 
   bool is_better_in(const Alternative& alternative, const std::string& name,
