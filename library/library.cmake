@@ -24,11 +24,16 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/forescale-config-version.cm
 install(FILES ${CMAKE_BINARY_DIR}/forescale-config-version.cmake DESTINATION lib/cmake/forescale
         COMPONENT program)
 
-# A tuner plug-in that NCCL loads, of no other part: users start it on machines without forescale.
-add_library(nccl-tuner-forescale MODULE ${CMAKE_SOURCE_DIR}/library/nccl_tuner/nccl_tuner.cpp)
-target_link_options(nccl-tuner-forescale PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+# A tuner plug-in that NCCL loads, of no other part: users start it on machines without forescale, or compile it
+# there (docs/settings.md).
+set(nccl_tuner ${CMAKE_SOURCE_DIR}/library/nccl_tuner)
+add_library(nccl-tuner-forescale MODULE ${nccl_tuner}/nccl_tuner.cpp)
+target_link_options(nccl-tuner-forescale PRIVATE -static-libstdc++ -static-libgcc
+                    -Wl,--version-script=${nccl_tuner}/exported.map)
 set_target_properties(nccl-tuner-forescale PROPERTIES
-  CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/forescale)
+  LINK_DEPENDS ${nccl_tuner}/exported.map LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/forescale)
 add_dependencies(product nccl-tuner-forescale)
 add_dependencies(package_parts nccl-tuner-forescale)
 install(TARGETS nccl-tuner-forescale LIBRARY DESTINATION lib/forescale COMPONENT program)
+install(FILES ${nccl_tuner}/nccl_tuner.cpp ${nccl_tuner}/tuner_api.hpp
+        DESTINATION ${data_folder}/library/nccl_tuner COMPONENT program)
