@@ -100,7 +100,7 @@ json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& 
       {"format", "forescale-tuned-1"}, {"forescale", kVersion},
       {"platform", options.platform},  {"platform_numbers", digest(machine.platform.provenance)},
       {"stack", machine.stack.name},   {"stack_numbers", digest(machine.stack.provenance)},
-      {"offered_by", offered_by}};
+      {"offered_by", offered_by},      {"tolerance", options.tolerance_percent / 100}};
 }
 
 std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
@@ -250,7 +250,6 @@ json to_json(const std::vector<TunedRegion>& regions) {
 json to_json(const TuneCollectiveOptions& options, const json& about, const Tuning& tuning) {
   json document = about;
   document["title"] = fmt::format("{} on {}", options.op, options.platform);
-  document["tolerance"] = options.tolerance_percent / 100;
   document["points"] = json::array();
   for (const TunedPoint& point : tuning.points) document["points"].push_back(json(point));
   document["regions"] = to_json(tuning.known);

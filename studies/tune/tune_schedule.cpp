@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/options_text.hpp"
+#include "studies/tune/tune_alternatives.hpp"
 
 namespace forescale {
 namespace {
@@ -21,8 +23,9 @@ constexpr double kNearPlans = 0.02;  // of the best one's time alone
 
 struct Value {
   std::string text;
-  double number = 0;     // of an option
-  PlanChoice plan = {};  // of a collective; null collective: the stack's rules
+  double number = 0;       // of an option
+  PlanChoice plan = {};    // of a collective; null collective: the stack's rules
+  std::string stack = {};  // the stack told to take an alternative; empty: as it is
 };
 
 struct Setting {
@@ -58,9 +61,26 @@ std::map<CollectiveOp, std::vector<std::int64_t>> calls_of(const PredictionInput
   return calls;
 }
 
+// Of what was tuned; without a text for what the stack's rules take anyway, and for alternatives of
+// a stack that has no name to be asked for by.
+Value value_of(const TuneQuestion& question, const QuestionMachine& machine,
+               const std::string& tuned) {
+  if (!has_alternatives(question, machine))
+    return {.text = tuned, .plan = parse_plan(tuned, "--only")};
+  const std::vector<std::string> known = catalogue("models/stacks");
+  const std::string& stack = machine.stack.name;
+  if (tuned == kOwnChoice || std::find(known.begin(), known.end(), stack) == known.end()) return {};
+  const AlternativeChoice choice = AlternativeChoice::parse(tuned, "--only");
+  return Value{
+      .text = tuned,
+      .stack = fmt::format("{}:take={}", stack, choice.name) +
+               (choice.chunk_bytes > 0 ? fmt::format(",chunk_bytes={}", choice.chunk_bytes) : "")};
+}
+
 // Of all operations that every call of which any number of ranks' data can serve.
 std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
   std::vector<Setting> settings;
+  bool is_told = false;  // an operation's alternatives: a stack is told one for all
   for (const auto& [op, sizes] : calls_of(inputs, gpus)) {
     std::vector<TuneQuestion> questions;
     for (const std::int64_t bytes : {sizes.back(), sizes[sizes.size() / 2]})
@@ -86,8 +106,11 @@ std::vector<Setting> plan_settings(const PredictionInputs& inputs, int gpus) {
       for (const auto& [time_s, plan] : near)
         if (std::none_of(setting.values.begin(), setting.values.end(),
                          [&, name = plan](const Value& value) { return value.text == name; }))
-          setting.values.push_back({.text = plan, .plan = parse_plan(plan, "--only")});
+          if (const Value value = value_of(point.question, machine.front(), plan);
+              !value.text.empty() && (value.stack.empty() || !is_told))
+            setting.values.push_back(value);
     }
+    is_told = is_told || !setting.values.back().stack.empty();
     settings.push_back(std::move(setting));
   }
   return settings;
@@ -117,6 +140,8 @@ Question with_values(Question question, const std::vector<Setting>& settings, co
     const Value& value = setting.values[point[i]];
     if (setting.option != nullptr)
       question.options[setting.name] = exact_text(*setting.option, value.number);
+    else if (!value.stack.empty())
+      question.stack = value.stack;
     else  // an operation alone: the stack's choice
       question.plans[name_of(setting.op)] =
           value.plan.collective == nullptr ? name_of(setting.op) : plan_text(value.plan);

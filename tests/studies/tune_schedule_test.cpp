@@ -76,6 +76,35 @@ TEST(TuneSchedule, PlansOfItsCollectivesAreSettings) {
             1);
 }
 
+// Of NCCL what it can be told, never a plan that it has not: buckets of 25 MiB by a tree of LL128
+// where NCCL estimates that NVLSTree is faster.
+TEST(TuneSchedule, WhatNcclCanBeToldIsASetting) {
+  ScheduleTuneSettings settings = tune_settings("ddp", 32);
+  settings.question.platform = "dgx-h100:nodes=4";
+  settings.question.stack = "nccl";
+  settings.question.model = "resnet-50";
+  settings.question.batch = 2048;
+  settings.only = {"all-reduce-plan"};
+  const TunedSchedule row = tune_schedule(settings).rows.at(0);
+  const auto count = [&](const std::string& prefix) {
+    return std::count_if(row.effects.begin(), row.effects.end(), [&](const SettingEffect& effect) {
+      return effect.value.starts_with(prefix);
+    });
+  };
+  EXPECT_GT(count("tree/ll128"), 0);
+  EXPECT_EQ(count("all-reduce/"), 0);
+  EXPECT_GE(row.speedup(), 1);
+  Question told = settings.question;
+  const auto tree = std::find_if(
+      row.effects.begin(), row.effects.end(),
+      [](const SettingEffect& effect) { return effect.value.starts_with("tree/ll128"); });
+  ASSERT_NE(tree, row.effects.end());
+  std::string take = tree->value;
+  std::replace(take.begin(), take.end(), ':', ',');
+  told.stack = "nccl:take=" + take;
+  EXPECT_DOUBLE_EQ(predicted_with_s(told, {}), tree->iteration_s);
+}
+
 TEST(TuneSchedule, ServersThatFindNoNodeAreSaidAndLeftOut) {
   ScheduleTuneSettings settings = tune_settings("parameter-server", 160);
   settings.question.options = {{"own_hosts", "true"}};
