@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "algorithms/common_options.hpp"
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
@@ -91,16 +92,36 @@ std::string digest(const Provenance& provenance) {
   return sha256_hex(numbers.str()).substr(0, 16);
 }
 
+// Of what the stack's library can be told, which is no number of the stack until it is.
+std::string digest(const std::map<std::string, Alternative>& alternatives) {
+  std::ostringstream text;
+  text.precision(17);
+  for (const auto& [name, alternative] : alternatives) {
+    text << name << ' ' << alternative.chunk_factor << '\n';
+    for (const auto& [op, rules] : alternative.rules)
+      for (const SelectionRule& rule : rules)
+        text << op << ' ' << rule.up_to_ranks << ' ' << rule.from_nodes << ' ' << rule.up_to_nodes
+             << ' ' << rule.ranks_per_node << ' ' << rule.up_to_bytes << ' ' << rule.algorithm
+             << ' ' << rule.options.number(kChunkBytes) << ' ' << rule.protocol << ' '
+             << rule.call_overhead.value << '\n';
+  }
+  return sha256_hex(text.str()).substr(0, 16);
+}
+
 // What an answer depends on beside its question: the first line of a --resume file.
 json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& machine) {
   std::string offered_by = options.emit;
   for (const std::string& name : options.among)
     offered_by += (offered_by.empty() ? "" : " ") + name;
-  return {
-      {"format", "forescale-tuned-1"}, {"forescale", kVersion},
-      {"platform", options.platform},  {"platform_numbers", digest(machine.platform.provenance)},
-      {"stack", machine.stack.name},   {"stack_numbers", digest(machine.stack.provenance)},
-      {"offered_by", offered_by},      {"tolerance", options.tolerance_percent / 100}};
+  return {{"format", "forescale-tuned-1"},
+          {"forescale", kVersion},
+          {"platform", options.platform},
+          {"platform_numbers", digest(machine.platform.provenance)},
+          {"stack", machine.stack.name},
+          {"stack_numbers", digest(machine.stack.provenance)},
+          {"alternatives", digest(machine.stack.alternatives)},
+          {"offered_by", offered_by},
+          {"tolerance", options.tolerance_percent / 100}};
 }
 
 std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
@@ -223,6 +244,16 @@ void check_library(const TuneCollectiveOptions& options, const TunedLibrary& lib
                    const std::vector<TuneQuestion>& questions) {
   TunedSettings settings;
   for (const TuneQuestion& question : questions) {
+    if (library.format->takes_alternatives && !has_alternatives(question, *library.machine))
+      throw InputError(
+          {.source = "--emit",
+           .path = "",
+           .value = options.emit,
+           .constraint = fmt::format(
+               "has no word for {} on {} ranks: stack {} knows of nothing that {} could "
+               "be told to take there",
+               name_of(question.op), question.ranks, library.machine->stack.name,
+               library.format->library)});
     if (std::any_of(settings.regions.begin(), settings.regions.end(),
                     [&](const auto& region) { return region.ranks == question.ranks; }))
       continue;

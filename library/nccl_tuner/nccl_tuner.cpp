@@ -1,5 +1,6 @@
-// A tuner plug-in for NCCL, by versions 2 to 6 of that interface (6: NCCL 2.30), that takes what
-// `forescale tune collective --emit nccl-plugin` wrote. NCCL loads it by NCCL_TUNER_PLUGIN; the
+// A tuner plug-in for NCCL, by versions 3 to 6 of that interface (6: NCCL 2.30), that takes what
+// `forescale tune collective --emit nccl-plugin` wrote. Not by version 2: there it would say what
+// NCCL finds impossible on a machine, as LL128 can be. NCCL loads it by NCCL_TUNER_PLUGIN; the
 // table is the file that NCCL_TUNER_CONFIG_FILE names:
 //   operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks,chunk bytes
 // Whatever no line is for is left to NCCL, channels below 1 and chunks of 0 bytes too. A file that
@@ -36,6 +37,10 @@ struct Line {
 // Of one communicator: the lines that are for as many nodes and ranks.
 struct Context {
   std::vector<Line> lines;
+  // By operation, the line that it took last. NCCL asks for chunks by the bytes of one channel
+  // (scheduleCollTasksToPlan in src/enqueue.cc), not of the call, soon after it has asked for the
+  // call.
+  std::map<Function, const Line*> taken;
 
   const Line* line_for(Function function, std::size_t bytes) const {
     for (const Line& line : lines)
@@ -181,7 +186,7 @@ Result start(const CommunicatorShape& shape, Logger log, void** context) {
   return kSuccess;
 }
 
-Result start_of_2(std::size_t ranks, std::size_t nodes, Logger log, void** context) {
+Result start_of_3(std::size_t ranks, std::size_t nodes, Logger log, void** context) {
   return start({.ranks = ranks, .nodes = nodes}, log, context);
 }
 
@@ -195,29 +200,19 @@ Result end(void* context) {
   return kSuccess;
 }
 
-Result choose_of_2(void* context, Function function, std::size_t bytes, int /*has_collnet*/,
-                   int has_nvls, int /*pipe_ops*/, int* algorithm, int* protocol, int* channels) {
-  if (context == nullptr) return kInternalError;
-  const Line* line = static_cast<const Context*>(context)->line_for(function, bytes);
-  if (line == nullptr) return kSuccess;
-  const bool needs_nvls = line->algorithm == kNvls || line->algorithm == kNvlsTree;
-  if (needs_nvls && has_nvls == 0) return kSuccess;
-  *algorithm = line->algorithm;
-  *protocol = line->protocol;
-  if (line->channels > 0) *channels = line->channels;
-  return kSuccess;
-}
-
 // What NCCL finds impossible stays so, and NCCL chooses.
 Result choose(void* context, Function function, std::size_t bytes, Costs costs, int algorithms,
               int protocols, int* channels) {
   if (context == nullptr) return kInternalError;
-  const Line* line = static_cast<const Context*>(context)->line_for(function, bytes);
+  auto& of = *static_cast<Context*>(context);
+  of.taken.erase(function);
+  const Line* line = of.line_for(function, bytes);
   if (line == nullptr || line->algorithm >= algorithms || line->protocol >= protocols)
     return kSuccess;
   float& cost = reinterpret_cast<float*>(costs)[line->algorithm * protocols + line->protocol];
   if (cost < 0) return kSuccess;
   cost = 0;
+  of.taken[function] = line;
   if (line->channels > 0) *channels = line->channels;
   return kSuccess;
 }
@@ -234,10 +229,12 @@ Result choose_of_4(void* context, Function function, std::size_t bytes, int /*pi
 }
 
 // Of what NCCL took: another algorithm than the line's keeps its own chunks.
-Result choose_chunk(void* context, Function function, std::size_t bytes, int algorithm,
+Result choose_chunk(void* context, Function function, std::size_t /*bytes*/, int algorithm,
                     int protocol, int /*channels*/, std::size_t* chunk_bytes) {
   if (context == nullptr) return kInternalError;
-  const Line* line = static_cast<const Context*>(context)->line_for(function, bytes);
+  const auto& taken = static_cast<const Context*>(context)->taken;
+  const auto found = taken.find(function);
+  const Line* line = found == taken.end() ? nullptr : found->second;
   if (line != nullptr && line->chunk_bytes > 0 && line->algorithm == algorithm &&
       line->protocol == protocol)
     *chunk_bytes = line->chunk_bytes;
@@ -251,11 +248,9 @@ Result choose_chunk(void* context, Function function, std::size_t bytes, int alg
 
 // The names by which NCCL looks for them, the newest that it knows first.
 namespace nccl = forescale::nccl;
-FORESCALE_EXPORTED const nccl::Tuner2 ncclTunerPlugin_v2 = {"forescale", nccl::start_of_2,
-                                                            nccl::choose_of_2, nccl::end};
-FORESCALE_EXPORTED const nccl::Tuner3 ncclTunerPlugin_v3 = {"forescale", nccl::start_of_2,
+FORESCALE_EXPORTED const nccl::Tuner3 ncclTunerPlugin_v3 = {"forescale", nccl::start_of_3,
                                                             nccl::choose_of_3, nccl::end};
-FORESCALE_EXPORTED const nccl::Tuner4 ncclTunerPlugin_v4 = {"forescale", nccl::start_of_2,
+FORESCALE_EXPORTED const nccl::Tuner4 ncclTunerPlugin_v4 = {"forescale", nccl::start_of_3,
                                                             nccl::choose_of_4, nccl::end};
 FORESCALE_EXPORTED const nccl::Tuner5 ncclTunerPlugin_v5 = {"forescale", nccl::start_of_5,
                                                             nccl::choose_of_4, nccl::end};

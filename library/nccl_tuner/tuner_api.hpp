@@ -1,5 +1,5 @@
-// What NCCL's tuner plug-ins are called by and with, versions 2 to 6 of that interface (6: NCCL
-// 2.30): facts of NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h and nccl_tuner.h,
+// What NCCL's tuner plug-ins are called by and with, versions 3 to 6 of that interface (6: NCCL
+// 2.30): facts of NVIDIA/nccl, src/include/plugin/tuner/tuner_v3.h to tuner_v6.h and nccl_tuner.h,
 // commit 1fc949c5, written down here so that the plug-in builds without NCCL. Where NCCL's own
 // headers are, tests/library/nccl_headers.cpp holds these to them.
 #pragma once
@@ -43,15 +43,6 @@ using Logger = void (*)(LogLevel level, unsigned long flags, const char* file, i
 
 // Costs are a table of algorithms by protocols, microseconds; below 0 is not possible.
 using Costs = float**;
-
-struct Tuner2 {
-  const char* name;
-  Result (*init)(std::size_t ranks, std::size_t nodes, Logger log, void** context);
-  Result (*get_collective)(void* context, Function function, std::size_t bytes, int has_collnet,
-                           int has_nvls, int pipe_ops, int* algorithm, int* protocol,
-                           int* channels);
-  Result (*destroy)(void* context);
-};
 
 struct Tuner3 {
   const char* name;

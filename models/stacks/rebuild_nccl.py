@@ -549,7 +549,7 @@ def alternatives(stack, rings, chain):
         found["ring/simple"][op] = [chain]
     def with_factor(name, ops):
         factor = chunk_factor(stack, name)
-        return ({"chunk_factor": round(factor, 4)} if factor else {}) | ops
+        return ({"chunk_factor": round(factor, 9)} if factor else {}) | ops
 
     return {name: with_factor(name, ops) for name, ops in sorted(found.items())}
 

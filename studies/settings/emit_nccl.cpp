@@ -22,6 +22,8 @@
 namespace forescale {
 namespace {
 
+// Of NCCL's rings LL carries what is smaller, roughly.
+constexpr std::int64_t kSmallMost = (1 << 20) - 1;
 constexpr const char* kPlugIn = "libnccl-tuner-forescale.so";
 
 // Of one tuned count of ranks, what is not left to NCCL.
@@ -125,11 +127,16 @@ std::string emit_example(const TunedSettings& settings, const std::string& versi
       "number.\n"
       "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks (-1: any)\n";
   for (const ToldSpan& each : told) text += table_line(each, 0, each.nodes, each.ranks) + "\n";
-  text += "# other communicators: as on the most ranks\n";
+  text += "# other communicators: as on the most ranks, and rings where that cannot be taken\n";
   std::map<CollectiveOp, int> most;
   for (const ToldSpan& each : told) most[each.op] = std::max(most[each.op], each.ranks);
   for (const ToldSpan& each : told)
     if (each.ranks == most[each.op]) text += table_line(each, 0, 0, 0) + "\n";
+  // A line that NCCL finds impossible (NVLSTree on one node) is passed over there.
+  for (const CollectiveOp op : all_collective_ops())
+    if (const auto name = name_in(Tool::kNcclTuner, op))
+      text += fmt::format("{0},0,{1},ring,ll,0,-1,-1\n{0},{2},{3},ring,simple,0,-1,-1\n", *name,
+                          kSmallMost, kSmallMost + 1, kLargest);
   return text;
 }
 
@@ -148,7 +155,8 @@ const bool kExampleRegistered =
                                    .emit = emit_example,
                                    .how_to_load = how_to_load_example});
 
-// NCCLX: sizes are bytes over ranks, rounded down, nodes and ranks a node of their own.
+// NCCLX: sizes are bytes over ranks, rounded down, nodes and ranks a node of their own. Chunks are
+// left to it: it would look them up by the bytes of one channel, which is all that NCCL tells it.
 std::string emit_ncclx(const TunedSettings& settings, const std::string& /*version*/) {
   const std::vector<ToldSpan> told = told_spans(settings);
   std::string text =
@@ -160,14 +168,20 @@ std::string emit_ncclx(const TunedSettings& settings, const std::string& /*versi
   for (const ToldSpan& each : told) {
     const auto [algorithm, protocol] = each.algorithm();
     const std::int64_t ranks = each.ranks;
+    if (each.nodes > 0 && ranks % each.nodes != 0)
+      throw InputError({.source = "--emit",
+                        .path = "",
+                        .value = "ncclx",
+                        .constraint = fmt::format("counts the ranks of each node, which are not as "
+                                                  "many on all with {} ranks on {} nodes",
+                                                  ranks, each.nodes)});
     const std::int64_t from = (each.span.from_bytes + ranks - 1) / ranks;
     const bool has_end = each.span.to_bytes != kLargest;
     if (has_end && each.span.to_bytes / ranks < from) continue;
-    text += fmt::format("{},[{},{},{},{},-1,{},{},{}\n", each.op_name(), from,
+    text += fmt::format("{},[{},{},{},{},-1,{},{},0\n", each.op_name(), from,
                         has_end ? fmt::format("{}]", each.span.to_bytes / ranks) : ")", algorithm,
                         protocol, each.nodes > 0 ? std::to_string(each.nodes) : "*",
-                        each.nodes > 0 ? std::to_string(ranks / each.nodes) : "*",
-                        each.span.algorithm->segment_bytes);
+                        each.nodes > 0 ? std::to_string(ranks / each.nodes) : "*");
   }
   return text;
 }
@@ -206,8 +220,15 @@ std::string emit_nccl_environment(const TunedSettings& settings, const std::stri
     const std::string& id = *ids.begin();
     const std::size_t slash = id.find('/');
     if (slash == std::string::npos) continue;
-    const std::string algorithm =
-        id.substr(0, slash) == "nvls_tree" ? "nvlstree" : id.substr(0, slash);
+    const std::string algorithm = id.substr(0, slash);
+    if (algorithm.starts_with("nvls") || id.ends_with("/ll128"))
+      throw InputError({.source = "--emit",
+                        .path = "",
+                        .value = "nccl-environment",
+                        .constraint = fmt::format(
+                            "would force {} also where NCCL finds that impossible, LL128 on links "
+                            "that reorder and NVLSTree on one node: take nccl-plugin",
+                            id)});
     // The first of a list counts for every operation unless it names one, as all here do.
     algorithms += fmt::format("{}{}:{}", algorithms.empty() ? "" : ";",
                               *name_in(Tool::kNcclTuner, op), algorithm);

@@ -230,11 +230,13 @@ class AlternativeSearch {
     };
     const auto next = std::find_if(sorted.begin(), sorted.end(), is_other);
     if (next != sorted.end()) choice.next = with_ends(**next);
-    // A neighbouring size's goes on where it is near the best, and still better than the own one.
+    // A neighbouring size's goes on where it is near the best, and faster than the own one for
+    // sure.
     for (const Told* each : sorted)
       if (each->choice.text() == choice.best.plan ||
-          (choice.best.plan != kOwnChoice && each->time_s < own.time_s &&
-           each->time_s <= (1 + tolerance_) * choice.best.time.time_s))
+          (choice.best.plan != kOwnChoice && each != &own &&
+           each->time_s <= (1 + tolerance_) * choice.best.time.time_s &&
+           is_faster_for_sure(*each, own)))
         choice.near[each->choice.text()] = each->time_s;
     return choice;
   }

@@ -140,9 +140,10 @@ Question with_values(Question question, const std::vector<Setting>& settings, co
     const Value& value = setting.values[point[i]];
     if (setting.option != nullptr)
       question.options[setting.name] = exact_text(*setting.option, value.number);
-    else if (!value.stack.empty())
+    else if (!value.stack.empty()) {
       question.stack = value.stack;
-    else  // an operation alone: the stack's choice
+      question.plans[name_of(setting.op)] = name_of(setting.op);  // what the stack takes
+    } else  // an operation alone: the stack's choice
       question.plans[name_of(setting.op)] =
           value.plan.collective == nullptr ? name_of(setting.op) : plan_text(value.plan);
   }

@@ -111,7 +111,8 @@ class NcclTuner : public ::testing::Test {
                               Estimates::kAlgorithms, Estimates::kProtocols, 0, &taken.channels),
         nccl::kSuccess);
     estimates.take_cheapest(taken);
-    EXPECT_EQ(tuner6.get_chunk(context, function, bytes, taken.algorithm, taken.protocol, 16,
+    // By the bytes of one of 16 channels.
+    EXPECT_EQ(tuner6.get_chunk(context, function, bytes / 16, taken.algorithm, taken.protocol, 1,
                                &taken.chunk_bytes),
               nccl::kSuccess);
     EXPECT_EQ(tuner6.finalize(context), nccl::kSuccess);
@@ -161,11 +162,18 @@ TEST_F(NcclTuner, ChunksAreOfTheLinesAlgorithmAlone) {
   const auto& tuner6 = tuner<nccl::Tuner6>("ncclTunerPlugin_v6");
   void* context = nullptr;
   ASSERT_EQ(start(16, 2, context), nccl::kSuccess);
-  std::size_t chunk = 1000;
-  tuner6.get_chunk(context, nccl::kAllReduce, 5000, nccl::kTree, nccl::kSimple, 16, &chunk);
-  EXPECT_EQ(chunk, 1000U);
-  tuner6.get_chunk(context, nccl::kAllReduce, 5000, nccl::kNvlsTree, nccl::kSimple, 16, &chunk);
-  EXPECT_EQ(chunk, 65536U);
+  const auto chunk_after = [&](std::size_t bytes, nccl::Algorithm algorithm) {
+    Estimates estimates(16);
+    int channels = 0;
+    tuner6.get_collective(context, nccl::kAllReduce, bytes, 1, estimates.argument(),
+                          Estimates::kAlgorithms, Estimates::kProtocols, 0, &channels);
+    std::size_t chunk = 1000;
+    tuner6.get_chunk(context, nccl::kAllReduce, bytes / 16, algorithm, nccl::kSimple, 1, &chunk);
+    return chunk;
+  };
+  EXPECT_EQ(chunk_after(5000, nccl::kTree), 1000U);
+  EXPECT_EQ(chunk_after(5000, nccl::kNvlsTree), 65536U);
+  EXPECT_EQ(chunk_after(500, nccl::kNvlsTree), 1000U);  // a call that no line is for
   tuner6.finalize(context);
 }
 
@@ -202,21 +210,6 @@ TEST_F(NcclTuner, SpeaksTheOlderInterfacesToo) {
   of_3.take_cheapest(by_3);
   EXPECT_EQ(by_3, by_5);
   tuner3.destroy(context);
-
-  const auto& tuner2 = tuner<nccl::Tuner2>("ncclTunerPlugin_v2");
-  ASSERT_EQ(tuner2.init(16, 2, keep_log, &context), nccl::kSuccess);
-  Taken by_2;
-  const auto ask_2 = [&](std::size_t bytes, int has_nvls) {
-    by_2 = {};
-    tuner2.get_collective(context, nccl::kAllReduce, bytes, 0, has_nvls, 1, &by_2.algorithm,
-                          &by_2.protocol, &by_2.channels);
-    return by_2;
-  };
-  EXPECT_EQ(ask_2(5000, 1), by_5);
-  EXPECT_EQ(ask_2(5000, 0), Taken{});  // no NVLS for this operation: NCCL's own choice
-  EXPECT_EQ(ask_2(2000, 0).algorithm, nccl::kTree);
-  EXPECT_EQ(ask_2(500, 0), Taken{});
-  tuner2.destroy(context);
 }
 
 TEST_F(NcclTuner, WrongTablesEndTheStart) {

@@ -196,6 +196,8 @@ TEST(TuneCollective, WhatNcclCannotBeToldIsRefused) {
   expect_refused(
       std::string(kTuneNccl) + "--bytes 4KiB --stack nccl:take=ring/ll --emit nccl-plugin",
       {"--emit", "nccl-2.20-h100:take=ring/ll does not"});
+  expect_refused(std::string(kTuneNccl) + "--bytes 4KiB --op all-to-all --emit nccl-plugin",
+                 {"--emit", "all-to-all on 16 ranks"});
   expect_refused(
       "collective --platform dgx-h100:nodes=2 --stack nccl:take=tree/ll64 --op all-reduce "
       "--ranks 16 --bytes 4KiB",

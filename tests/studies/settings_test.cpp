@@ -271,7 +271,7 @@ TEST(NcclTables, LeaveToNcclWhatIsNotFaster) {
   EXPECT_THAT(emit_settings(format("ncclx"), two_trees()),
               EndsWith("chunkSize\n"
                        "allreduce,[1024,16384],tree,ll,-1,8,8,0\n"
-                       "allreduce,[65536,),nvls_tree,simple,-1,8,8,65536\n"));
+                       "allreduce,[65536,),nvls_tree,simple,-1,8,8,0\n"));
   const TunedSettings nothing{
       .regions = {{.op = CollectiveOp::kAllReduce, .ranks = 64, .nodes = 8}}};
   for (const char* name : {"nccl-plugin", "ncclx"})
@@ -287,6 +287,8 @@ TEST(NcclTables, SizesOfNcclxAreBytesOfARank) {
   EXPECT_THAT(emit_settings(format("ncclx"), settings), HasSubstr("allreduce,[1,2],tree"));
   settings.regions[0].to_bytes = 60;
   EXPECT_THAT(emit_settings(format("ncclx"), settings), Not(HasSubstr("allreduce,[")));
+  settings.regions[0].nodes = 7;
+  EXPECT_THAT(emit_refusal("ncclx", settings), HasSubstr("64 ranks on 7 nodes"));
 }
 
 TEST(NcclTables, OfTheExampleServeOtherShapesAsTheLargest) {
@@ -308,6 +310,10 @@ TEST(NcclTables, OfTheExampleServeOtherShapesAsTheLargest) {
   EXPECT_THAT(others, HasSubstr("\nallreduce,65536,1048576,tree,ll,0,-1,-1\n"));
   EXPECT_THAT(others, HasSubstr("\nbroadcast,0,9223372036854775807,ring,simple,0,-1,-1\n"));
   EXPECT_THAT(others, Not(HasSubstr("broadcast,0,9223372036854775807,tree")));
+  // At the end, rings for whatever was passed over.
+  EXPECT_THAT(text, EndsWith("\nallgather,0,1048575,ring,ll,0,-1,-1\n"
+                             "allgather,1048576,9223372036854775807,ring,simple,0,-1,-1\n"));
+  EXPECT_THAT(text, HasSubstr("\nallreduce,0,1048575,ring,ll,0,-1,-1\n"));
   EXPECT_THAT(emit_settings(format("nccl-tuner"), settings, "2.28"),
               HasSubstr("ext-tuner/example"));
 }
@@ -316,10 +322,15 @@ TEST(NcclEnvironment, SaysOneChoiceForAllSizesOrNothing) {
   EXPECT_THAT(emit_refusal("nccl-environment", two_trees()),
               AllOf(HasSubstr("all-reduce"), HasSubstr("NCCL's own choice, nvls_tree/simple")));
   TunedSettings settings = two_trees();
-  settings.regions = {settings.regions[2]};
+  settings.regions = {settings.regions[0]};
   EXPECT_THAT(emit_settings(format("nccl-environment"), settings),
-              EndsWith("export NCCL_ALGO='allreduce:nvlstree'\n"
-                       "export NCCL_PROTO='allreduce:simple'\n"));
+              EndsWith("export NCCL_ALGO='allreduce:tree'\n"
+                       "export NCCL_PROTO='allreduce:ll'\n"));
+  // NCCL would not look whether the machine can.
+  for (const char* forced : {"nvls_tree/simple", "tree/ll128"}) {
+    settings.regions[0].chosen = told(CollectiveOp::kAllReduce, forced);
+    EXPECT_THAT(emit_refusal("nccl-environment", settings), HasSubstr(forced));
+  }
   settings.regions[0].chosen.reset();
   EXPECT_THAT(emit_settings(format("nccl-environment"), settings), EndsWith("nothing is told.\n"));
 }
