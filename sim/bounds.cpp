@@ -93,13 +93,6 @@ struct Cuts {
   int root_node = 0;
 };
 
-// The least that a byte of any message takes of a link.
-double least_wire_factor(const Stack& stack) {
-  double least = 1;
-  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
-  return least;
-}
-
 Cuts find_cuts(const Lanes& lanes, std::span<const int> slots, int root) {
   const Platform& platform = lanes.platform();
   const double wire_factor = least_wire_factor(lanes.stack());
@@ -187,6 +180,12 @@ std::int64_t least_piece(const CollectiveCall& call) {
 }
 
 }  // namespace
+
+double least_wire_factor(const Stack& stack) {
+  double least = 1;
+  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
+  return least;
+}
 
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
                        BufferPlace place, std::span<const int> slots) {

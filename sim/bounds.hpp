@@ -26,6 +26,9 @@ struct Bound {
   std::string reason;  // "10.5 MB into node0 over 12 GB/s"
 };
 
+// The least that a byte of any message takes of a link.
+double least_wire_factor(const Stack& stack);
+
 // Of one collective, rank i of the call on slots[i].
 Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
                        BufferPlace place, std::span<const int> slots);

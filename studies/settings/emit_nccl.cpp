@@ -4,8 +4,8 @@
 // stack, "tree/ll128"; where nothing is faster for sure NCCL chooses for itself.
 // Sources: NVIDIA/nccl, plugins/tuner/example/plugin.c and README.md (commit 35512d6f; ext-tuner/
 // until 2.28), src/enqueue.cc, ncclGetAlgoInfo (0 channels are NCCL's own number), src/graph/
-// tuning.cc, parseList; meta-pytorch/torchcomms, comms/ncclx/meta/tuner/README.md (pull request
-// 3045).
+// tuning.cc, parseList; meta-pytorch/torchcomms, comms/ncclx/meta/tuner/README.md (pull requests
+// 3044, 3045).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -26,19 +26,13 @@ constexpr double kTrees = 2;
 constexpr double kMostChunks = 512;
 constexpr std::int64_t kFp32Bytes = 4;
 
-// The smallest factor on the bytes of a protocol's messages, on any way that has one for it.
-double least_wire_factor(const Stack& stack, int protocol) {
+// Of the messages of a protocol, on any way that has a rule of its own for it.
+double least_wire_factor_of(const Stack& stack, int protocol) {
   double least = std::numeric_limits<double>::infinity();
   for (const PathRule& rule : stack.paths)
     if (rule.buffers == BufferPlace::kGpu && rule.protocol == protocol)
       least = std::min(least, rule.wire_factor);
   return std::isinf(least) ? 1 : least;
-}
-
-double least_wire_factor(const Stack& stack) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
-  return least;
 }
 
 MachineScenarios taking(const MachineScenarios& machine, const AlternativeChoice& choice) {
@@ -85,8 +79,8 @@ class AlternativeSearch {
   struct Told {
     AlternativeChoice choice;
     std::shared_ptr<const MachineScenarios> machine = nullptr;  // null: as it is
-    std::shared_ptr<Asker> asker =
-        nullptr;  // of that; what it was asked once is not simulated again
+    // Of that machine; what it was asked once is not simulated again.
+    std::shared_ptr<Asker> asker = nullptr;
     double bound_s = 0;
     double time_s = kNotSimulated;
   };
@@ -108,7 +102,7 @@ class AlternativeSearch {
     const ResolvedCall call =
         resolve(lanes, group_, {.op = question_.op, .bytes = question_.bytes, .root = 0});
     const double wire =
-        least_wire_factor(nominal.stack, call.protocol) / least_wire_factor(nominal.stack);
+        least_wire_factor_of(nominal.stack, call.protocol) / least_wire_factor(nominal.stack);
     return {.choice = choice,
             .machine = machine,
             .asker = std::make_shared<Asker>(*machine),

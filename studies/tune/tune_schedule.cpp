@@ -71,7 +71,7 @@ Value value_of(const TuneQuestion& question, const QuestionMachine& machine,
   const std::string& stack = machine.stack.name;
   if (tuned == kOwnChoice || std::find(known.begin(), known.end(), stack) == known.end()) return {};
   const AlternativeChoice choice = AlternativeChoice::parse(tuned, "--only");
-  return Value{
+  return {
       .text = tuned,
       .stack = fmt::format("{}:take={}", stack, choice.name) +
                (choice.chunk_bytes > 0 ? fmt::format(",chunk_bytes={}", choice.chunk_bytes) : "")};
