@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.hpp"
 
@@ -33,22 +34,21 @@ class Ends {
   std::vector<double> backward_;
 };
 
+// Passes of one copy, and its parameters.
 class Clock {
  public:
   Clock(const PipelineSchedule& schedule, const PipelineShape& shape,
-        const std::vector<StageCost>& stages, double transfer_s)
+        const std::vector<std::vector<PipelinePass>>& orders, const PipelineCopy& copy)
       : schedule_(schedule),
         shape_(shape),
-        stages_(stages),
-        transfer_s_(transfer_s),
+        stages_(copy.stages),
+        transfer_s_(copy.transfer_s),
         ends_(shape),
-        orders_(schedule.orders(shape)),
-        passes_of_stage_(passes_of(orders_, shape)),
-        passes_begun_(static_cast<size_t>(shape.stages()), 0),
+        orders_(orders),
+        has_begun_(static_cast<size_t>(shape.stages()), false),
         times_(orders_.size()),
         states_(orders_.size()),
-        gathered_s_(orders_.size(), 0),
-        reduced_s_(orders_.size(), 0) {}
+        gathered_s_(orders_.size(), 0) {}
 
   PipelineTimes run() {
     for (bool moved = true; moved;) {
@@ -62,15 +62,6 @@ class Clock {
   }
 
  private:
-  // How many passes each stage has.
-  static std::vector<int> passes_of(const std::vector<std::vector<PipelinePass>>& orders,
-                                    const PipelineShape& shape) {
-    std::vector<int> counts(static_cast<size_t>(shape.stages()), 0);
-    for (const auto& order : orders)
-      for (const PipelinePass& pass : order) ++counts[static_cast<size_t>(pass.stage)];
-    return counts;
-  }
-
   // When what the pass waits for is there; kNotYet where it has not ended.
   double ready_s(const PipelinePass& pass) {
     const int stage = pass.stage;
@@ -97,9 +88,8 @@ class Clock {
     double begin = std::max(free, ready);
     double end = begin + duration_s(pass);
     const auto stage = static_cast<size_t>(pass.stage);
-    const int begun = passes_begun_[stage]++;
-    if (begun == 0) wait_for_parameters(rank, pass, begin, end);
-    if (begun + 1 == passes_of_stage_[stage]) send_gradients(rank, pass, begin, end);
+    if (!has_begun_[stage]) wait_for_parameters(rank, pass, begin, end);
+    has_begun_[stage] = true;
     times_[rank].push_back({.pass = pass, .begin_s = begin, .end_s = end});
     if (pass.kind == PassKind::kForward) ends_.forward(pass.stage, pass.micro_batch) = end;
     if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kInputGradient)
@@ -118,15 +108,6 @@ class Clock {
     end = std::max(begin + duration, from + beside.time_s + duration / beside.parts);
     gathered_s_[rank] = from + beside.time_s;
     states_[rank].push_back({.stage = pass.stage, .begin_s = from, .end_s = gathered_s_[rank]});
-  }
-
-  void send_gradients(size_t rank, const PipelinePass& pass, double begin, double end) {
-    const BesidePass& beside = stages_[static_cast<size_t>(pass.stage)].gradients;
-    if (beside.time_s == 0) return;
-    const double from = std::max(reduced_s_[rank], begin + (end - begin) / beside.parts);
-    reduced_s_[rank] = std::max(from + beside.time_s, end + beside.time_s / beside.parts);
-    states_[rank].push_back(
-        {.stage = pass.stage, .of_gradients = true, .begin_s = from, .end_s = reduced_s_[rank]});
   }
 
   double duration_s(const PipelinePass& pass) const {
@@ -157,15 +138,40 @@ class Clock {
   const std::vector<StageCost>& stages_;
   double transfer_s_;
   Ends ends_;
-  std::vector<std::vector<PipelinePass>> orders_;
-  std::vector<int> passes_of_stage_;
-  std::vector<int> passes_begun_;  // by stage
+  const std::vector<std::vector<PipelinePass>>& orders_;
+  std::vector<bool> has_begun_;  // by stage
   std::vector<std::vector<PassTime>> times_;
   std::vector<std::vector<StateTime>> states_;
-  // By rank: when the last parameters and gradients were sent.
-  std::vector<double> gathered_s_;
-  std::vector<double> reduced_s_;
+  std::vector<double> gathered_s_;  // by rank: when the last parameters were sent
 };
+
+// A rank's gradients, under the last pass of each of its stages. Part i of n is there (i + 1) / n
+// of the way of each copy's pass, and all of it goes on together; linear in i, so that the first or
+// the last part of some copy decides.
+void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
+                      std::vector<PipelineTimes>& times) {
+  const std::vector<PassTime>& passes = times.front().passes[rank];
+  std::map<int, int> left;
+  for (const PassTime& pass : passes) ++left[pass.pass.stage];
+  double reduced_s = 0;
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const int stage = passes[i].pass.stage;
+    if (--left[stage] > 0) continue;
+    const BesidePass& beside = copies.front().stages[static_cast<size_t>(stage)].gradients;
+    if (beside.time_s == 0) continue;
+    double from_s = reduced_s;
+    double last_s = 0;
+    for (const PipelineTimes& copy : times) {
+      const PassTime& pass = copy.passes[rank][i];
+      from_s = std::max(from_s, pass.begin_s + (pass.end_s - pass.begin_s) / beside.parts);
+      last_s = std::max(last_s, pass.end_s);
+    }
+    reduced_s = std::max(from_s + beside.time_s, last_s + beside.time_s / beside.parts);
+    for (PipelineTimes& copy : times)
+      copy.states[rank].push_back(
+          {.stage = stage, .of_gradients = true, .begin_s = from_s, .end_s = reduced_s});
+  }
+}
 
 }  // namespace
 
@@ -218,9 +224,22 @@ double PipelineTimes::end_s() const {
 
 PipelineTimes pipeline_times(const PipelineSchedule& schedule, const PipelineShape& shape,
                              const std::vector<StageCost>& stages, double transfer_s) {
-  FORESCALE_CHECK(stages.size() == static_cast<size_t>(shape.stages()),
-                  "a pipeline needs the cost of each stage");
-  return Clock(schedule, shape, stages, transfer_s).run();
+  return pipeline_times(schedule, shape, {{.stages = stages, .transfer_s = transfer_s}}).front();
+}
+
+std::vector<PipelineTimes> pipeline_times(const PipelineSchedule& schedule,
+                                          const PipelineShape& shape,
+                                          const std::vector<PipelineCopy>& copies) {
+  const std::vector<std::vector<PipelinePass>> orders = schedule.orders(shape);
+  std::vector<PipelineTimes> times;
+  for (const PipelineCopy& copy : copies) {
+    FORESCALE_CHECK(copy.stages.size() == static_cast<size_t>(shape.stages()),
+                    "a pipeline needs the cost of each stage");
+    times.push_back(Clock(schedule, shape, orders, copy).run());
+  }
+  for (size_t rank = 0; rank < static_cast<size_t>(shape.ranks); ++rank)
+    reduce_gradients(rank, copies, times);
+  return times;
 }
 
 std::vector<int> activations_held(const std::vector<std::vector<PipelinePass>>& orders) {

@@ -61,6 +61,8 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
 struct BesidePass {
   double time_s = 0;
   int parts = 1;  // 1: overlaps with nothing of that pass
+
+  bool operator==(const BesidePass&) const = default;
 };
 
 // Seconds of one micro-batch in each stage. With schedules that do not split it, backward is all of
@@ -73,6 +75,16 @@ struct StageCost {
   BesidePass parameters = {};
   // Each part once that part of the stage's last pass is done.
   BesidePass gradients = {};
+
+  bool operator==(const StageCost&) const = default;
+};
+
+// Ranks that run the passes of other micro-batches at the same time.
+struct PipelineCopy {
+  std::vector<StageCost> stages;
+  double transfer_s = 0;  // from stage to stage
+
+  bool operator==(const PipelineCopy&) const = default;
 };
 
 struct PassTime {
@@ -103,6 +115,11 @@ struct PipelineTimes {
 // after its end (0 within a rank). SimulationStuck where orders wait for each other.
 PipelineTimes pipeline_times(const PipelineSchedule& schedule, const PipelineShape& shape,
                              const std::vector<StageCost>& stages, double transfer_s);
+// The same of copies, in their order, that reduce their gradients together: each part once all have
+// it.
+std::vector<PipelineTimes> pipeline_times(const PipelineSchedule& schedule,
+                                          const PipelineShape& shape,
+                                          const std::vector<PipelineCopy>& copies);
 
 // The greatest number of micro-batches whose activations a stage's rank holds at once, by rank; of
 // several stages a rank, the sum of theirs.

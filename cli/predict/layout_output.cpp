@@ -31,13 +31,16 @@ json if_it_fits(const LayoutPrediction& prediction, double value) {
   return prediction.may_fit() ? json(value) : json();
 }
 
-// Seconds of an iteration by what they go to, in the order of the columns.
+// Seconds of an iteration by what they go to, in the order of the columns; of all rows alike.
 std::vector<std::pair<const char*, double>> times_of(const LayoutPrediction& prediction) {
-  return {{"compute", prediction.compute_s},    {"recompute", prediction.recompute_s},
-          {"host", prediction.host_s},          {"tensor", prediction.tensor_s},
-          {"context", prediction.context_s},    {"expert", prediction.expert_s},
-          {"pipeline", prediction.pipeline_s},  {"data", prediction.data_s},
-          {"optimizer", prediction.optimizer_s}};
+  std::vector<std::pair<const char*, double>> times = {
+      {"compute", prediction.compute_s},    {"recompute", prediction.recompute_s},
+      {"host", prediction.host_s},          {"tensor", prediction.tensor_s},
+      {"context", prediction.context_s},    {"expert", prediction.expert_s},
+      {"pipeline", prediction.pipeline_s},  {"data", prediction.data_s},
+      {"optimizer", prediction.optimizer_s}};
+  if (prediction.variation_s) times.emplace_back("variation", *prediction.variation_s);
+  return times;
 }
 
 // null where no interval was asked for.
@@ -68,6 +71,13 @@ std::string memory_text(const LayoutPrediction& prediction) {
                      to_text(Bytes{prediction.memory.low_bytes}),
                      to_text(Bytes{prediction.memory.high_bytes}),
                      to_text(Bytes{prediction.gpu_memory_bytes}), verdict, most, parts);
+}
+
+std::string variation_text(const LayoutPrediction& prediction) {
+  if (!prediction.variation_s) return "";
+  return fmt::format("{} GPUs as they should be: {} an iteration, {} less\n", prediction.gpus,
+                     seconds_cell(prediction.iteration_s - *prediction.variation_s),
+                     seconds_cell(*prediction.variation_s));
 }
 
 std::string days_cell(const json& value) {
@@ -197,7 +207,8 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions, const Trainin
   return rows;
 }
 
-std::vector<Column> layout_columns(const TrainingPlan& plan) {
+std::vector<Column> layout_columns(const std::vector<LayoutPrediction>& predictions,
+                                   const TrainingPlan& plan) {
   std::vector<Column> columns = {
       {.key = "gpus", .heading = "GPUs"},
       {.key = "tensor", .heading = "tp"},
@@ -210,8 +221,7 @@ std::vector<Column> layout_columns(const TrainingPlan& plan) {
       {.key = "iteration_high_s", .heading = "to", .text = seconds_cell},
       {.key = "tokens_per_s_gpu", .heading = "tokens/s/GPU", .text = whole},
       {.key = "model_flops_share", .heading = "MFU %", .text = percent_cell}};
-  for (const char* name : {"compute", "recompute", "host", "tensor", "context", "expert",
-                           "pipeline", "data", "optimizer"})
+  for (const auto& [name, time_s] : times_of(predictions.front()))
     columns.push_back({.key = name + std::string("_share"),
                        .heading = fmt::format("{} %", name),
                        .text = percent_cell});
@@ -233,9 +243,9 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
   std::string text = fmt::format(
       "{} ({} parameters) on {}, {}, sequences of {} tokens, stack {}\n{}", first.model,
       count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
-      first.stack, table_text(layout_rows(predictions, plan), layout_columns(plan)));
+      first.stack, table_text(layout_rows(predictions, plan), layout_columns(predictions, plan)));
   for (const LayoutPrediction& each : predictions)
-    text += memory_text(each) + full_memory_text(each);
+    text += variation_text(each) + memory_text(each) + full_memory_text(each);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "

@@ -22,7 +22,8 @@ struct TrainingPlan {
 // For tables and CSV.
 nlohmann::json layout_rows(const std::vector<LayoutPrediction>& predictions,
                            const TrainingPlan& plan);
-std::vector<Column> layout_columns(const TrainingPlan& plan);
+std::vector<Column> layout_columns(const std::vector<LayoutPrediction>& predictions,
+                                   const TrainingPlan& plan);
 std::string to_table(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan);
 // A note where the memory is so full that it may take much longer; else nothing.
 std::string full_memory_text(const LayoutPrediction& prediction);

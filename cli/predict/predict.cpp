@@ -71,6 +71,7 @@ void write_files(const AskFiles& files, const std::vector<LayoutCase>& cases,
   }
   if (!files.record.empty()) {
     refuse_if_none("--record", files.record);
+    refuse_to_record(cases[largest].question, files.record);
     const Program program =
         layout_program(cases[largest], set_up_layout(cases[largest], asker), kRecordedIterations);
     write_file(
@@ -115,7 +116,7 @@ void run_layout(const PredictOptions& options, const Question& question) {
       document["predictions"].push_back(to_json(each, plan));
     fmt::print("{}\n", document.dump(2));
   } else if (options.output.csv) {
-    print_rows(layout_rows(predictions, plan), layout_columns(plan), options.output);
+    print_rows(layout_rows(predictions, plan), layout_columns(predictions, plan), options.output);
   } else {
     fmt::print("{}", to_table(predictions, plan));
     if (options.sources) print_machine_sources(asker, cases.front());

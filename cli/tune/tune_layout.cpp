@@ -174,12 +174,12 @@ void run(const TuneLayoutOptions& options) {
   }
 }
 
-// Of questions with layouts: what goes with them; --layout is told at length.
+// Of questions with layouts: what does not go with a search over them; --layout is told at length.
 std::vector<std::string> other_fields() {
+  const std::set<std::string> others = {"layout", "failures", "links", "noise", "stragglers"};
   std::vector<std::string> names;
   for (const QuestionField& field : question_fields())
-    if (field.name == "layout" || field.name == "failures" ||
-        !layout_question_fields().contains(field.name))
+    if (others.contains(field.name) || !layout_question_fields().contains(field.name))
       names.push_back(field.name);
   return names;
 }

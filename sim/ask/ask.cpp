@@ -60,11 +60,7 @@ void describe_program(Program& program, const Question& question, const Predicti
 
 PredictionPoint simulated_point(const Question& question, const PredictionInputs& inputs, int gpus,
                                 const AskFiles& files) {
-  if (!files.record.empty() && inputs.others.count > 0)
-    throw InputError({.source = "--record",
-                      .path = "",
-                      .value = files.record,
-                      .constraint = "is of one job: leave out --beside"});
+  if (!files.record.empty()) refuse_to_record(question, files.record);
   Timeline timeline;
   Program program;
   PredictionPoint point = predict_point(inputs, gpus, files.trace.empty() ? nullptr : &timeline,
@@ -243,6 +239,15 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
       answer.collective = parsed.at("collective").get<CollectiveAnswer>();
     }
   }
+}
+
+void refuse_to_record(const Question& question, const std::string& file) {
+  const auto refuse_with = [&](bool is_there, const char* what, const char* option) {
+    if (is_there) refuse("--record", file, fmt::format("{}: leave out {}", what, option));
+  };
+  refuse_with(!question.beside.empty(), "is of one job", "--beside");
+  refuse_with(!question.links.empty(), "keeps no state of links", "--link");
+  refuse_with(!question.message_noise.empty(), "keeps no noise of messages", "--message-noise");
 }
 
 int iterations_to_settle(int so_far, std::uint64_t messages) {

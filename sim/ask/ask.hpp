@@ -75,6 +75,10 @@ struct AskFiles {
   std::string record = {};  // the program of a training question, for `forescale replay`
 };
 
+// InputError for a question of which a program would lack something: the state of links, how
+// messages vary, other jobs.
+void refuse_to_record(const Question& question, const std::string& file);
+
 struct AskSettings {
   std::string label;  // "simulating ...": of the line that shows progress
   Draws draws = Draws::kNominal;

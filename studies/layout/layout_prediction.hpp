@@ -4,8 +4,9 @@
 // expert parallelism exchange; their order is the pipeline schedule's, with a message between
 // stages. Gradients are reduced under the last backward pass, parameters gathered under the first
 // forward pass, in the framework's parts; then the optimizer runs. Collectives are simulated alone,
-// those of rank 0's groups for all. layout_program.hpp simulates all ranks at once. Limits: no
-// slowdown of kernels beside collectives.
+// those of rank 0's groups for all, but for groups that a slow link is in the way of. Where ranks
+// differ, each copy of the pipeline has its own passes. layout_program.hpp simulates all ranks at
+// once. Limits: no slowdown of kernels beside collectives.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,10 @@ struct LayoutPrediction {
   double data_s = 0;      // gradients and parameters that nothing hides
   double norm_s = 0;      // of that, the gradients' norm if all ranks ask for it at once
   double optimizer_s = 0;
-  PipelineTimes times = {};  // of the passes, by pipeline rank
+  // What slow ranks, slow links and noise add, where there are any: all above is without.
+  std::optional<double> variation_s = {};
+  // Of the passes, by pipeline rank; of copies that differ the last to end, in the first iteration.
+  PipelineTimes times = {};
   LayoutMemory memory;
   std::int64_t gpu_memory_bytes = 0;
   FullMemory full_memory;  // of its framework

@@ -367,6 +367,8 @@ Program layout_program(const LayoutCase& about, const LayoutSetUp& set_up, int i
   program.platform = about.question.platform;
   program.stack = about.question.stack;
   program.placement = about.question.placement;
+  program.noise = about.question.noise;
+  program.stragglers = about.question.stragglers;
   for (int rank = 0; rank < program.workers; ++rank) {
     program.images.push_back(rank == 0 ? set_up.layout.global_batch : 0);  // of all
     program.ranks.push_back(RankWriter(set_up.work, groups, rank).write(iterations));

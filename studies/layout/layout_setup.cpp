@@ -75,6 +75,12 @@ Question machine_question(const LayoutCase& about) {
   return question;
 }
 
+Question slow_machine_question(const LayoutCase& about) {
+  Question question = machine_question(about);
+  question.links = about.question.links;
+  return question;
+}
+
 LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   const Question& question = about.question;
   const QuestionMachine& machine = asker.machine(machine_question(about), about.scenario);
@@ -123,20 +129,16 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
 
 const std::set<std::string>& layout_question_fields() {
   static const std::set<std::string> kFields = {
-      "platform", "placement", "stack",     "model",         "sequence",  "layout",
-      "gpus",     "precision", "gpu_model", "network_scale", "framework", "failures"};
+      "platform",  "placement", "stack",     "model",     "sequence",
+      "layout",    "gpus",      "precision", "gpu_model", "network_scale",
+      "framework", "failures",  "links",     "noise",     "stragglers"};
   return kFields;
 }
 
 void check_layout_question(const Question& question) {
   for (const auto& [name, texts] : given_fields(question))
     if (!layout_question_fields().contains(name))
-      refuse(question_field(name).option, texts.front(),
-             name == "links"
-                 ? "does not go with --layout: `collective --slots ... --link` says what "
-                   "a group's collectives take, --network-scale what an iteration does "
-                   "where all links are slow"
-                 : "does not go with --layout");
+      refuse(question_field(name).option, texts.front(), "does not go with --layout");
   if (question.gpus.empty()) refuse("--gpus", "", "is required with --layout");
 }
 

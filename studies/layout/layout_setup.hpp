@@ -44,8 +44,10 @@ void check_layout_question(const Question& question);
 // The question's model. InputError where it is no transformer.
 Transformer transformer_of(const Question& question);
 
-// A collective on the machine that `about` names.
+// A collective on the machine that `about` names, with all its links as they should be; and with
+// those that are not.
 Question machine_question(const LayoutCase& about);
+Question slow_machine_question(const LayoutCase& about);
 
 // InputError for what does not fit together.
 LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker);

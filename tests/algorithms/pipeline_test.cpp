@@ -135,6 +135,32 @@ TEST(Pipeline, OtherRanksHideTheirStateInTheBubble) {
   EXPECT_DOUBLE_EQ(later.end_s(), 6.5);
 }
 
+// Two stages of 1 and 2 s, one micro-batch; of a second copy the second stage takes twice as long.
+// Its backward pass goes from 3 to 7 s, and that of the first stage to 9 s.
+TEST(Pipeline, CopiesReduceGradientsOnceAllHaveThem) {
+  StageCost first{.forward_s = 1, .backward_s = 2, .gradients = {.time_s = 3}};
+  StageCost second{.forward_s = 1, .backward_s = 2, .gradients = {.time_s = 4, .parts = 2}};
+  StageCost slow = second;
+  slow.forward_s = 2;
+  slow.backward_s = 4;
+  const auto both = pipeline_times(schedule_named("1f1b"), {2, 1, 1},
+                                   {{.stages = {first, second}}, {.stages = {first, slow}}});
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_DOUBLE_EQ(both[0].passes_end_s(), 6);
+  EXPECT_DOUBLE_EQ(both[1].passes_end_s(), 9);
+  for (const PipelineTimes& times : both) {
+    // Half of the second stage's are there at 5 s, the other half at 7 s.
+    ASSERT_EQ(times.states[1].size(), 1U);
+    EXPECT_DOUBLE_EQ(times.states[1][0].begin_s, 5);
+    EXPECT_DOUBLE_EQ(times.states[1][0].end_s, 9);
+    EXPECT_DOUBLE_EQ(times.end_s(), 12);
+  }
+  // The copy that is not slow alone.
+  const auto alone =
+      pipeline_times(schedule_named("1f1b"), {2, 1, 1}, {{.stages = {first, second}}}).front();
+  EXPECT_DOUBLE_EQ(alone.end_s(), 9);
+}
+
 TEST(Pipeline, HoldsWhatItsPaperSays) {
   for (const int p : {2, 4, 8}) {
     const int m = 4 * p;

@@ -67,6 +67,33 @@ TEST(Failures, AreInDaysAndCostsOfALayout) {
       {"--failures", "needs --tokens"});
 }
 
+const std::string kLayout =
+    "predict --platform dgx-h100 --model llama-3-8b --seq 4096 --gpus 16 --layout "
+    "tp=2,micro=1,global=64,zero=optimizer --no-range ";
+
+// A slow GPU makes its copy of the model late, and all others wait for its gradients; what that
+// costs stands beside the rest, and the shares are those of all.
+TEST(Variation, GoesIntoLayouts) {
+  const auto prediction = [](const std::string& more) {
+    return run_program(kLayout + "--json " + more).json().at("predictions").at(0);
+  };
+  const nlohmann::json healthy = prediction("");
+  const nlohmann::json slow = prediction("--straggler 3:1.5");
+  const double healthy_s = healthy.at("iteration_s");
+  const double added_s = slow.at("times").at("variation_s");
+  EXPECT_FALSE(healthy.at("times").contains("variation_s"));
+  EXPECT_NEAR(slow.at("iteration_s").get<double>(), healthy_s + added_s, 1e-12);
+  // Of the kernels half as much again; less where they hide more of the gradients.
+  const double kernels_s = healthy.at("times").at("compute_s");
+  EXPECT_GT(added_s, 0.45 * kernels_s);
+  EXPECT_LT(added_s, 0.51 * kernels_s);
+  EXPECT_EQ(prediction("--straggler 3:1.5,2:1.4").at("iteration_s"), slow.at("iteration_s"));
+  EXPECT_GT(prediction("--link node1/nic2=0.05").at("iteration_s").get<double>(), 1.05 * healthy_s);
+  expect_answer(kLayout + "--straggler 3:1.5", {"variation %", "16 GPUs as they should be: "});
+  const std::string csv = expect_answer(kLayout + "--straggler 3:1.5 --csv").out;
+  EXPECT_THAT(csv, HasSubstr("variation_share"));
+}
+
 // Where nodes fail often, fewer of them are the cheapest.
 TEST(Failures, MoveTheCheapestCount) {
   const std::string compare =
@@ -110,10 +137,16 @@ TEST(Variation, BadInputIsRefused) {
   expect_refused(kTraining + "--beside 1000", {"--beside", "holds"});
   expect_refused(kTraining + "--message-noise sigma=7", {"--message-noise", "0 to 1"});
   expect_refused(kTraining + "--beside 1 --record out.jsonl", {"--record", "leave out --beside"});
-  expect_refused(
-      "predict --platform dgx-h100 --model llama-3-8b --gpus 16 --layout tp=2 --link "
-      "node0=0.5",
-      {"--link", "does not go with --layout"});
+  expect_refused(kTraining + "--link node3=0.5 --record out.jsonl",
+                 {"--record", "leave out --link"});
+  expect_refused(kTraining + "--message-noise sigma=0.1 --record out.jsonl",
+                 {"--record", "leave out --message-noise"});
+  expect_refused(kLayout + "--link node0=down", {"--link = node0=down", "must be a share"});
+  expect_refused(kLayout + "--straggler 16:2", {"--straggler", "rank 16 is none of 16 GPUs"});
+  expect_refused(kLayout + "--noise sigma=0.1", {"--noise", "file=steps.csv"});
+  expect_refused(kLayout + "--message-noise sigma=0.1",
+                 {"--message-noise", "does not go with --layout"});
+  expect_refused(kLayout + "--link node0=0.5 --record out.jsonl", {"--record", "leave out --link"});
   const Outcome lost = run_program(kTraining + "--link node3=lost");
   EXPECT_EQ(lost.exit_code, 3);
   EXPECT_THAT(lost.err, HasSubstr("are lost on"));
