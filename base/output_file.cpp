@@ -1,9 +1,11 @@
 #include "base/output_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +32,69 @@ bool written(const fs::path& file, const std::function<void(std::ostream&)>& wri
   return stream.good();
 }
 
+// No signal is taken meanwhile.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// What becomes a file once it is whole. Until then it has no name, so that nothing is left of a
+// program that is killed; where the file system knows no such files, it has one beside its place.
+class Draft {
+ public:
+  explicit Draft(const fs::path& target)
+      : target_(target), beside_(fmt::format("{}.{}.part", target.string(), getpid())) {
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    constexpr mode_t kAsUmaskSays = 0666;
+    unnamed_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kAsUmaskSays);
+    if (unnamed_ < 0) return;
+    open_ = fmt::format("/proc/self/fd/{}", unnamed_);
+    if (access(open_.c_str(), W_OK) != 0) forget();
+  }
+  ~Draft() {
+    forget();
+    std::error_code error;
+    fs::remove(beside_, error);
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  const fs::path& place() const { return unnamed_ >= 0 ? open_ : beside_; }
+  // In the place of what was there; the reason where that is not possible.
+  std::error_code keep() {
+    std::error_code error;
+    const SignalsWait wait;
+    if (unnamed_ >= 0) {
+      fs::remove(beside_, error);  // of a process with the same number, long ago
+      if (linkat(AT_FDCWD, open_.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        return {errno, std::generic_category()};
+    }
+    fs::rename(beside_, target_, error);
+    return error;
+  }
+
+ private:
+  void forget() {
+    if (unnamed_ >= 0) close(unnamed_);
+    unnamed_ = -1;
+  }
+
+  fs::path target_;
+  fs::path beside_;
+  fs::path open_;
+  int unnamed_ = -1;
+};
+
 }  // namespace
 
 void write_file(const std::string& file, const std::string& content, const std::string& option) {
@@ -47,15 +112,10 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   }
   const fs::path target =
       fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
-  const fs::path draft = fmt::format("{}.{}.part", target.string(), getpid());
-  error.clear();
-  const bool is_written = written(draft, write);
-  const int problem = errno;
-  if (is_written) fs::rename(draft, target, error);
-  if (is_written && !error) return;
-  const std::string reason = error ? error.message() : std::strerror(problem);
-  fs::remove(draft, error);
-  refuse_to_write(file, option, reason);
+  Draft draft(target);
+  if (!written(draft.place(), write)) refuse_to_write(file, option, std::strerror(errno));
+  if (const std::error_code problem = draft.keep())
+    refuse_to_write(file, option, problem.message());
 }
 
 void write_json(const std::string& file, const nlohmann::json& content, const std::string& option) {

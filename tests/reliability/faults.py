@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Fault campaign: forescale killed, interrupted, without disk, memory or a reader, at random moments.
+"""Fault campaign: forescale killed, interrupted, without disk, memory or a reader, at random moments,
+and by a clock that jumps.
 
-  faults.py PROGRAM [--rounds N] [--seed S]
+  faults.py PROGRAM [--rounds N] [--seed S] [--clock LIBRARY]
 
 Each round does every kind of fault once. Counted are faults, losses (an answer that was there and is
 gone or changed, a file that is neither whole nor missing, an end with a result that is none) and
@@ -32,8 +33,9 @@ SIGNALS = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
 
 class Campaign:
-  def __init__(self, program, seed):
+  def __init__(self, program, seed, clock):
     self.program = program
+    self.clock = clock
     self.random = random.Random(seed)
     self.mark = f"FORESCALE_CAMPAIGN_{os.getpid()}"
     self.faults, self.losses, self.leftovers = Counter(), Counter(), Counter()
@@ -42,7 +44,7 @@ class Campaign:
   # --- running ---------------------------------------------------------------------------------
 
   def start(self, words, **more):
-    environment = dict(os.environ, TMPDIR=str(self.folder / "tmp"), **{self.mark: "1"})
+    environment = dict(os.environ, TMPDIR=str(self.folder / "tmp"), **{self.mark: "1"}, **more.pop("settings", {}))
     return subprocess.Popen([self.program, *words.split()], cwd=self.folder, env=environment,
                             stdin=subprocess.DEVNULL, text=True,
                             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
@@ -225,6 +227,27 @@ class Campaign:
     if first[0] != 0 or not first[1] or first != second:
       self.loss("asked twice", f"exit code {first[0]}, or two answers: {words}")
 
+  def clock_jumps(self):
+    """The time of day moves by years, to and fro: same answers at the same pace."""
+    for words in ("sweep study.json -o jumped.sqlite", TUNE + " --json", PREDICT + " --json"):
+      began = time.monotonic()
+      calm = self.finish(words.replace("jumped", "calm"))
+      most_s = 30 + 20 * (time.monotonic() - began)
+      self.fault("clock jumps")
+      process = self.start(words, settings={"LD_PRELOAD": self.clock})
+      try:
+        out, _ = process.communicate(timeout=most_s)
+      except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        self.loss("clock jumps", f"not done in {most_s:.0f} s: {words}")
+      same = not words.endswith("--json") or (is_json(out) and strip(json.loads(out)) == strip(json.loads(calm[1])))
+      if process.returncode != 0 or not same:
+        self.loss("clock jumps", f"exit code {process.returncode}, or another answer: {words}")
+      self.look_for_leftovers("clock jumps", words)
+    if self.rows("jumped.sqlite") != self.rows("whole.sqlite"):
+      self.loss("clock jumps", "other rows than undisturbed")
+
   def round(self):
     self.folder = Path(tempfile.mkdtemp(prefix="forescale-faults-"))
     (self.folder / "tmp").mkdir()
@@ -233,6 +256,8 @@ class Campaign:
       for kind in (self.sweep_killed, self.two_on_one_database, self.any_number_of_jobs, self.tune_killed,
                    self.files_killed, self.signals_end_it, self.nobody_reads, self.without_memory, self.same_bytes):
         kind()
+      if self.clock:
+        self.clock_jumps()
     finally:
       shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -258,8 +283,9 @@ def main():
   parser.add_argument("program")
   parser.add_argument("--rounds", type=int, default=1)
   parser.add_argument("--seed", type=int, default=1)
+  parser.add_argument("--clock", default="", help="libjumping_clock.so, which a build of the tests has")
   arguments = parser.parse_args()
-  campaign = Campaign(os.path.abspath(arguments.program), arguments.seed)
+  campaign = Campaign(os.path.abspath(arguments.program), arguments.seed, os.path.abspath(arguments.clock) if arguments.clock else "")
   for done in range(arguments.rounds):
     campaign.round()
     if sys.stderr.isatty():

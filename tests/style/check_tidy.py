@@ -9,7 +9,7 @@ not compile all the same, the files that the errors name are checked in a smalle
 and as they are: an error counts only there. All 451 files of the product take three minutes of a
 processor; one by one they would take twenty-five.
 
-What this cannot see: an include that a file lacks and another of its group has (./test --asan compiles
+What this cannot see: an include that a file lacks and another of its group has (a Debug build compiles
 each alone, without precompiled headers). CUDA's kernels (.cu) are nvcc's, and sources that this build
 does not compile are named and left out, as is tests/.
 
