@@ -1,87 +1,21 @@
 #include "studies/layout/layout_prediction.hpp"
-#include "topologies/placement.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <stdexcept>
 
 #include "base/error.hpp"
 #include "sim/ask/spread.hpp"
+#include "studies/layout/layout_collectives.hpp"
 #include "studies/layout/layout_variation.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
-
-// One collective of one group.
-struct GroupCall {
-  std::string op;
-  std::vector<int> ranks;
-  std::int64_t bytes = 0;
-  auto operator<=>(const GroupCall&) const = default;
-};
-
-// Times of collectives on their machines, all simulated together once all are known.
-class CallTimes {
- public:
-  using Key = std::pair<std::string, GroupCall>;  // of a machine
-
-  // Of a machine, a question without a call.
-  static std::string key(const Question& machine, const Scenario& scenario) {
-    return scenario.name() + " " + key_of(machine);
-  }
-
-  void want(Question question, const Scenario& scenario, const GroupCall& call) {
-    if (call.ranks.size() < 2 || call.bytes == 0) return;
-    const auto [place, is_new] = times_.try_emplace(Key{key(question, scenario), call});
-    if (!is_new) return;
-    question.plan = call.op;
-    question.slots = {call.ranks.begin(), call.ranks.end()};
-    question.bytes = {call.bytes};
-    places_.push_back(&place->second);
-    questions_.push_back(std::move(question));
-    scenarios_.push_back(scenario);
-  }
-
-  void simulate(Asker& asker, bool keep_failures) {
-    const std::vector<Answer> answers =
-        asker.ask_each(questions_, scenarios_,
-                       {.label = "simulating collectives", .keep_failures = keep_failures});
-    for (size_t i = 0; i < answers.size(); ++i) *places_[i] = answers[i];
-  }
-
-  // `machine`: its key. CallFailed.
-  double of(const std::string& machine, const GroupCall& call) const {
-    const auto found = times_.find(Key{machine, call});
-    if (found == times_.end()) return 0;
-    if (!found->second.failure.empty()) throw CallFailed(found->second.failure);
-    return found->second.time_s();
-  }
-
-  class CallFailed : public std::runtime_error {
-   public:
-    using std::runtime_error::runtime_error;
-  };
-
- private:
-  std::map<Key, Answer> times_;
-  // Of those to simulate, in one order.
-  std::vector<Answer*> places_;
-  std::vector<Question> questions_;
-  std::vector<Scenario> scenarios_;
-};
 
 // Of both passes of a micro-batch: for the CPU, and for what ZeRO 3 gathers and reduces.
 struct PassWaits {
   double host_s = 0;
   double data_s = 0;
-};
-
-// What a stage's collectives take.
-struct StageTimes {
-  std::map<StageExchange, double> exchanges_s = {};
-  double parameters_s = 0;  // of each part
-  double gradients_s = 0;
 };
 
 // Iterations over which noise is averaged.
@@ -93,12 +27,11 @@ class LayoutRun {
   LayoutRun(const LayoutCase& about, Asker& asker, CallTimes& times)
       : about_(about),
         set_up_(set_up_layout(about_, asker)),
-        grid_(set_up_.layout, kLayoutOption),
         noise_(layout_noise(about_.question, about_.gpus)),
-        healthy_(machine_question(about_)),
-        slow_(slow_machine_question(about_)),
-        times_(times) {
-    const QuestionMachine& machine = asker.machine(healthy_, about_.scenario);
+        copies_(varies() ? pipeline_copies(RankGrid(set_up_.layout, kLayoutOption), work())
+                         : std::vector<CopyRanks>()),
+        collectives_(about_, set_up_, copies_, asker, times) {
+    const QuestionMachine& machine = asker.machine(machine_question(about_), about_.scenario);
     answer_ = {.layout = set_up_.layout,
                .model = set_up_.model,
                .platform = machine.platform.name,
@@ -115,11 +48,7 @@ class LayoutRun {
                .gpu_memory_bytes = set_up_.gpu.memory.value,
                .full_memory = set_up_.framework.full_memory,
                .unmodelled = unmodelled()};
-    if (!answer_.may_fit()) return;
-    if (has_slow_links())
-      slow_links_.emplace(machine.platform, asker.machine(slow_, about_.scenario).platform);
-    if (varies()) copies_ = pipeline_copies(grid_, work());
-    want_times();
+    if (answer_.may_fit()) collectives_.want();
   }
 
   // Once the times are there.
@@ -141,109 +70,6 @@ class LayoutRun {
     if (set_up_.has_experts) return framework.unmodelled_experts;
     return set_up_.layout.pipeline > 1 ? framework.unmodelled_pipeline
                                        : framework.unmodelled_one_stage;
-  }
-
-  // --- collectives: rank 0's groups stand for all whose messages cross no slow link --------------
-
-  void want_times() {
-    for (size_t stage = 0; stage < work().stages.size(); ++stage) {
-      const StageWork& of_stage = work().stages[stage];
-      const std::vector<int> ranks = ranks_of(work().rank_of_stage(stage));
-      for (const ExchangeCounts* counts : {&of_stage.part.forward, &of_stage.part.backward})
-        for (const auto& [exchange, count] : *counts) want(work().calls_of(exchange), ranks);
-      want(of_stage.gradients, ranks);
-      want(of_stage.parameters, ranks);
-    }
-    want({work().norm}, all_ranks());
-    times_.want(healthy_, about_.scenario, message(kStandsForAll));
-    for (const CopyRanks& copy : copies_)
-      for (const int rank : senders(copy)) want_slow(message(rank));
-  }
-  void want(const std::vector<LayoutCall>& calls, const std::vector<int>& ranks) {
-    for (const LayoutCall& call : calls) {
-      times_.want(healthy_, about_.scenario, of_group(call, kStandsForAll));
-      for (const int rank : ranks) want_slow(of_group(call, rank));
-    }
-  }
-  void want_slow(const GroupCall& call) {
-    if (is_slow(call)) times_.want(slow_, about_.scenario, call);
-  }
-  bool is_slow(const GroupCall& call) { return slow_links_ && slow_links_->concern(call.ranks); }
-
-  GroupCall of_group(const LayoutCall& call, int rank) const {
-    return {.op = call.op,
-            .ranks = group_ranks(grid_, call.group, rank, work().nodes),
-            .bytes = call.bytes};
-  }
-  // To the next pipeline rank, the first one after the last.
-  GroupCall message(int rank) const {
-    const std::vector<int> line = grid_.group(rank, {Dimension::kPipeline});
-    std::vector<int> pair = {rank};
-    if (line.size() > 1) {
-      const auto here = std::find(line.begin(), line.end(), rank) - line.begin();
-      pair.push_back(line[(static_cast<size_t>(here) + 1) % line.size()]);
-    }
-    return {.op = "broadcast", .ranks = pair, .bytes = work().message_bytes};
-  }
-  // Of a copy, those that send to the next pipeline rank.
-  std::vector<int> senders(const CopyRanks& copy) const {
-    const bool goes_round = work().shape.stages_a_rank > 1;
-    std::vector<int> ranks;
-    for (size_t place = 0; place + (goes_round ? 0 : 1) < copy.size(); ++place)
-      ranks.insert(ranks.end(), copy[place].begin(), copy[place].end());
-    return ranks;
-  }
-  std::vector<int> ranks_of(int pipeline_rank) const {
-    std::vector<int> ranks;
-    for (const CopyRanks& copy : copies_) {
-      const std::vector<int>& there = copy[static_cast<size_t>(pipeline_rank)];
-      ranks.insert(ranks.end(), there.begin(), there.end());
-    }
-    return ranks;
-  }
-  std::vector<int> all_ranks() const {
-    std::vector<int> all;
-    for (int rank = 0; rank < work().shape.ranks; ++rank)
-      for (const int each : ranks_of(rank)) all.push_back(each);
-    return all;
-  }
-
-  double healthy_s(const GroupCall& of_rank_0) const {
-    return times_.of(CallTimes::key(healthy_, about_.scenario), of_rank_0);
-  }
-  // The longest of the groups of these ranks; of none, on a machine as it should be.
-  double time_s(const LayoutCall& call, const std::vector<int>& ranks) {
-    double longest_s = healthy_s(of_group(call, kStandsForAll));
-    for (const int rank : ranks)
-      if (const GroupCall group = of_group(call, rank); is_slow(group))
-        longest_s = std::max(longest_s, slow_s(group));
-    return longest_s;
-  }
-  double slow_s(const GroupCall& call) const {
-    return times_.of(CallTimes::key(slow_, about_.scenario), call);
-  }
-  double transfer_s(const std::vector<int>& ranks) {
-    double longest_s = healthy_s(message(kStandsForAll));
-    for (const int rank : ranks)
-      if (const GroupCall pair = message(rank); is_slow(pair))
-        longest_s = std::max(longest_s, slow_s(pair));
-    return longest_s;
-  }
-
-  // Of the exchanges in which `ranks` take part, and of the data that all ranks of the stage share.
-  StageTimes stage_times(size_t stage, const std::vector<int>& ranks) {
-    const StageWork& of_stage = work().stages[stage];
-    StageTimes times;
-    for (const ExchangeCounts* counts : {&of_stage.part.forward, &of_stage.part.backward})
-      for (const auto& [exchange, count] : *counts) {
-        double& longest_s = times.exchanges_s[exchange];
-        for (const LayoutCall& call : work().calls_of(exchange))
-          longest_s = std::max(longest_s, time_s(call, ranks));
-      }
-    const std::vector<int> all = ranks.empty() ? ranks : ranks_of(work().rank_of_stage(stage));
-    for (const LayoutCall& call : of_stage.parameters) times.parameters_s += time_s(call, all);
-    for (const LayoutCall& call : of_stage.gradients) times.gradients_s += time_s(call, all);
-    return times;
   }
 
   // --- passes ------------------------------------------------------------------------------------
@@ -312,12 +138,12 @@ class LayoutRun {
     std::vector<StageCost> costs;
     std::vector<PassWaits> waits(work().stages.size());
     for (size_t stage = 0; stage < work().stages.size(); ++stage) {
-      times.push_back(stage_times(stage, {}));
+      times.push_back(collectives_.of_stage(stage));
       costs.push_back(cost_of(work().stages[stage], times[stage], 1, waits[stage]));
     }
-    const double between_s = transfer_s({});
+    const double between_s = collectives_.transfer_s();
     answer_.times = pipeline_times(*work().schedule, work().shape, costs, between_s);
-    answer_.norm_s = time_s(work().norm, {});
+    answer_.norm_s = collectives_.norm_s();
     const std::vector<double> update_s = optimizer_s();
     answer_.optimizer_s = *std::max_element(update_s.begin(), update_s.end());
     answer_.iteration_s = answer_.times.end_s() + answer_.norm_s + answer_.optimizer_s;
@@ -346,18 +172,13 @@ class LayoutRun {
     std::vector<std::vector<StageTimes>> times;  // by copy
     std::vector<double> between_s;
     for (const CopyRanks& copy : copies_) {
-      if (times.empty() || has_slow_links()) {
-        times.emplace_back();
-        for (size_t stage = 0; stage < work().stages.size(); ++stage)
-          times.back().push_back(
-              stage_times(stage, copy[static_cast<size_t>(work().rank_of_stage(stage))]));
-        between_s.push_back(transfer_s(senders(copy)));
-      } else {
-        times.push_back(times.front());
-        between_s.push_back(between_s.front());
-      }
+      const bool as_the_first = !times.empty() && !has_slow_links();
+      times.push_back(as_the_first ? times.front() : std::vector<StageTimes>());
+      between_s.push_back(as_the_first ? between_s.front() : collectives_.transfer_s(copy));
+      for (size_t stage = times.back().size(); stage < work().stages.size(); ++stage)
+        times.back().push_back(collectives_.of_stage(stage, copy));
     }
-    const double norm_s = time_s(work().norm, all_ranks());
+    const double norm_s = collectives_.norm_of_all_s();
     const std::vector<double> update_s = optimizer_s();
     const std::uint64_t iterations = noise_.varies() ? kNoisyIterations : 1;
     double sum_s = 0;
@@ -429,17 +250,11 @@ class LayoutRun {
     answer_.expert_s += both(ExchangeGroup::kExpert);
   }
 
-  static constexpr int kStandsForAll = 0;  // rank
-
   const LayoutCase about_;
   const LayoutSetUp set_up_;
-  const RankGrid grid_;
   const ComputeNoise noise_;
-  const Question healthy_;  // machines
-  const Question slow_;
-  CallTimes& times_;
-  std::optional<SlowLinks> slow_links_;
-  std::vector<CopyRanks> copies_;  // where they may differ
+  const std::vector<CopyRanks> copies_;  // where they may differ
+  LayoutCollectives collectives_;
   LayoutPrediction answer_;
 };
 
