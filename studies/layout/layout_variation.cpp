@@ -48,8 +48,7 @@ ComputeNoise layout_noise(const Question& question, std::int64_t gpus) {
            "file=steps.csv");
   for (const auto& [rank, factor] : noise.stragglers)
     if (rank < 0 || rank >= gpus)
-      refuse("--straggler", question.stragglers,
-             fmt::format("rank {} is none of {} GPUs", rank, gpus));
+      refuse("--straggler", std::to_string(rank), fmt::format("must be a rank below {}", gpus));
   for (const auto& [link, fault] : question.links)
     if (parse_link_fault(fault, "--link").kind != LinkFault::Kind::kSlow)
       refuse("--link", link + "=" + fault,

@@ -142,7 +142,7 @@ TEST(Variation, BadInputIsRefused) {
   expect_refused(kTraining + "--message-noise sigma=0.1 --record out.jsonl",
                  {"--record", "leave out --message-noise"});
   expect_refused(kLayout + "--link node0=down", {"--link = node0=down", "must be a share"});
-  expect_refused(kLayout + "--straggler 16:2", {"--straggler", "rank 16 is none of 16 GPUs"});
+  expect_refused(kLayout + "--straggler 16:2", {"--straggler", "must be a rank below 16"});
   expect_refused(kLayout + "--noise sigma=0.1", {"--noise", "file=steps.csv"});
   expect_refused(kLayout + "--message-noise sigma=0.1",
                  {"--message-noise", "does not go with --layout"});

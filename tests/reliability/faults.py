@@ -288,8 +288,9 @@ def main():
   campaign = Campaign(os.path.abspath(arguments.program), arguments.seed, os.path.abspath(arguments.clock) if arguments.clock else "")
   for done in range(arguments.rounds):
     campaign.round()
-    if sys.stderr.isatty():
-      print(f"\rround {done + 1} of {arguments.rounds}", end="", file=sys.stderr)
+    if sys.stderr.isatty() or (done + 1) % 10 == 0:
+      print(f"round {done + 1} of {arguments.rounds}", end="\r" if sys.stderr.isatty() else "\n", file=sys.stderr,
+            flush=True)
   for kind, faults in campaign.faults.items():
     print(f"{kind:<16}{faults:>6} faults, {campaign.losses[kind]} losses, {campaign.leftovers[kind]} leftovers")
   return 1 if sum(campaign.losses.values()) + sum(campaign.leftovers.values()) else 0

@@ -1,13 +1,16 @@
 // Which ranks of a layout wait for each other, and what a question may say of slow ones.
 #include "studies/layout/layout_variation.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <tuple>
 
+#include "algorithms/layout/pipeline.hpp"
 #include "base/error.hpp"
+#include "base/registry.hpp"
 #include "studies/layout/layout_prediction.hpp"
 #include "studies/layout/layout_setup.hpp"
 
@@ -74,11 +77,44 @@ TEST(LayoutNoise, RefusesWhatPassesDoNotKnow) {
   EXPECT_THAT(refused(question), HasSubstr("file=steps.csv"));
   question = {};
   question.stragglers = "8:1.5";
-  EXPECT_THAT(refused(question), HasSubstr("rank 8 is none of 8 GPUs"));
+  EXPECT_THAT(refused(question), HasSubstr("--straggler = 8: must be a rank below 8"));
   for (const char* fault : {"down", "lost"}) {
     question = {};
     question.links["node1/nic0"] = fault;
     EXPECT_THAT(refused(question), HasSubstr("must be a share"));
+  }
+}
+
+// A rank that takes f times as long makes an iteration longer, by a factor of f at most, under
+// every schedule of pipelines, and the longer the slower it is; so does a link.
+TEST(SlowRank, NeverHelpsAndCostsItsFactorAtMost) {
+  for (const std::string& name : Registry<PipelineSchedule>::names()) {
+    const PipelineSchedule& schedule = Registry<PipelineSchedule>::find(name, "schedule");
+    const int stages_a_rank = schedule.stages_a_rank_max == 1 ? 1 : 2;
+    LayoutCase about = varied_case(
+        "llama-2-7b",
+        fmt::format("tp=2,pp=4,vpp={},schedule={},zero=1,global=16", stages_a_rank, name), 16);
+    Asker asker;
+    const double healthy_s = predict_layouts({about}, asker).front().iteration_s;
+    for (const int rank : {0, 5, 15}) {
+      double before_s = healthy_s;
+      for (const double factor : {1.01, 1.3, 4.0}) {
+        about.question.stragglers = fmt::format("{}:{}", rank, factor);
+        const double slow_s = predict_layouts({about}, asker).front().iteration_s;
+        EXPECT_GT(slow_s, before_s) << name << ", " << about.question.stragglers;
+        EXPECT_LT(slow_s, factor * healthy_s) << name << ", " << about.question.stragglers;
+        before_s = slow_s;
+      }
+    }
+    about.question.stragglers.clear();
+    double before_s = healthy_s;
+    for (const char* share : {"0.9", "0.3", "0.05"}) {
+      about.question.links["node1"] = share;
+      const double slow_s = predict_layouts({about}, asker).front().iteration_s;
+      EXPECT_GE(slow_s, (1 - 1e-12) * before_s) << name << ", " << share;
+      before_s = slow_s;
+    }
+    EXPECT_GT(before_s, healthy_s) << name;
   }
 }
 
