@@ -50,8 +50,9 @@ fs::path data_root() {
 }
 
 std::string why_no_file(const std::string& path) {
-  if (fs::is_directory(path)) return "is a folder: name a file in it";
-  if (fs::exists(path)) return "is no plain file, which is read several times";
+  std::error_code error;  // of a name that no file system takes
+  if (fs::is_directory(path, error)) return "is a folder: name a file in it";
+  if (fs::exists(path, error)) return "is no plain file, which is read several times";
   return "no such file";
 }
 
@@ -69,14 +70,15 @@ std::vector<std::string> catalogue(const std::string& folder) {
 
 std::string find_data_file(const std::string& folder, const std::string& name,
                            const std::string& option) {
+  std::error_code error;
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
   if (is_path) {
-    if (fs::is_regular_file(name)) return name;
+    if (fs::is_regular_file(name, error)) return name;
     throw InputError(
         {.source = option, .path = "", .value = name, .constraint = why_no_file(name)});
   }
   const fs::path file = data_root() / folder / (name + ".json");
-  if (fs::is_regular_file(file)) return file.string();
+  if (fs::is_regular_file(file, error)) return file.string();
   throw InputError({.source = option,
                     .path = "",
                     .value = name,

@@ -4,9 +4,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/version.hpp"
@@ -51,6 +53,17 @@ void add_commands(Subcommand app, const std::string& first_word) {
   for (const auto& [name, command] : all) command.add(app);
 }
 
+// Answers repeat their question in JSON, which is UTF-8.
+void check_text(int count, char** arguments) {
+  for (int i = 1; i < count; ++i) {
+    const nlohmann::json text = arguments[i];
+    const std::string readable =
+        text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (parse_json(readable) != text)
+      refuse(fmt::format("argument {}", i), readable, "must be UTF-8");
+  }
+}
+
 int run_program(int count, char** arguments) {
   CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
@@ -67,6 +80,7 @@ int run_program(int count, char** arguments) {
   parser.set_version(fmt::format("forescale {}", kVersion));
   app.require_subcommand();
   add_commands(app, count > 1 ? arguments[1] : "");
+  check_text(count, arguments);
   const std::optional<UsageError> error = parser.parse(count, arguments);
   if (error) print(*error);
   return error ? kBadInput : 0;

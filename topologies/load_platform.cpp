@@ -70,7 +70,9 @@ Platform generate(const std::string& name, const std::string& text, Scenario sce
   platform.description = generator.summary;
   platform.is_generated = true;
   const nlohmann::json keys = keys_of(text, source);
-  generator.generate(platform, JsonInput::from_text(keys.dump(), source, &platform.provenance));
+  constexpr auto kReplaceNoText = nlohmann::json::error_handler_t::replace;  // what is no UTF-8
+  const std::string json = keys.dump(-1, ' ', false, kReplaceNoText);
+  generator.generate(platform, JsonInput::from_text(json, source, &platform.provenance));
   return platform;
 }
 

@@ -33,7 +33,8 @@ struct CsvCell {
 int number_at(const CsvCell& cell, const char*& at, const char* end) {
   int number = 0;
   const auto [after, error] = std::from_chars(at, end, number);
-  if (error != std::errc()) cell.refuse("must be STAGE KIND MICRO-BATCH, such as 1F0");
+  if (error != std::errc() || number < 0)
+    cell.refuse("must be STAGE KIND MICRO-BATCH, such as 1F0");
   at = after;
   return number;
 }

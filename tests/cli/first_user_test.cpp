@@ -165,5 +165,18 @@ TEST(FirstUser, AStackThatAddsOnACpuIsRefusedWhereThereIsNone) {
       "--ranks 4 --bytes 64KiB --stack gloo");
 }
 
+// What a fuzzer found: names that no file system takes, bytes that are no text, models of more
+// layers than memory.
+TEST(FirstUser, NamesThatAreNone) {
+  const std::string longest(400, 'a');
+  for (const std::string& name : {longest, longest + ".json", "./" + longest}) {
+    expect_refused("platform show " + name, {"--platform = ", "aaa"});
+    expect_refused("stack show " + name, {"aaa"});
+  }
+  expect_refused("platform show \"$(printf 'torus:dim\\377=4')\"", {"argument 3", "must be UTF-8"});
+  expect_refused("model show llama-2-7b:num_hidden_layers=50368",
+                 {"num_hidden_layers = 50368: must be <= 10000"});
+}
+
 }  // namespace
 }  // namespace forescale::testing

@@ -136,7 +136,7 @@ void read_option(const std::string& text) {
       {"straggler", [](const std::string& value) { parse_noise("", value); }},
       {"failures", [](const std::string& value) { parse_failures(value, kSource); }},
       {"link", [](const std::string& value) { parse_link_fault(value, kSource); }},
-      {"beside", [](const std::string& value) { parse_other_jobs(value); }},
+      {"beside", [](const std::string& value) { parse_other_jobs(value, kSource); }},
       {"throughput", [](const std::string& value) { parse_throughput(value, kSource); }},
       {"bytes", [](const std::string& value) { parse_byte_list(value, kSource); }},
       {"counts", [](const std::string& value) { parse_integers(value, kSource); }},

@@ -41,7 +41,13 @@ std::int64_t named_size(const JsonInput& in, const char* own, const char* common
   return size_in(in, given(in, own) ? own : common, fallback);
 }
 
+// Far more than any has; each is a list of operators.
+constexpr std::int64_t kLayersMax = 10'000;
+
 void check(const JsonInput& in, const Transformer& model, const SizeNames& names) {
+  if (model.layers > kLayersMax)
+    in.at(given(in, names.layers) ? names.layers : SizeNames().layers)
+        .fail(fmt::format("must be <= {}", kLayersMax));
   if (model.heads % model.kv_heads != 0)
     in.at("num_key_value_heads")
         .fail(fmt::format("must divide {}, the heads ({})", model.heads, names.heads));
