@@ -4,11 +4,10 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/version.hpp"
@@ -55,13 +54,9 @@ void add_commands(Subcommand app, const std::string& first_word) {
 
 // Answers repeat their question in JSON, which is UTF-8.
 void check_text(int count, char** arguments) {
-  for (int i = 1; i < count; ++i) {
-    const nlohmann::json text = arguments[i];
-    const std::string readable =
-        text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    if (parse_json(readable) != text)
-      refuse(fmt::format("argument {}", i), readable, "must be UTF-8");
-  }
+  for (int i = 1; i < count; ++i)
+    if (!is_utf8(arguments[i]))
+      refuse(fmt::format("argument {}", i), as_utf8(arguments[i]), "must be UTF-8");
 }
 
 int run_program(int count, char** arguments) {

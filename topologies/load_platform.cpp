@@ -11,6 +11,7 @@
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "base/utf8.hpp"
 #include "topologies/fabrics/fabric.hpp"
 #include "topologies/node_template.hpp"
 #include "topologies/placement.hpp"
@@ -69,10 +70,8 @@ Platform generate(const std::string& name, const std::string& text, Scenario sce
   platform.name = name;
   platform.description = generator.summary;
   platform.is_generated = true;
-  const nlohmann::json keys = keys_of(text, source);
-  constexpr auto kReplaceNoText = nlohmann::json::error_handler_t::replace;  // what is no UTF-8
-  const std::string json = keys.dump(-1, ' ', false, kReplaceNoText);
-  generator.generate(platform, JsonInput::from_text(json, source, &platform.provenance));
+  const nlohmann::json keys = keys_of(as_utf8(text), source);
+  generator.generate(platform, JsonInput::from_text(keys.dump(), source, &platform.provenance));
   return platform;
 }
 

@@ -41,7 +41,7 @@ std::vector<CopyRanks> pipeline_copies(const RankGrid& grid, const IterationWork
 }
 
 ComputeNoise layout_noise(const Question& question, std::int64_t gpus) {
-  const ComputeNoise noise = parse_noise(question.noise, question.stragglers);
+  ComputeNoise noise = parse_noise(question.noise, question.stragglers);
   if (noise.sigma > 0)
     refuse("--noise", question.noise,
            "draws every kernel, where --layout knows passes: give measured times of iterations, "
@@ -51,7 +51,7 @@ ComputeNoise layout_noise(const Question& question, std::int64_t gpus) {
       refuse("--straggler", std::to_string(rank), fmt::format("must be a rank below {}", gpus));
   for (const auto& [link, fault] : question.links)
     if (parse_link_fault(fault, "--link").kind != LinkFault::Kind::kSlow)
-      refuse("--link", link + "=" + fault,
+      refuse("--link", fmt::format("{}={}", link, fault),
              "must be a share of the bandwidth with --layout, whose groups are simulated alone: "
              "where an adapter takes over for another, 0.5 of both");
   return noise;

@@ -89,7 +89,9 @@ TEST_F(OutputFile, IsAllThatAKilledProgramLeaves) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), signal);
     EXPECT_EQ(content(), "old");
-    if (has_unnamed_files()) EXPECT_THAT(names(), ElementsAre("answer.json"));
+    if (has_unnamed_files()) {
+      EXPECT_THAT(names(), ElementsAre("answer.json"));
+    }
   }
 }
 

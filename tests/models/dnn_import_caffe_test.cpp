@@ -91,6 +91,7 @@ TEST(ImportCaffe, ATruncatedFileIsNeverAPartialNetwork) {
 }
 
 TEST(ImportCaffe, ErrorsNameLineAndColumn) {
+  EXPECT_NE(caffe_refusal(kHead + "# \xba\n").find("must be UTF-8"), std::string::npos);
   const std::string text = caffe_refusal(kHead + "layer { name: \"y\" type: }\n");
   EXPECT_NE(text.find("net.prototxt:3:25"), std::string::npos) << text;
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 
 namespace forescale {
 namespace {
@@ -106,6 +107,8 @@ caffe::NetParameter parse_caffe(const std::string& text, const std::string& file
   parser.SetRecursionLimit(kNestingMax);
   parser.RecordErrorsTo(&errors);
   const bool parsed = parser.ParseFromString(text, &net);
+  if (!is_utf8(text))
+    throw InputError({.source = file, .path = "", .value = "", .constraint = "must be UTF-8"});
   if (!errors.text().empty() || !parsed)
     throw InputError({.source = errors.where().empty() ? file : file + ":" + errors.where(),
                       .path = "",
