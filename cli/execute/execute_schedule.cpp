@@ -124,7 +124,7 @@ void add_execute_schedule(Subcommand execute) {
       "The last two run and compare on a cluster whose launcher starts everything.");
   add_place_options(command, options->place);
   add_question_options(command, options->question, {"platform", "stack", "model", "batch"},
-                       {"system", "schedule", "gpus", "options", "epoch_images", "layout"});
+                       {"system", "schedule", "gpus", "options", "epoch_images"});
   command.add_option("--gpus", options->settings.workers, "Workers (default: as --ranks)")
       .in_range(1, 4096);
   command

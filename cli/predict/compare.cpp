@@ -175,8 +175,7 @@ void add_compare(Subcommand app) {
       .required();
   command.add_option("--system", settings.systems, "Named systems, by commas (see `system list`)")
       .delimiter(',');
-  add_question_options(command, options->question, {"model", "batch"},
-                       {"platform", "system", "layout"});
+  add_question_options(command, options->question, {"model", "batch"}, {"platform", "system"});
   command.add_option("--efficiency", settings.efficiency_min,
                      "Below it a node does not pay (default 0.5)");
   command.add_option("--node-price", settings.node_price_per_h, "Of a node an hour, any currency")

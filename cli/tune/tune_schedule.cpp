@@ -158,7 +158,7 @@ void add_tune_schedule(Subcommand tune) {
                  "    --gpus 4..16 --system horovod-mpi-opt --emit horovod --settings horovod.env",
                  "tune schedule --platform kesch --model googlenet --batch 1024 --gpus 160 \\\n"
                  "    --schedule sc-obr --stack mvapich2-gdr --only reduce-plan"}});
-  add_question_options(verb, options->question, {"platform", "model", "batch"}, {"layout"});
+  add_question_options(verb, options->question, {"platform", "model", "batch"});
   verb.add_option("--only", options->only,
                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
                   "... (default: all)")

@@ -5,36 +5,10 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 
 namespace forescale {
 namespace {
-
-// Bytes of a character that begin with `lead`; 0: no character begins so.
-std::size_t character_bytes(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
-// As JSON wants it: no overlong forms, no surrogates.
-bool is_utf8(const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[at]);
-    const std::size_t bytes = character_bytes(lead);
-    if (bytes == 0 || at + bytes > text.size()) return false;
-    for (std::size_t i = 1; i < bytes; ++i)
-      if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return false;
-    if (bytes > 2) {
-      const auto next = static_cast<unsigned char>(text[at + 1]);
-      if ((lead == 0xe0 && next < 0xa0) || (lead == 0xed && next >= 0xa0) ||
-          (lead == 0xf0 && next < 0x90) || (lead == 0xf4 && next >= 0x90))
-        return false;
-    }
-    at += bytes;
-  }
-  return true;
-}
 
 [[noreturn]] void fail_at(const std::string& file, const std::string& path,
                           const std::string& constraint, const std::string& value = "") {
