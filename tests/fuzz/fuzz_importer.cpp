@@ -145,10 +145,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     std::fprintf(stderr, "%s\n", error.what());
     std::exit(2);
   }
-  // libFuzzer sees the rest.
-  (*argv)[1] = (*argv)[0];
-  ++*argv;
-  --*argc;
+  forescale::leave_to_libfuzzer(*argc, *argv);
   return 0;
 }
 

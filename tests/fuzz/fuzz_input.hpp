@@ -24,4 +24,11 @@ inline std::vector<std::string> files_of(std::string_view input) {
   return files;
 }
 
+// The first word of a target's arguments is the target's, the others are libFuzzer's.
+inline void leave_to_libfuzzer(int& count, char**& arguments) {
+  arguments[1] = arguments[0];
+  ++arguments;
+  --count;
+}
+
 }  // namespace forescale

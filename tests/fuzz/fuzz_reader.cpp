@@ -4,14 +4,16 @@
 // A text is read, and what it says is asked for once; or it is refused by InputError. All else is a
 // finding: another exception, a failed check, what a sanitizer sees, more than 10 s or 2 GB.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <sstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "algorithms/layout/layout.hpp"
 #include "algorithms/layout/pipeline.hpp"
@@ -39,6 +41,7 @@
 #include "studies/settings/settings_mpich.hpp"
 #include "studies/sweep/sweep_study.hpp"
 #include "studies/validate/claims.hpp"
+#include "tests/fuzz/fuzz_input.hpp"
 #include "topologies/import/platform_format.hpp"
 #include "topologies/link_faults.hpp"
 #include "topologies/platform.hpp"
@@ -286,10 +289,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     std::fprintf(stderr, "no such reader: %s\n", wanted.c_str());
     std::exit(2);
   }
-  // libFuzzer sees the rest.
-  (*argv)[1] = (*argv)[0];
-  ++*argv;
-  --*argc;
+  forescale::leave_to_libfuzzer(*argc, *argv);
   return 0;
 }
 
