@@ -8,15 +8,15 @@ namespace {
 
 constexpr int kStandsForAll = 0;  // rank
 
-std::string machine_key(const Question& machine, const Scenario& scenario) {
+}  // namespace
+
+std::string CallTimes::key(const Question& machine, const Scenario& scenario) {
   return scenario.name() + " " + key_of(machine);
 }
 
-}  // namespace
-
 void CallTimes::want(Question machine, const Scenario& scenario, const GroupCall& call) {
   if (call.ranks.size() < 2 || call.bytes == 0) return;
-  const auto [place, is_new] = times_.try_emplace(Key{machine_key(machine, scenario), call});
+  const auto [place, is_new] = times_.try_emplace(Key{key(machine, scenario), call});
   if (!is_new) return;
   machine.plan = call.op;
   machine.slots = {call.ranks.begin(), call.ranks.end()};
@@ -32,9 +32,8 @@ void CallTimes::simulate(Asker& asker, bool keep_failures) {
   for (size_t i = 0; i < answers.size(); ++i) *places_[i] = answers[i];
 }
 
-double CallTimes::of(const Question& machine, const Scenario& scenario,
-                     const GroupCall& call) const {
-  const auto found = times_.find(Key{machine_key(machine, scenario), call});
+double CallTimes::of(const std::string& machine, const GroupCall& call) const {
+  const auto found = times_.find(Key{machine, call});
   if (found == times_.end()) return 0;
   if (!found->second.failure.empty()) throw CallFailed(found->second.failure);
   return found->second.time_s();
@@ -49,6 +48,8 @@ LayoutCollectives::LayoutCollectives(const LayoutCase& about, const LayoutSetUp&
       scenario_(about.scenario),
       healthy_(machine_question(about)),
       slow_(slow_machine_question(about)),
+      healthy_key_(CallTimes::key(healthy_, scenario_)),
+      slow_key_(CallTimes::key(slow_, scenario_)),
       times_(times) {
   if (!slow_.links.empty())
     slow_links_.emplace(asker.machine(healthy_, scenario_).platform,
@@ -124,20 +125,20 @@ std::vector<int> LayoutCollectives::all_ranks() const {
 }
 
 double LayoutCollectives::time_s(const LayoutCall& call, const std::vector<int>& ranks) {
-  double longest_s = times_.of(healthy_, scenario_, of_group(call, kStandsForAll));
+  double longest_s = times_.of(healthy_key_, of_group(call, kStandsForAll));
   if (!has_slow_links()) return longest_s;
   for (const int rank : ranks)
     if (const GroupCall group = of_group(call, rank); is_slow(group))
-      longest_s = std::max(longest_s, times_.of(slow_, scenario_, group));
+      longest_s = std::max(longest_s, times_.of(slow_key_, group));
   return longest_s;
 }
 
 double LayoutCollectives::longest_message_s(const std::vector<int>& ranks) {
-  double longest_s = times_.of(healthy_, scenario_, message(kStandsForAll));
+  double longest_s = times_.of(healthy_key_, message(kStandsForAll));
   if (!has_slow_links()) return longest_s;
   for (const int rank : ranks)
     if (const GroupCall pair = message(rank); is_slow(pair))
-      longest_s = std::max(longest_s, times_.of(slow_, scenario_, pair));
+      longest_s = std::max(longest_s, times_.of(slow_key_, pair));
   return longest_s;
 }
 

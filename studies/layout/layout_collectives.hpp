@@ -27,11 +27,13 @@ struct GroupCall {
 // Times of collectives on their machines, all simulated together once all are known.
 class CallTimes {
  public:
-  // `machine`: a question without a call.
+  // Of a machine, a question without a call.
+  static std::string key(const Question& machine, const Scenario& scenario);
+
   void want(Question machine, const Scenario& scenario, const GroupCall& call);
   void simulate(Asker& asker, bool keep_failures);
-  // 0 for a call of one rank or of nothing. CallFailed.
-  double of(const Question& machine, const Scenario& scenario, const GroupCall& call) const;
+  // `machine`: its key. 0 for a call of one rank or of nothing. CallFailed.
+  double of(const std::string& machine, const GroupCall& call) const;
 
   class CallFailed : public std::runtime_error {
    public:
@@ -95,6 +97,8 @@ class LayoutCollectives {
   const Scenario scenario_;
   const Question healthy_;  // machines
   const Question slow_;
+  const std::string healthy_key_;
+  const std::string slow_key_;
   CallTimes& times_;
   std::optional<SlowLinks> slow_links_;
 };
