@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -17,7 +18,7 @@ namespace {
 struct Flow {
   double begin_s = 0;
   double bytes = 0;
-  std::vector<int> links;
+  std::vector<std::vector<int>> ways;  // of as many flows, each begun by the end of the one before
 };
 
 struct SharedLinks {
@@ -26,14 +27,15 @@ struct SharedLinks {
 };
 
 // Max-min rates by progressive filling: all rates grow alike; where a link is full, its flows stop.
-std::vector<double> max_min_rates(const SharedLinks& scene, const std::vector<size_t>& active) {
+std::vector<double> max_min_rates(const SharedLinks& scene, const std::vector<size_t>& active,
+                                  const std::vector<std::vector<int>>& ways) {
   std::vector<double> rates(scene.flows.size(), 0);
   std::vector<double> left = scene.bandwidths;
   std::vector<size_t> growing = active;
   while (!growing.empty()) {
     std::vector<int> users(left.size(), 0);
     for (const size_t flow : growing)
-      for (const int link : scene.flows[flow].links) ++users[static_cast<size_t>(link)];
+      for (const int link : ways[flow]) ++users[static_cast<size_t>(link)];
     double share = std::numeric_limits<double>::infinity();
     size_t full = 0;
     for (size_t link = 0; link < left.size(); ++link)
@@ -45,8 +47,7 @@ std::vector<double> max_min_rates(const SharedLinks& scene, const std::vector<si
     for (size_t link = 0; link < left.size(); ++link) left[link] -= users[link] * share;
     left[full] = 0;
     std::erase_if(growing, [&](size_t flow) {
-      const std::vector<int>& links = scene.flows[flow].links;
-      return std::any_of(links.begin(), links.end(), [&](int link) {
+      return std::any_of(ways[flow].begin(), ways[flow].end(), [&](int link) {
         return left[static_cast<size_t>(link)] <=
                1e-12 * scene.bandwidths[static_cast<size_t>(link)];
       });
@@ -59,7 +60,12 @@ std::vector<double> max_min_rates(const SharedLinks& scene, const std::vector<si
 std::vector<double> fluid_ends_s(const SharedLinks& scene) {
   const size_t count = scene.flows.size();
   std::vector<double> left;
-  for (const Flow& flow : scene.flows) left.push_back(flow.bytes);
+  std::vector<std::vector<int>> ways;
+  for (const Flow& flow : scene.flows) {
+    left.push_back(flow.bytes);
+    ways.push_back(flow.ways.front());
+  }
+  std::vector<size_t> over(count, 0);
   std::vector<double> ends_s(count, -1);
   double now_s = 0;
   for (size_t ended = 0; ended < count;) {
@@ -72,11 +78,16 @@ std::vector<double> fluid_ends_s(const SharedLinks& scene) {
       else
         next_s = std::min(next_s, scene.flows[i].begin_s);
     }
-    const std::vector<double> rates = max_min_rates(scene, active);
+    const std::vector<double> rates = max_min_rates(scene, active, ways);
     for (const size_t i : active) next_s = std::min(next_s, now_s + left[i] / rates[i]);
     for (const size_t i : active) {
       left[i] -= rates[i] * (next_s - now_s);
-      if (left[i] > 1e-6) continue;  // of a byte
+      if (left[i] > 1e-3) continue;  // of a byte
+      if (++over[i] < scene.flows[i].ways.size()) {
+        left[i] = scene.flows[i].bytes;
+        ways[i] = scene.flows[i].ways[over[i]];
+        continue;
+      }
       ends_s[i] = next_s;
       ++ended;
     }
@@ -85,15 +96,18 @@ std::vector<double> fluid_ends_s(const SharedLinks& scene) {
   return ends_s;
 }
 
-// Notes when it completes and opens a gate with the last of them.
+// Goes on with what comes next, notes when nothing does, and opens a gate with the last of them.
 class Noted : public Completion {
  public:
   Noted(World& world, Gate& all_done, int& left, double& end_s)
       : world_(world), all_done_(all_done), left_(left), end_s_(end_s) {}
   void complete() override {
+    if (goes_on && goes_on()) return;
     end_s_ = world_.now_s();
     if (--left_ == 0) all_done_.open();
   }
+
+  std::function<bool()> goes_on;
 
  private:
   World& world_;
@@ -111,15 +125,22 @@ std::vector<double> simulated_ends_s(const SharedLinks& scene, SharingSolver sol
     Gate all_done;
     int left = static_cast<int>(scene.flows.size());
     std::vector<double> ends_s(scene.flows.size());
-    std::vector<std::vector<SimLink>> routes(scene.flows.size());
+    std::vector<std::vector<std::vector<SimLink>>> routes(scene.flows.size());
+    std::vector<size_t> begun(scene.flows.size(), 0);
     std::vector<std::unique_ptr<Noted>> noted;
     for (size_t i = 0; i < scene.flows.size(); ++i) {
-      for (const int link : scene.flows[i].links)
-        routes[i].push_back(links[static_cast<size_t>(link)]);
+      for (const std::vector<int>& way : scene.flows[i].ways) {
+        routes[i].emplace_back();
+        for (const int link : way) routes[i].back().push_back(links[static_cast<size_t>(link)]);
+      }
+      const auto begin_next = [&, i] {
+        if (begun[i] == routes[i].size()) return false;
+        world.start_flow(routes[i][begun[i]++], scene.flows[i].bytes, noted[i].get());
+        return true;
+      };
       noted.push_back(std::make_unique<Noted>(world, all_done, left, ends_s[i]));
-      world.after(scene.flows[i].begin_s, [&world, &routes, &noted, &scene, i] {
-        world.start_flow(routes[i], scene.flows[i].bytes, noted[i].get());
-      });
+      noted.back()->goes_on = begin_next;
+      world.after(scene.flows[i].begin_s, begin_next);
     }
     world.spawn("waits", [&] { all_done.wait(); });
     world.run([] { return std::string("stuck"); });
@@ -139,10 +160,12 @@ SharedLinks random_scene(unsigned seed, bool staggered) {
   for (int i = 0; i < flows; ++i) {
     Flow flow{.begin_s = staggered ? 1e-3 * between(0, 40) : 0,
               .bytes = 1000.0 * between(1, 100000),
-              .links = {}};
-    for (int link = 0; link < links; ++link)
-      if (between(0, 2) == 0) flow.links.push_back(link);
-    if (flow.links.empty()) flow.links.push_back(between(0, links - 1));
+              .ways = std::vector<std::vector<int>>(static_cast<size_t>(between(1, 3)))};
+    for (std::vector<int>& way : flow.ways) {
+      for (int link = 0; link < links; ++link)
+        if (between(0, 2) == 0) way.push_back(link);
+      if (way.empty()) way.push_back(between(0, links - 1));
+    }
     scene.flows.push_back(flow);
   }
   return scene;
@@ -158,16 +181,16 @@ void expect_same(const std::vector<double>& actual_s, const std::vector<double>&
 TEST(Fluid, ReferenceSharesByHand) {
   // Link 0 (1 GB/s) carries both, link 1 (4 GB/s) the second only: half of link 0 each, then all.
   const SharedLinks scene = {.bandwidths = {1e9, 4e9},
-                             .flows = {{.begin_s = 0, .bytes = 1e9, .links = {0}},
-                                       {.begin_s = 0, .bytes = 0.5e9, .links = {0, 1}}}};
+                             .flows = {{.begin_s = 0, .bytes = 1e9, .ways = {{0}}},
+                                       {.begin_s = 0, .bytes = 0.5e9, .ways = {{0, 1}}}}};
   expect_same(fluid_ends_s(scene), {1.5, 1.0}, "");
 }
 
 // More of them than SimGrid counts: given to it in pieces.
 TEST(Fluid, FlowsOfVeryManyBytesShareALink) {
   const SharedLinks scene = {.bandwidths = {1e9},
-                             .flows = {{.begin_s = 0, .bytes = 1e16, .links = {0}},
-                                       {.begin_s = 0, .bytes = 2e16, .links = {0}}}};
+                             .flows = {{.begin_s = 0, .bytes = 1e16, .ways = {{0}}},
+                                       {.begin_s = 0, .bytes = 2e16, .ways = {{0}}}}};
   expect_same(simulated_ends_s(scene, SharingSolver::kLazy), {2e7, 3e7}, "");
 }
 

@@ -4,7 +4,8 @@
 // A use (bytes over links, work on a processor) goes no faster than the narrowest thing on its way.
 // As long as everything on its way has enough for all that cross it, each at its own pace, nothing
 // slows it and it slows nobody: it is free, when it ends is known when it begins, and SimGrid need
-// not hear of it. Where that is no longer so, SimGrid shares what is left of it.
+// not hear of it. Where that is no longer so, SimGrid shares what is crowded among what is left of
+// those that cross it, none faster than its pace; the rest of their ways has enough.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 namespace forescale {
 
+struct SharedFlow;
 struct Use;
 
 struct SharedCapacity {
@@ -26,11 +28,12 @@ struct SharedCapacity {
 
   double wanted_per_s = 0;  // by all that cross it, each at its own pace
   int crossing = 0;
-  struct Free {
+  // Those that cross it and that it has not slowed.
+  struct Unslowed {
     Use* use = nullptr;
-    std::uint64_t number = 0;  // another one than the use's: that one is no longer free, or over
+    std::uint64_t number = 0;  // another one than the use's: it is slowed, elsewhere or over
   };
-  std::vector<Free> free = {};
+  std::vector<Unslowed> unslowed = {};
 
   // SimGrid's, made when it is first crowded.
   simgrid::s4u::Link* link = nullptr;
@@ -43,22 +46,31 @@ struct Use {
   Completion* completion = nullptr;
   double begin_s = 0;
   double pace_per_s = 0;
-  std::uint64_t number = 0;              // its own, not 0, while it is free
-  double left = 0;                       // of the amount, not yet given to SimGrid
-  simgrid::s4u::ActivityPtr activity{};  // SimGrid's, when it is not
+  // Of its being free, or of its part in a flow: not 0, until something more on its way is crowded.
+  std::uint64_t number = 0;
+  double left = 0;             // of the amount, when it became free or began its part in a flow
+  double free_from_s = 0;      // so long has it been free, if it is
+  SharedFlow* flow = nullptr;  // SimGrid's that it is a part of, if it is
+  double end = 0;              // what that flow has carried for each then
+  simgrid::s4u::ActivityPtr activity = {};  // SimGrid's, of a task that is not free
 };
 
 double pace_per_s(std::span<SharedCapacity* const> way);
 
-// Of its amount, as long as it has been free.
+// Has not enough for all that cross it, or nothing comes across.
+bool is_crowded(const SharedCapacity& capacity);
+
+// Of its amount, when it has been free until `now_s`.
 double left_of(const Use& use, double now_s);
 
-// Counts one that begins and has a number. It is free: true. Else its number is 0, and so is that
-// of those that are free no longer, which are added to `crowded`.
-bool enter(Use& use, std::vector<Use*>& crowded);
+// Counts one that begins. Those that are slowed from now on by what is on its way have the number 0
+// then and are added to `slowed`. False: it is not free itself.
+bool enter(Use& use, std::vector<Use*>& slowed);
 // It is over.
 void leave(Use& use);
-// Its free uses are free no longer.
-void crowd(SharedCapacity& capacity, std::vector<Use*>& crowded);
+// One with a number that this does not slow.
+void note_unslowed(SharedCapacity& capacity, Use& use);
+// It slows all that cross it.
+void slow_all(SharedCapacity& capacity, std::vector<Use*>& slowed);
 
 }  // namespace forescale

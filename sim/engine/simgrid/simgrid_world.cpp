@@ -14,36 +14,19 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sim/engine/simgrid/flow_zone.hpp"
 #include "sim/engine/simgrid/shared_capacity.hpp"
+#include "sim/engine/simgrid/shared_flows.hpp"
 #include "sim/engine/simgrid/timed_actions.hpp"
 
 namespace forescale {
 namespace {
 
 namespace sg = simgrid::s4u;
-using simgrid::kernel::routing::NetPoint;
-using simgrid::kernel::routing::NetZoneImpl;
-using simgrid::kernel::routing::Route;
 using simgrid::kernel::timer::Timer;
 
 // Linux maps 65,530 areas for a process: two for a stack with its guard.
 constexpr int kGuardedThreadsMax = 16384;
-
-// A flow's size is a whole number of 64 bits to SimGrid: of such parts, and no more bytes at a
-// time.
-constexpr double kPartsOfAByte = 4096;
-constexpr double kBytesMax = 0x1p51;
-
-// A zone whose route is the one of the flow being started.
-class FlowZone : public NetZoneImpl {
- public:
-  explicit FlowZone(const std::string& name) : NetZoneImpl(name) {}
-  void get_local_route(const NetPoint*, const NetPoint*, ::simgrid::kernel::routing::Route* into,
-                       double* /*latency*/) override {
-    into->link_list_.insert(into->link_list_.end(), current->begin(), current->end());
-  }
-  const std::vector<simgrid::kernel::resource::StandardLinkImpl*>* current = nullptr;
-};
 
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
 
@@ -79,15 +62,11 @@ class SimGridWorld final : public World {
   // Links and processors: SimGrid seals the root and what is below it when the simulation begins,
   // so this one is beside it, with the root's models.
   FlowZone* things_ = nullptr;
-  std::string next_name();    // of one; SimGrid wants them to differ
-  sg::Host* from_ = nullptr;  // ends of every flow: routes are ours
-  sg::Host* to_ = nullptr;
-  std::vector<simgrid::kernel::resource::StandardLinkImpl*> route_;  // of the flow being started
-  bool frees_uses_;                                                  // else SimGrid is given all
+  std::unique_ptr<SharedFlows> flows_;
+  bool frees_uses_;  // else SimGrid is given all
   bool has_shared_ = false;
   std::deque<SharedCapacity> capacities_;
   std::deque<SharedCapacity*> processors_;
-  int named_ = 0;
   // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
   // the first.
   TimedActions actions_;
@@ -99,11 +78,12 @@ class SimGridWorld final : public World {
   bool waits_ = false;  // for its clock
   std::vector<std::function<void()>> to_tell_;
   int in_simgrid_ = 0;  // uses
+  int hosts_ = 0;
   // Never release the last pointer to an activity inside its own callback.
   sg::ActivityPtr parked_;
   std::vector<std::unique_ptr<Use>> uses_;
   std::vector<Use*> unused_;
-  std::vector<Use*> crowded_;  // by what is happening
+  std::vector<Use*> slowed_;  // by what is happening
   int actors_alive_ = 0;
   std::string stop_reason_;
   bool deadlock_ = false;
@@ -112,13 +92,14 @@ class SimGridWorld final : public World {
   FlowObserver flow_observer_;
 
   void begin(std::span<SharedCapacity* const> way, double amount, Completion* completion);
-  void end_when_done(Use& use);
+  void go_free(Use& use);
   void hand_over(Use& use);
-  void hand_over_crowded();
-  sg::Link* made_link(SharedCapacity& capacity);
-  void start_comm(Use& use);
+  void hand_over_slowed();
+  void share(Use& use);
   void start_exec(Use& use);
+  void comm_ended(SharedFlow& flow, bool ok);
   void ended(Use& use, bool ok);
+  void tell_end(Use& use, bool ok);
 
   void arm() {
     if (running_actions_ || actions_.empty() || actions_.first_s() >= armed_s_) return;
@@ -194,14 +175,16 @@ SimGridWorld::SimGridWorld(SharingSolver solver, int threads)
   things_->set_cpu_vm_model(zone_->get_cpu_vm_model());
   things_->set_host_model(zone_->get_host_model());
   things_->set_disk_model(zone_->get_disk_model());
-  from_ = zone_->create_host("from", {1.0})->seal();
-  to_ = zone_->create_host("to", {1.0})->seal();
+  flows_ = std::make_unique<SharedFlows>(*zone_, *things_, frees_uses_);
   sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
     // Every activity of this world is a Comm or an Exec.
-    auto* use = typeid(activity) == typeid(sg::Comm)
-                    ? static_cast<const sg::Comm&>(activity).get_data<Use>()
-                    : static_cast<const sg::Exec&>(activity).get_data<Use>();
-    if (use != nullptr) ended(*use, activity.get_state() == sg::Activity::State::FINISHED);
+    const bool ok = activity.get_state() == sg::Activity::State::FINISHED;
+    if (typeid(activity) == typeid(sg::Comm)) {
+      auto* flow = static_cast<const sg::Comm&>(activity).get_data<SharedFlow>();
+      if (flow != nullptr) comm_ended(*flow, ok);
+    } else {
+      ended(*static_cast<const sg::Exec&>(activity).get_data<Use>(), ok);
+    }
   });
   sg::Engine::on_deadlock_cb([this] {
     deadlock_ = true;
@@ -209,8 +192,7 @@ SimGridWorld::SimGridWorld(SharingSolver solver, int threads)
   });
 }
 
-// An error leaves flows under way, and SimGrid prints a backtrace for each that is let go of: they
-// are not, as a process has one engine.
+// As the flows: an error leaves tasks under way.
 SimGridWorld::~SimGridWorld() {
   for (const std::unique_ptr<Use>& use : uses_) use->activity.detach();
 }
@@ -225,8 +207,6 @@ int SimGridWorld::add_processor(int cores) {
       SharedCapacity{.per_s = static_cast<double>(cores), .pace_per_s = 1, .is_processor = true}));
   return static_cast<int>(processors_.size()) - 1;
 }
-
-std::string SimGridWorld::next_name() { return std::to_string(named_++); }
 
 void SimGridWorld::after(double delay_s, std::function<void()> action) {
   actions_.add(now_s() + delay_s, std::move(action));
@@ -283,72 +263,63 @@ void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
   use.amount = amount;
   use.completion = completion;
   use.begin_s = now_s();
-  use.number = actions_.next_number();
-  use.left = 0;
-  const bool is_free = enter(use, crowded_) && frees_uses_;
-  hand_over_crowded();
+  use.left = amount;
+  const bool is_free = enter(use, slowed_) && frees_uses_;
+  hand_over_slowed();
   if (is_free)
-    end_when_done(use);
+    go_free(use);
   else
     hand_over(use);
 }
 
-void SimGridWorld::end_when_done(Use& use) {
-  actions_.add_end(use.begin_s + use.amount / use.pace_per_s, use);
+void SimGridWorld::go_free(Use& use) {
+  use.number = actions_.next_number();
+  use.free_from_s = now_s();
+  for (SharedCapacity* capacity : use.way) note_unslowed(*capacity, use);
+  actions_.add_end(use.free_from_s + use.left / use.pace_per_s, use);
   arm();
 }
 
-// What is left of it; where that is nothing, it ends at this instant.
+// One that is slowed from now on, whatever it was before.
 void SimGridWorld::hand_over(Use& use) {
   has_shared_ = true;
   use.number = 0;
-  use.left = left_of(use, now_s());
-  const bool is_task = use.way.front()->is_processor;
-  if (use.left <= 0 || (!is_task && use.left * kPartsOfAByte < 1)) {
-    use.left = 0;
+  if (use.left <= 0) {
     after(0, [this, &use] { ended(use, true); });
     return;
   }
   ++in_simgrid_;
-  tell([this, &use] {
-    if (use.way.front()->is_processor)
-      start_exec(use);
-    else
-      start_comm(use);
-  });
+  tell([this, &use] { share(use); });
 }
 
-void SimGridWorld::hand_over_crowded() {
-  for (Use* use : crowded_) hand_over(*use);
-  crowded_.clear();
-}
-
-sg::Link* SimGridWorld::made_link(SharedCapacity& capacity) {
-  if (capacity.link == nullptr)
-    capacity.link = things_->create_link(next_name(), {capacity.per_s * kPartsOfAByte})->seal();
-  return capacity.link;
-}
-
-void SimGridWorld::start_comm(Use& use) {
-  route_.clear();
-  for (SharedCapacity* capacity : use.way) {
-    route_.push_back(made_link(*capacity)->get_impl());
+void SimGridWorld::hand_over_slowed() {
+  for (Use* use : std::exchange(slowed_, {})) {
+    if (use->flow != nullptr) {
+      flows_->remove(*use);
+      --in_simgrid_;
+    } else {
+      use->left = left_of(*use, now_s());
+    }
+    hand_over(*use);
   }
-  sg::CommPtr flow = sg::Comm::sendto_init();
-  use.activity = flow;
-  flow->set_data(&use);
-  const double bytes = std::min(use.left, kBytesMax);
-  use.left -= bytes;
-  flow->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kPartsOfAByte)));
-  zone_->current = &route_;
-  flow->set_source(from_);
-  flow->set_destination(to_);  // starts it
+}
+
+// What slowed it may be over again, at this same time.
+void SimGridWorld::share(Use& use) {
+  if (use.way.front()->is_processor) return start_exec(use);
+  if (frees_uses_ && std::none_of(use.way.begin(), use.way.end(),
+                                  [](const auto* capacity) { return is_crowded(*capacity); })) {
+    --in_simgrid_;
+    return go_free(use);
+  }
+  use.number = actions_.next_number();
+  flows_->add(use);
 }
 
 void SimGridWorld::start_exec(Use& use) {
   SharedCapacity& capacity = *use.way.front();
   if (capacity.processor == nullptr)
-    capacity.processor = things_->create_host(next_name(), {1.0})
+    capacity.processor = things_->create_host("processor" + std::to_string(++hosts_), {1.0})
                              ->set_core_count(static_cast<int>(capacity.per_s))
                              ->seal();
   sg::ExecPtr task = sg::Exec::init();
@@ -356,17 +327,22 @@ void SimGridWorld::start_exec(Use& use) {
   task->set_data(&use);
   task->set_host(capacity.processor);
   task->set_flops_amount(use.left);
-  use.left = 0;
   task->start();
 }
 
+void SimGridWorld::comm_ended(SharedFlow& flow, bool ok) {
+  const std::vector<Use*> over = flows_->ended(flow, ok);
+  for (Use* use : over) leave(*use);
+  in_simgrid_ -= static_cast<int>(over.size());
+  for (Use* use : over) tell_end(*use, ok);
+}
+
 void SimGridWorld::ended(Use& use, bool ok) {
-  if (ok && use.left > 0) {
-    parked_ = std::move(use.activity);
-    start_comm(use);
-    return;
-  }
   leave(use);
+  tell_end(use, ok);
+}
+
+void SimGridWorld::tell_end(Use& use, bool ok) {
   if (use.activity != nullptr) --in_simgrid_;
   parked_ = std::move(use.activity);
   Completion* const completion = use.completion;
@@ -383,16 +359,16 @@ void SimGridWorld::ended(Use& use, bool ok) {
 void SimGridWorld::fail_link(SimLink link, double delay_s) {
   after(delay_s, [this, link] {
     link->is_down = true;
-    crowd(*link, crowded_);
-    hand_over_crowded();
-    tell([this, link] { made_link(*link)->turn_off(); });
+    slow_all(*link, slowed_);
+    hand_over_slowed();
+    tell([this, link] { flows_->turn_off(*link); });
   });
 }
 
 void SimGridWorld::spawn(const std::string& name, std::function<void()> body) {
   ++actors_alive_;
   tell([this, name, body] {
-    sg::Actor::create(name, from_, [this, body] {
+    sg::Actor::create(name, flows_->host(), [this, body] {
       body();
       --actors_alive_;
     });
