@@ -128,12 +128,13 @@ TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
 // 256 ranks send a million messages in eight parts, 64 ranks 64,512, few enough for all.
 TEST(FoldedRingPays, OnFewNodesByItsMessages) {
   const Ring ring;
-  const auto few =
-      fold_where_it_pays(ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB));
+  const ResolvedCall of_256 = ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB);
+  const auto few = fold_where_it_pays(of_256);
   ASSERT_TRUE(few.has_value());
   EXPECT_EQ(few->ranks, 80);
   EXPECT_TRUE(few->is_large);
-  EXPECT_GE(few->error, 0.03);  // of points that are not on a line
+  EXPECT_GE(few->error, 0.03);  // of points that are not on a line: equal times, in another order
+  EXPECT_NEAR(few->outcome.time_s / ring.whole_s(of_256), 1, 0.03);
   EXPECT_EQ(few->outcome.messages, 256U * 510 * 8);
   const ResolvedCall of_64 =
       ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 2), std::int64_t{1} << 20);

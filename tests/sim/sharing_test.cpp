@@ -82,7 +82,7 @@ std::vector<double> fluid_ends_s(const SharedLinks& scene) {
     for (const size_t i : active) next_s = std::min(next_s, now_s + left[i] / rates[i]);
     for (const size_t i : active) {
       left[i] -= rates[i] * (next_s - now_s);
-      if (left[i] > 1e-3) continue;  // of a byte
+      if (left[i] > 1e-3) continue;  // of a byte: less time than a clock of seconds tells apart
       if (++over[i] < scene.flows[i].ways.size()) {
         left[i] = scene.flows[i].bytes;
         ways[i] = scene.flows[i].ways[over[i]];
@@ -266,6 +266,42 @@ TEST(Processors, TasksShareWhenThereAreMoreThanCores) {
                            {.processor = 0, .begin_s = 0.5, .work_s = 2}},
                           2),
               {1.25, 2.25, 2.75}, "one more");
+}
+
+// Two of 1 GB over 1 GB/s go on at 0.5 GB/s each, now over a crowded link of 2 GB/s too: 0.5 GB of
+// each are left after 1 s, when a task ends and 0.5 GB begin, which have the other 1 GB/s of that
+// link.
+TEST(Processors, ATaskThatEndsBeginsAFlowThatMakesALinkCrowded) {
+  const std::vector<double> ends_s = numbers_in_child([] {
+    const auto made = make_world();
+    World& world = *made;
+    const SimLink narrow = world.add_link(1e9);
+    const SimLink wide = world.add_link(2e9);
+    const int processor = world.add_processor(1);
+    const std::vector<SimLink> both = {narrow, wide};
+    const std::vector<SimLink> one = {wide};
+    Gate all_done;
+    int left = 5;
+    std::vector<double> seen_s(5);
+    std::vector<std::unique_ptr<Noted>> noted;
+    for (double& end_s : seen_s)
+      noted.push_back(std::make_unique<Noted>(world, all_done, left, end_s));
+    noted[0]->goes_on = [&, begun = false]() mutable {
+      if (!begun) world.start_flow(one, 0.5e9, noted[4].get());
+      begun = true;
+      return false;
+    };
+    world.after(0, [&] {
+      world.start_task(processor, 0.5, noted[0].get());  // shared: 1 s
+      world.start_task(processor, 5, noted[1].get());
+      world.start_flow(both, 1e9, noted[2].get());
+      world.start_flow(both, 1e9, noted[3].get());
+    });
+    world.spawn("waits", [&] { all_done.wait(); });
+    world.run([] { return std::string("stuck"); });
+    return seen_s;
+  });
+  expect_same(ends_s, {1.0, 5.5, 2.0, 2.0, 1.5}, "");
 }
 
 TEST(Processors, WorkOfNothingTakesNoTime) {
