@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <simgrid/kernel/resource/Model.hpp>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"

@@ -6,11 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/s4u.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 

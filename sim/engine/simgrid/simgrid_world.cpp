@@ -2,11 +2,9 @@
 
 #include <xbt/log.h>
 #include <simgrid/kernel/Timer.hpp>
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <limits>
