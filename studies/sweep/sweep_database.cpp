@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
@@ -75,8 +77,16 @@ SweepDatabase::WriterLock::WriterLock(const std::string& file)
   wanted.l_whence = SEEK_SET;
   wanted.l_start = 0x40000000 + 1024;
   wanted.l_len = 1;
-  if (fcntl(descriptor_, F_OFD_SETLK, &wanted) == 0) return;
-  const int error = errno;
+  // What a killed sweep has begun shares its lock and dies a moment after it.
+  constexpr int kTries = 100;
+  constexpr std::chrono::milliseconds kBetween(20);
+  int error = 0;
+  for (int i = 0; i < kTries; ++i) {
+    if (fcntl(descriptor_, F_OFD_SETLK, &wanted) == 0) return;
+    error = errno;
+    if (error != EAGAIN && error != EACCES) break;
+    std::this_thread::sleep_for(kBetween);
+  }
   close(descriptor_);
   refuse(file, "",
          error == EAGAIN || error == EACCES

@@ -1,6 +1,8 @@
 #include "studies/sweep/sweep_database.hpp"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -106,6 +108,22 @@ TEST(SweepDatabase, OneWriterAtATime) {
   SweepDatabase reader(file);
   first.store({done_row(study, 0, "{}")});
   EXPECT_EQ(reader.tally().done, 1);
+}
+
+// One that is killed dies before what it has begun, which keeps what it had open a little longer.
+TEST(SweepDatabase, GoesOnBesideWhatAKilledOneLeavesForAMoment) {
+  const ScratchFolder folder("sweep");
+  const Study study = numbered_study(folder, 4);
+  const std::string file = folder.file("a.sqlite");
+  const pid_t writer = fork();
+  if (writer == 0) {
+    const SweepDatabase database(file, facts_of(study, kVersion));
+    if (fork() == 0) usleep(200'000);
+    _exit(0);
+  }
+  ASSERT_GT(writer, 0);
+  waitpid(writer, nullptr, 0);
+  EXPECT_EQ(SweepDatabase(file, facts_of(study, kVersion)).tally().missing, 4);
 }
 
 TEST(SweepDatabase, OtherFilesAreRefusedAndLeftAlone) {
