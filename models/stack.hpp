@@ -4,6 +4,8 @@
 //   o_send                  holds the send and the receive port
 //   b at the max-min share  of every link crossed, up to the caps; holds both ports
 //   o_recv                  holds the receive port
+//   o_proxy                 before the bytes and, at the other end, when they are there: a rank has
+//                           one thread that posts and polls for it, which does one after the other
 //   latency                 route + stack, delays delivery and holds nothing; with
 //                           latency_holds_ports it comes before the bytes and holds both ports
 //                           (the papers' alpha)
@@ -55,6 +57,7 @@ struct PathRule {
   bool through_nic = false;  // inside a node too (host buffers): its adapter moves the bytes
   Seconds o_send;
   Seconds o_recv;
+  Seconds o_proxy;
   Seconds latency;                // on top of the route's
   BytesPerSecond connection_cap;  // one message; 0: none
   // Leaving, and entering, one GPU (buffers on hosts: one host), all messages together; 0: none.

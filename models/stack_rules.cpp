@@ -76,7 +76,7 @@ BytesPerSecond cap_or_none(const JsonInput& in, const char* key) {
 
 PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
   in.allow_only({"where", "protocol", "wire_factor", "buffers", "up_to_bytes", "mechanism",
-                 "o_send_s", "o_recv_s", "latency_s", "connection_cap_bytes_per_s",
+                 "o_send_s", "o_recv_s", "o_proxy_s", "latency_s", "connection_cap_bytes_per_s",
                  "read_cap_bytes_per_s", "write_cap_bytes_per_s", "duplex_cap_bytes_per_s",
                  "pair_cap_bytes_per_s", "fabric_cap_bytes_per_s", "segment_bytes",
                  "segment_overhead_s", "through_nic"});
@@ -94,6 +94,7 @@ PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
     in.at("through_nic").fail("must be false for buffers in GPU memory");
   rule.o_send = seconds_or_zero(in, "o_send_s");
   rule.o_recv = seconds_or_zero(in, "o_recv_s");
+  rule.o_proxy = seconds_or_zero(in, "o_proxy_s");
   rule.latency = seconds_or_zero(in, "latency_s");
   rule.connection_cap = cap_or_none(in, "connection_cap_bytes_per_s");
   rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
@@ -109,6 +110,7 @@ PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
   if (rule.staged) {
     rule.segment = in.at("segment_bytes").bytes(1);
     rule.segment_overhead = in.at("segment_overhead_s").seconds();
+    if (rule.o_proxy.value > 0) in.at("o_proxy_s").fail("must be 0 for a staged path");
   } else if (in.has("segment_bytes") || in.has("segment_overhead_s")) {
     in.fail("must be \"staged\" to have segments");
   }

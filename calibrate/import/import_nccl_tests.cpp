@@ -52,7 +52,8 @@ class NcclTestsImporter : public LogImporter {
   void read(const LogLine& line) override {
     const std::string_view text = line.text;
     if (const size_t at = text.find("NCCL version "); at != std::string_view::npos)
-      target_.measurement().library = "NCCL " + shortened(words_of(text.substr(at))[2]);
+      if (const auto words = words_of(text.substr(at)); words.size() > 2)
+        target_.measurement().library = "NCCL " + shortened(words[2]);
     if (text.starts_with(kStart)) {
       begin(line, text.substr(kStart.size()));
     } else if (text.starts_with("# nThread ")) {
@@ -121,6 +122,7 @@ class NcclTestsImporter : public LogImporter {
     if (columns_.front() != "size")
       target_.refuse(line, "must begin with the size: nccl-tests before 2.0 are not read");
     time_ = index_of("time");
+    if (time_ == columns_.size()) target_.refuse(line, "has no column \"time\"");
     header_columns_ = line;
     is_open_ = true;
     has_units_ = false;

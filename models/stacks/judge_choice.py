@@ -5,7 +5,7 @@
 
 aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (8 H100, 32 EFA), eight ranks a node,
 by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
-commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and protocol of nccl-2.20-h100 is
+commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and protocol of nccl-2.20-h100-efa is
 simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
 would lose by the simulated times, and how often the two agree: with all algorithms and protocols, and with
 those only that AWS's file takes anywhere (LL it does not: perhaps it was not tried); beside how often NCCL's
@@ -25,7 +25,7 @@ from nccl_tuner import LAUNCH_US, bands
 from rebuild_nccl import GIB, KIB, MIB, told_name
 
 HERE = pathlib.Path(__file__).resolve().parent
-STACK = "nccl-2.20-h100"
+STACK = "nccl-2.20-h100-efa"
 CHOICES = (*LAUNCH_US, "nvls")
 # What would take minutes to simulate and is far from the fastest.
 LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
@@ -79,7 +79,7 @@ def told_regions(program, nodes, sizes):
 def judge(program, nodes, sizes, with_told):
     times = {choice: simulated(program, nodes, choice, sizes) for choice in CHOICES}
     told = list(told_regions(program, nodes, sizes)) if with_told else []
-    estimated = bands(rebuild_nccl.EIGHT_H100, nodes)
+    estimated = bands(rebuild_nccl.EIGHT_H100_OF_P5, nodes)
     choices = list(measured_choices())
     named = {choice for *_, choice in choices}
     decided, agreed, named_agreed, told_agreed, estimate_agreed, losses = 0, 0, 0, 0, 0, []

@@ -26,12 +26,12 @@ def ll128_chunks(nodes, ranks_per_node, channels):
     return [(2 * size - 1 if chunk < max(last) else None, chunk) for chunk, size in last.items()]
 
 
-def nvls_tree_chunks(nodes):
-    """(up to, chunk) of one head on one of 16 channels, on several nodes.
+def nvls_tree_chunks(nodes, most=None):
+    """(up to, chunk) of one head on one of 16 channels, on several nodes; `most`: NCCL_NVLSTREE_MAX_CHUNKSIZE.
 
     >>> [chunk // KIB for _, chunk in nvls_tree_chunks(2)], [chunk // KIB for _, chunk in nvls_tree_chunks(4)]
     ([32, 64, 128, 256, 512], [32, 64, 64, 64, 64])
     """
-    most = 64 if nodes >= 4 else 512
+    most = most // KIB if most else (64 if nodes >= 4 else 512)
     chunks = ((8 * MIB - 1, 32), (64 * MIB - 1, 64), (512 * MIB - 1, 128), (2 * GIB - 1, 256), (None, 512))
     return [(up_to, min(chunk, most) * KIB) for up_to, chunk in chunks]

@@ -28,6 +28,7 @@ P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/
 NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
 B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
         "precision)")
+EFA = "8 p5, 4 GiB by NVLSTree in chunks of 64 KiB, 81.1 ms (NVIDIA/nccl, pull request 1112)"
 MI300X = ("eight MI300X, RCCL 2.22.3 (ROCm/rocm-blogs, blogs/software-tools-optimization/"
           "mi300x-rccl-xgmi/README.md, commit 0e81c2ca)")
 GALVATRON = "(PKU-DAIR/Hetu-Galvatron, sp_time_1nodes_8gpus_per_node.json, commit cea12ffb)"
@@ -74,6 +75,8 @@ class Stack:
     all_to_all: str = "pairwise"
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
     flush_us: float = 0
+    nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow
+    nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
     flush_why: str = FLUSH
 
     @property
@@ -196,7 +199,16 @@ def between_nodes(stack, protocol):
                           seconds(left), seconds(left + 2 * stack.flush_us))
     else:
         latency = known(seconds(left), f"{step} {LINKS_BETWEEN_US:g} us of the links")
-    return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol))
+    return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol)) | proxy(stack, protocol)
+
+
+def proxy(stack, protocol):
+    """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
+    if not stack.nvls_proxy_us or protocol != "nvls":
+        return {}
+    us, fast_us, slow_us = (seconds(8 * each) for each in stack.nvls_proxy_us)
+    return {"o_proxy_s": assumed(us, f"fitted to {EFA}: {stack.nvls_proxy_us[0]:g} us of one of NCCL's messages at "
+                                 "either end, eight of which are one of a plan", fast_us, slow_us)}
 
 
 def paths(stack):
@@ -274,8 +286,7 @@ NVLS = ((8 * MIB - 1, 2 * MIB, nvls_call(25, 15, 35)),
         (None, 16 * MIB, nvls_call(100, 60, 150)))
 NVLS_SOURCE = ("chunk: what NVLS does in a loop, 16 channels x 8 GPUs x 16 to 128 KiB (computeColl "
                "of NCCL v2.18, src/enqueue.cc); overhead fitted, see docs/nccl.md")
-NVLS_TREE_SOURCE = ("chunk: NVLSTree's, 32 to 512 KiB, on four nodes and more 64 KiB at most "
-                    f"(computeCollChunkInfo, {ENQUEUE}); overhead fitted, see docs/nccl.md")
+NVLS_TREE_MOST = "on four nodes and more 64 KiB at most"
 TREE_LL_SOURCE = f"chunk: half of a step of LL's buffer, 512 KiB in 8 ({ENQUEUE}); {CROSSING}"
 
 
@@ -301,17 +312,20 @@ def tree_ll128_pieces(stack, nodes):
             for up_to, chunk in ll128_chunks(nodes, stack.gpus, stack.channels)]
 
 
-def nvls_pieces(nodes):
+def nvls_pieces(stack, nodes):
     """Chunks of a head's channel: 16 channels x 8 heads, 8 of them on a queue (a part's: 16) of a plan."""
     if nodes == 1:
         return [(end, Rule("nvls", NVLS_SOURCE, chunk_bytes=loop // 8, call_overhead_s=call))
                 for end, loop, call in NVLS]
-    chunks = nvls_tree_chunks(nodes)
+    most, why = stack.nvls_tree_most or (None, NVLS_TREE_MOST)
+    source = (f"chunk: NVLSTree's, 32 to 512 KiB, {why} (computeCollChunkInfo, {ENQUEUE}); overhead fitted, see "
+              "docs/nccl.md")
+    chunks = nvls_tree_chunks(nodes, most)
     rules = []
     for end in sorted({end for end, _ in chunks[:-1]} | {end for end, _, _ in NVLS[:-1]}) + [None]:
         chunk = next(chunk for up_to, chunk in chunks if up_to is None or (end and end <= up_to))
         call = next(call for up_to, _, call in NVLS if up_to is None or (end and end <= up_to))
-        rules.append((end, Rule("nvls", NVLS_TREE_SOURCE, chunk_bytes=8 * chunk,
+        rules.append((end, Rule("nvls", source, chunk_bytes=8 * chunk,
                                 call_overhead_s=call)))
     return rules
 
@@ -319,7 +333,7 @@ def nvls_pieces(nodes):
 def rules_of_band(stack, nodes, choice, after, up_to, why):
     """One protocol's, above `after` bytes: more where its chunk changes."""
     if choice == "nvls":
-        pieces = nvls_pieces(nodes)
+        pieces = nvls_pieces(stack, nodes)
     elif choice == "tree-simple":
         pieces = tree_simple_pieces(stack)
     elif choice == "tree-ll128":
@@ -644,6 +658,8 @@ SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
 EIGHT_H100 = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
+# 75 us a message: what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
+EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=75)
 
 
 def stacks():
@@ -664,22 +680,28 @@ def stacks():
             "sends_calls": sends_calls(H100, (64 * KIB, (4, 2, 7)), (None, (10, 6, 20)))}
     hopper, ampere = MEASURED["hopper"], MEASURED["ampere"]
 
-    stack = switched(
-        "nccl-2.20-h100", "NCCL 2.20 on nodes of eight H100 or H200 with NVSwitch: rings, trees "
-        "and NVLS with their protocols; parts that use every adapter.", protocols=[*ALL, "nvls"],
-        own=hopper.wires(),
-        nvls=assumed(0.809, "the switches add and copy: a GPU sends (n+1)/n of the vector, 9/8 on "
-                     "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
-                     f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
-                     "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100)
-    stack.gathers = gathers_of(hopper, EIGHT_H100)
-    stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
-        stack, EIGHT_H100,
-        one_node=([("ring-ll", MIB), ("nvls", None)],
-                  f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
-                  f"at 1 MiB and cross after 512 KiB ({TUNING})"))
-    stack.machine = EIGHT_H100
-    yield stack
+    def eight_h100(name, where, machine, **more):
+        stack = switched(
+            name, f"NCCL 2.20 on {where}: rings, trees and NVLS with their protocols; parts that use every "
+            "adapter.", protocols=[*ALL, "nvls"], own=hopper.wires(),
+            nvls=assumed(0.809, "the switches add and copy: a GPU sends (n+1)/n of the vector, 9/8 on "
+                         "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
+                         f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
+                         "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100, **more)
+        stack.gathers = gathers_of(hopper, machine)
+        stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
+            stack, machine,
+            one_node=([("ring-ll", MIB), ("nvls", None)],
+                      f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
+                      f"at 1 MiB and cross after 512 KiB ({TUNING})"))
+        stack.machine = machine
+        return stack
+
+    yield eight_h100("nccl-2.20-h100", "nodes of eight H100 or H200 with NVSwitch", EIGHT_H100)
+    yield eight_h100(
+        "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
+        EIGHT_H100_OF_P5, nvls_proxy_us=(2.45, 1.5, 3.5),
+        nvls_tree_most=(512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)"))
 
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "

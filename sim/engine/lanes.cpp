@@ -172,9 +172,9 @@ size_t Lane::slowest_stage() const {
 LaneCost Lanes::cost(const Lane& lane, std::int64_t bytes) const {
   const PathRule& rule = *lane.rule;
   const double latency = lane.route_latency_s + rule.latency.value;
-  LaneCost cost{.hold_s = rule.o_send.value,
+  LaneCost cost{.hold_s = rule.o_send.value + rule.o_proxy.value,
                 .o_recv_s = rule.o_recv.value,
-                .deliver_s = 0,
+                .deliver_s = rule.o_proxy.value,
                 .bandwidth_bytes_per_s = lane.bandwidth_bytes_per_s / rule.wire_factor};
   (stack_.latency_holds_ports ? cost.hold_s : cost.deliver_s) += latency;
   if (lane.stages.empty() || bytes == 0) return cost;

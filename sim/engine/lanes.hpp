@@ -44,9 +44,9 @@ struct Resource {
 };
 
 struct LaneCost {
-  double hold_s = 0;                 // before the bytes, both ports held
+  double hold_s = 0;                 // before the bytes, both ports held; o_proxy included
   double o_recv_s = 0;               // after the bytes, receive port held
-  double deliver_s = 0;              // after o_recv, nothing held
+  double deliver_s = 0;              // after o_recv, nothing held; o_proxy included
   double bandwidth_bytes_per_s = 0;  // of the message over the narrowest resource, uncontended
 };
 

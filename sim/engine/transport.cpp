@@ -40,8 +40,10 @@ class Transport::Message final : public Completion {
         is_eager_(owner.machine_.lanes().is_eager(post.bytes)),
         is_staged_(owner.explicit_staging_ && !lane_->stages.empty() && !is_eager_ &&
                    post.bytes > 0),
-        noise_(noise) {
-    for (double* time_s : {&cost_.hold_s, &cost_.o_recv_s, &cost_.deliver_s}) *time_s *= noise;
+        noise_(noise),
+        proxy_s_(lane_->rule->o_proxy.value) {
+    for (double* time_s : {&cost_.hold_s, &cost_.o_recv_s, &cost_.deliver_s, &proxy_s_})
+      *time_s *= noise;
   }
 
   const MessagePost& send() const { return send_; }
@@ -93,7 +95,8 @@ class Transport::Message final : public Completion {
     kReceivingWhileDraining,  // o_recv, with segments still in later stages of the pipeline
     kReceiving,               // o_recv
     kDraining,                // segments are still in later stages
-    kDelivering,              // until the bytes may be used
+    kDelivering,              // until the bytes are there
+    kAtProxy,                 // until the receiver's proxy thread has seen them
     kArriving,                // eager: latency
     kThere,                   // eager: matched or not
     kCopying,                 // eager: o_recv, and out of the receiver's buffer
@@ -115,7 +118,7 @@ class Transport::Message final : public Completion {
         stage_ = Stage::kCrossing;
         return cross();
       case Stage::kCrossing:
-        if (is_eager_) return wait_in(Stage::kArriving, cost_.deliver_s);
+        if (is_eager_) return wait_in(Stage::kArriving, cost_.deliver_s - proxy_s_);
         leave_sender();
         return wait_in(is_staged_ ? Stage::kReceivingWhileDraining : Stage::kReceiving,
                        cost_.o_recv_s);
@@ -124,17 +127,20 @@ class Transport::Message final : public Completion {
         return leave_receiver();
       case Stage::kReceiving:
         leave_receiver();
-        return wait_in(Stage::kDelivering, cost_.deliver_s);
+        return wait_in(Stage::kDelivering, cost_.deliver_s - proxy_s_);
       case Stage::kDraining:
         return wait_in(Stage::kDelivering, cost_.deliver_s);
       case Stage::kDelivering:
+        return wait_in(Stage::kAtProxy, at_proxy_s(send_.destination));
+      case Stage::kAtProxy:
         return deliver();
       case Stage::kArriving:
         stage_ = Stage::kThere;
         if (!receive_) return;
         [[fallthrough]];
       case Stage::kThere:
-        return wait_in(Stage::kCopying, cost_.o_recv_s + eager_copy_s_);
+        return wait_in(Stage::kCopying,
+                       at_proxy_s(send_.destination) + cost_.o_recv_s + eager_copy_s_);
       case Stage::kCopying:
         return deliver_eager();
       case Stage::kDone:
@@ -175,11 +181,14 @@ class Transport::Message final : public Completion {
   void prepare_on_cores(double more_s) {
     const int cores = transport_.machine_.shared_cores();
     const double shared_s = cores >= 0 ? lane_->rule->o_send.value : 0;
-    own_s_ = std::max(0.0, cost_.hold_s - shared_s) + more_s;
+    own_s_ = std::max(0.0, cost_.hold_s - proxy_s_ - shared_s) + at_proxy_s(send_.source) + more_s;
     if (shared_s <= 0) return prepare(own_s_);
     stage_ = Stage::kOnCores;
     world().in_kernel([this, cores, shared_s] { world().start_task(cores, shared_s, this); });
   }
+
+  // Until the rank's proxy thread has done what came before, and this.
+  double at_proxy_s(int rank) { return proxy_s_ > 0 ? transport_.proxy_wait_s(rank, proxy_s_) : 0; }
 
   void prepare(double own_s) {
     stage_ = Stage::kPreparing;
@@ -293,6 +302,7 @@ class Transport::Message final : public Completion {
   bool is_eager_;
   bool is_staged_;  // explicitly
   double noise_;
+  double proxy_s_;  // of either end's proxy thread
   Stage stage_ = Stage::kPosted;
   const Machine::Path* path_ = nullptr;
   std::unique_ptr<StagedTransfer> staged_;
@@ -475,6 +485,12 @@ void Transport::release_receive_port(int rank) {
   Ports& ports = ports_[static_cast<size_t>(rank)];
   ++ports.free_receives;
   start_one_of(ports.waiting_receives);
+}
+
+double Transport::proxy_wait_s(int rank, double work_s) {
+  double& free_s = ports_[static_cast<size_t>(rank)].proxy_free_s;
+  free_s = std::max(free_s, world_.now_s()) + work_s;
+  return free_s - world_.now_s();
 }
 
 std::vector<std::string> Transport::unmatched() const {

@@ -106,6 +106,7 @@ class Transport {
   struct Ports {
     std::vector<int> free_sends;  // channels
     int free_receives = 0;
+    double proxy_free_s = 0;  // when the rank's proxy thread has done all that it was given
     std::vector<Message*> waiting_sends;  // matched, but may not start
     std::vector<Message*> waiting_receives;
     bool watched = false;  // looked at again when the rank can act
@@ -124,6 +125,7 @@ class Transport {
   int take_ports(const MessagePost& send);  // the send port
   void release_send_port(int rank, int port);
   void release_receive_port(int rank);
+  double proxy_wait_s(int rank, double work_s);
 
   Machine& machine_;
   World& world_;

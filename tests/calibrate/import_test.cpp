@@ -175,6 +175,16 @@ TEST(ImportNcclTests, OlderColumnsNeedTheOperation) {
   EXPECT_THAT(measurement.notes, Contains(HasSubstr("sizes of 0")));
 }
 
+TEST(ImportNcclTests, LinesCutShortAreRefusedOrPassedOver) {
+  const std::string log = text_of(fixture("nccl_all_reduce_2.17.txt"));
+  EXPECT_THAT(log_refusal(replaced(replaced(log, " time ", " tim! "), " time ", " time! "), "auto"),
+              HasSubstr("has no column \"time\""));
+  EXPECT_EQ(import_log_text(replaced(log, "NCCL version 2.25.1+cuda12.8", "NCCL version "), "log",
+                            "auto", {})
+                .library,
+            "");
+}
+
 TEST(ImportNcclTests, TheLogsOwnOperationIsNotOverruled) {
   EXPECT_THAT(
       log_refusal(text_of(fixture("nccl_all_reduce_2.17.txt")), "auto", {.op = "broadcast"}),

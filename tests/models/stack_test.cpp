@@ -388,6 +388,8 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
               HasSubstr("= mvapich2-gdrr: unknown; did you mean \"mvapich2-gdr\"?"));
   EXPECT_EQ(refusal_with("/paths", json::array()), "/paths: must name at least one path");
   EXPECT_EQ(refusal_with("/paths/1/o_send_s", -1), "/paths/1/o_send_s = -1: must be >= 0");
+  EXPECT_EQ(refusal_with("/paths/1/o_proxy_s", 1e-6), "accepted");
+  EXPECT_EQ(refusal_with("/paths/1/o_proxy_s", -1), "/paths/1/o_proxy_s = -1: must be >= 0");
   EXPECT_EQ(refusal_with("/paths/1/read_cap_bytes_per_s", 0),
             "/paths/1/read_cap_bytes_per_s = 0: must be > 0");
   EXPECT_EQ(refusal_with("/paths/3/mechanism", "staged"),

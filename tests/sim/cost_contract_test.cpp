@@ -204,6 +204,70 @@ TEST(Ports, ChannelsOfTheRankSerialiseCollectivesAndChannelsOfEachDoNot) {
   expect_near(of_each[1], kAlpha_s + 2 * bytes_s);
 }
 
+// ---- the proxy thread ----
+
+constexpr double kProxy_s = 1e-5;
+
+Stack with_proxies() {
+  Stack stack = logp();
+  stack.channels = 8;
+  for (PathRule& path : stack.paths) path.o_proxy = {kProxy_s};
+  return stack;
+}
+
+constexpr double kRest_s = 2e-6 + 3e-6 + 5e-6 + kAlpha_s + 1 / kStarBytesPerS;  // of a byte
+
+TEST(Proxy, TakesItsTimeAtEitherEnd) {
+  const Platform star = load_platform(star_of(2));
+  const auto ends = ends_s(star, with_proxies(), stream_of(2, 0, 1, 1, 1));
+  expect_near(ends[0], kProxy_s + 2e-6 + 1 / kStarBytesPerS);
+  expect_near(ends[1], 2 * kProxy_s + kRest_s);
+}
+
+// Ports are free, and so are links: what is sent waits for its turn at the sender's thread.
+TEST(Proxy, PostsOneMessageAfterTheOther) {
+  const Platform star = load_platform(star_of(4));
+  Pattern pattern(4);
+  for (int rank = 1; rank < 4; ++rank) {
+    pattern[0].push_back(send_bytes(rank, 1));
+    pattern[static_cast<size_t>(rank)] = {recv_bytes(0, 1)};
+  }
+  const auto ends = ends_s(star, with_proxies(), pattern);
+  for (int rank = 1; rank < 4; ++rank)
+    expect_near(ends[static_cast<size_t>(rank)], (rank + 1) * kProxy_s + kRest_s);
+}
+
+// All three cross the receiver's link together.
+TEST(Proxy, SeesOneMessageAfterTheOther) {
+  const Platform star = load_platform(star_of(4));
+  Pattern pattern(4);
+  for (int rank = 1; rank < 4; ++rank) {
+    pattern[0].push_back(recv_bytes(rank, 1));
+    pattern[static_cast<size_t>(rank)] = {send_bytes(0, 1)};
+  }
+  expect_near(ends_s(star, with_proxies(), pattern)[0],
+              4 * kProxy_s + kRest_s + 2 / kStarBytesPerS);
+}
+
+// One thread for what a rank sends and what it receives: a message arrives 21 us after all began
+// and waits for the third send to be posted. What is eager is copied when it has been seen.
+TEST(Proxy, IsOneForBothWays) {
+  const Platform star = load_platform(star_of(4));
+  const auto end_s = [&](std::int64_t bytes) {
+    Pattern pattern(4);
+    for (int rank = 1; rank < 4; ++rank) {
+      pattern[0].push_back(send_bytes(rank, bytes));
+      pattern[static_cast<size_t>(rank)] = {recv_bytes(0, bytes)};
+    }
+    pattern[0].push_back(recv_bytes(3, bytes));
+    pattern[3].push_back(send_bytes(0, bytes));
+    return ends_s(star, with_proxies(), pattern)[0];
+  };
+  ASSERT_LT(kRest_s, 2 * kProxy_s);
+  expect_near(end_s(1), 4 * kProxy_s);
+  expect_near(end_s(0), 4 * kProxy_s + 3e-6);
+}
+
 // A send and a receive do not hinder each other: links are full duplex, ports are apart.
 TEST(Ports, ExchangeTakesAsLongAsOneMessage) {
   const Platform star = load_platform(star_of(2));

@@ -25,7 +25,7 @@ const std::vector<PresetStack>& presets() {
                                                {"aws-p2.xlarge", "mvapich2-2.3"},
                                                {"aws-p3dn", "nccl-2.4-v100-efa"},
                                                {"aws-p4de", "nccl-2.20-a100-efa"},
-                                               {"aws-p5", "nccl-2.20-h100"},
+                                               {"aws-p5", "nccl-2.20-h100-efa"},
                                                {"azure-nd-mi300x", "rccl-2.22-mi300x"},
                                                {"cluster-b", "mvapich2-gdr"},
                                                {"dgx-1-p100", "nccl-2.3"},

@@ -8,6 +8,7 @@
 
 #include "base/median.hpp"
 #include "base/units.hpp"
+#include "sim/ask/ask.hpp"
 #include "studies/validate/validate.hpp"
 
 namespace forescale {
@@ -65,6 +66,28 @@ TEST(NcclTables, SeveralNodesAreWithin12PercentMedianFrom1MiB) {
                           {.from = kMiB, .to = kGiB})),
             12);
   EXPECT_LT(largest(errors({"nccl-oci-16"}, {.from = kGiB, .to = 4 * kGiB})), 10);
+}
+
+// 64 KiB lose a factor of 2.7 to 512 KiB on 8 nodes of p5 (NVIDIA/nccl, pull request 1112), by what
+// a message costs the proxy threads: nothing of it on InfiniBand, where nobody has measured it.
+TEST(NcclTables, SmallChunksOfNvlsTreeCostWhatTheyCostOverEfa) {
+  const auto loss = [](const char* stack) {
+    std::vector<Question> questions;
+    for (const char* chunk : {"64KiB", "512KiB"})
+      questions.push_back(
+          {.about = Question::About::kCollective,
+           .platform = "aws-p5:nodes=8",
+           .stack = fmt::format("{}:take=nvls_tree/simple,chunk_bytes={}", stack, chunk),
+           .plan = "all-reduce",
+           .ranks = {64},
+           .bytes = {kGiB}});
+    const std::vector<RangedAnswer> answers = Asker().ask(questions, {});
+    return answers.front().nominal.time_s() / answers.back().nominal.time_s();
+  };
+  const double over_efa = loss("nccl-2.20-h100-efa");
+  EXPECT_GT(over_efa, 2);
+  EXPECT_LT(over_efa, 3.5);
+  EXPECT_LT(loss("nccl-2.20-h100"), 1);
 }
 
 // More than the adapters carry: 4 x 12.5, 8 x 25 and 8 x 50 GB/s. A tree of two nodes moves the
