@@ -191,7 +191,7 @@ const std::vector<FieldRule>& rules() {
                  .doc = "tokens of the GPU whose experts get most, over an equal share; 1"},
        .read = [](Layout& layout,
                   const FieldText& text) { layout.imbalance = text.number(1, kImbalanceMax); },
-       .write = [](const Layout& layout) { return fmt::format("{:g}", layout.imbalance); }},
+       .write = [](const Layout& layout) { return fmt::format("{}", layout.imbalance); }},
       number<&Layout::virtual_stages, 1>(
           "vpp", {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"},
           "stages of each pipeline rank"),

@@ -30,11 +30,14 @@ struct CsvCell {
   }
 };
 
+constexpr int kNumberMax = 1 << 20;  // of stages and micro-batches
+
 int number_at(const CsvCell& cell, const char*& at, const char* end) {
   int number = 0;
   const auto [after, error] = std::from_chars(at, end, number);
   if (error != std::errc() || number < 0)
     cell.refuse("must be STAGE KIND MICRO-BATCH, such as 1F0");
+  if (number > kNumberMax) cell.refuse(fmt::format("must not have numbers above {}", kNumberMax));
   at = after;
   return number;
 }

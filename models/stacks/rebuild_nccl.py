@@ -658,8 +658,9 @@ SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
 EIGHT_H100 = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
-# 75 us a message: what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
-EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=75)
+# Of a message, what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
+EFA_LATENCY_US = 75
+EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US)
 
 
 def stacks():
@@ -743,7 +744,7 @@ def stacks():
         "aws-ofi-nccl, which allows the simple protocol only (force_proto_simple, "
         "aws/aws-ofi-nccl, src/platform-aws.c, commit 008a28b9).",
         protocols=["tree-simple"], flush_us=18, **a100)
-    stack.machine = Machine(8, "ampere", 240, 48, channels=4, node_channels=24, network_latency_us=20,
+    stack.machine = Machine(8, "ampere", 240, 48, channels=4, node_channels=24, network_latency_us=EFA_LATENCY_US,
                             choices=SIMPLE_ONLY)
     stack.rules = tuned_rules(stack, stack.machine)
     yield stack

@@ -104,7 +104,7 @@ std::string text_of_file(const std::string& file) {
 SelectionTree parsed(const std::string& text, const std::string& file) {
   try {
     return SelectionTree::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
+  } catch (const nlohmann::json::exception& error) {  // of numbers that no double holds too
     fail(file, "", "", fmt::format("is no JSON: {}", error.what()));
   }
 }

@@ -207,6 +207,7 @@ Claim claim_of_row(const JsonInput& series, const JsonInput& row, const ClaimFil
 
 // A row is {"gpus", "layout", "measured", "trivial"}, its role where it is another one than the
 // series'. Of memory, what did not fit is "out_of_memory": true and has measured what the GPU has.
+// "network_scale": {"16": 0.6} is what was measured of that cluster between nodes, by GPU count.
 void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& file) {
   const std::string value = in.at("value").one_of({"iteration_s", "memory_gib", "allocated_gib"});
   for (const JsonInput& row : in.at("layouts").elements()) {
@@ -216,6 +217,9 @@ void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& fil
     RunRequest own = request;
     own.name = claim.id;
     own.question.layout = row.at("layout").string();
+    if (const auto scales = in.find("network_scale"))
+      if (const auto scale = scales->find(std::to_string(row.at("gpus").integer(1))))
+        own.question.network_scale = scale->number(0.01, 100);
     file.requests[claim.id] = own;
     if (claim.role == Role::kNotPredictable) {
       claim.reason = row.at("reason").string();
@@ -245,7 +249,7 @@ void read_layouts(const JsonInput& in, const RunRequest& request, ClaimFile& fil
 // they are, and without a model they are the bound.
 void read_series(const JsonInput& in, ClaimFile& file) {
   in.allow_only({"id", "claim", "role", "request", "ranks", "measured", "unit", "omitted",
-                 "suspected", "layouts", "value", "absolute"});
+                 "suspected", "layouts", "value", "absolute", "network_scale"});
   const JsonInput request_in = in.at("request");
   const auto request = file.requests.find(request_in.string());
   if (request == file.requests.end()) request_in.fail("is no request of this file");
@@ -253,6 +257,7 @@ void read_series(const JsonInput& in, ClaimFile& file) {
     read_layouts(in, RunRequest(request->second), file);
     return;
   }
+  if (const auto scales = in.find("network_scale")) scales->fail("is of layouts");
   const bool is_collective = request->second.question.about == Question::About::kCollective;
   const std::string id = in.at("id").string();
   const std::string source = in.at("source").string();

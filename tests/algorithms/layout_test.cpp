@@ -27,6 +27,8 @@ TEST(Layout, IsReadByShortAndByMegatronsNames) {
                                 "sequence-parallel=false,recompute-granularity=full",
                                 "--layout"));
   EXPECT_EQ(parse_layout(to_text(brief), "--layout"), brief);
+  EXPECT_EQ(to_text(parse_layout("ep=32,imbalance=21.7483647", "--layout")),
+            "ep=32,imbalance=21.7483647");
   EXPECT_EQ(to_text(Layout{}), "");
   EXPECT_EQ(to_text(parse_layout("zero=3,tp=8", "--layout")), "tp=8,zero=parameters");
   // What is at its default: where it is asked for by name.

@@ -237,6 +237,7 @@ TEST_F(PipelineFile, IsRefusedWithLineAndCell) {
   says(refused("0F0,0B0\n1F0,1X0\n"), ":2 = 1X0: has a kind of pass that is not known");
   says(refused("0F0,0B0\n1F0,B0\n"), ":2 = B0: must be STAGE KIND");
   says(refused("0F0,0B0\n1F0,-1B0\n"), ":2 = -1B0: must be STAGE KIND");
+  says(refused("0F0,0B0\n1F2147483647,1B0\n"), ":2 = 1F2147483647: must not have numbers above");
   says(refused("0F0,0B0,0F0\n1F0,1B0\n"), ":1 = 0F0: is there twice");
   says(refused("0F0,0B0,1F0\n1B0\n"), "is of a stage that line 1 has too");
   says(refused("0F0,0B0\n1F0,1I0\n"), "stage 1, micro-batch 0: needs F, and B or both I and W");

@@ -217,6 +217,7 @@ TEST(MpichTree, ThatWouldEndAProgramIsRefused) {
               HasSubstr("collective=bcast"));
   EXPECT_THAT(refused_tree("{\"collective=allreduce\": {\"size<8\": {}}}"), HasSubstr("size<8"));
   EXPECT_THAT(refused_tree("{"), HasSubstr("is no JSON"));
+  EXPECT_THAT(refused_tree("{\"collective=allreduce\": 1e65536}"), HasSubstr("is no JSON"));
   EXPECT_THAT(refused_tree("{}"), HasSubstr("must be an object with conditions"));
   SelectionTree tree = mpich_default_tree();
   tree["collective=newreduce"] = {{"algorithm=x", SelectionTree::object()}};

@@ -152,6 +152,9 @@ TEST_F(ClaimsFile, SeriesAreCalibratedAtTheirSmallestScale) {
   // 3 us times (1 + 9) us over (1 + 1) us.
   EXPECT_NEAR(validation.rows[1].predicted.value(), 15e-6, 1e-12);
   EXPECT_NEAR(validation.rows[1].error_percent.value(), -25, 1e-6);
+  document["series"][0]["network_scale"] = {{"9000", 0.5}};
+  expect_refused(document, "/series/0/network_scale", "is of layouts");
+  document["series"][0].erase("network_scale");
   // As they are: (1 + 1) and (1 + 9) us, and not below what the links need.
   document["series"][0]["absolute"] = true;
   const Validation absolute =
@@ -199,6 +202,15 @@ TEST_F(ClaimsFile, LayoutsAreClaimsEach) {
   EXPECT_EQ(validation.runs, 4U);
   EXPECT_EQ(row(4).right, true);
   EXPECT_EQ(row(5).right, false);
+  // What was measured between that cluster's nodes, by GPU count.
+  document["series"][0]["network_scale"] = {{"16", 0.25}};
+  const Validation slower = validate({load(document)}, {});
+  EXPECT_EQ(slower.rows[0].predicted, row(0).predicted);
+  EXPECT_GT(slower.rows[1].predicted.value(), row(1).predicted.value());
+  EXPECT_THAT(slower.rows[1].commands.at(0), HasSubstr("--network-scale 0.25"));
+  document["series"][0]["network_scale"]["16"] = 0;
+  expect_refused(document, "/series/0/network_scale/16", "must be >= 0.01");
+  document["series"][0].erase("network_scale");
   document["series"][0]["layouts"][1].erase("trivial");
   expect_refused(document, "/series/0/layouts/1/trivial", "is required");
   document["series"][0]["value"] = "speed";
