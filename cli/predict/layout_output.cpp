@@ -175,6 +175,7 @@ json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {
                    {"memory", to_json(prediction.memory.parts)},
                    {"pipeline_ranks", pipeline_of(prediction)},
                    {"training", training_of(prediction, plan)}};
+  if (prediction.iteration) document["interval_rows"] = prediction.unmodelled_rows;
   if (prediction.may_fit() && prediction.is_full())
     document["full_memory"] = {{"times_low", prediction.full_memory.times_low},
                                {"times_high", prediction.full_memory.times_high}};
@@ -253,7 +254,8 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
       first.peak_flops_per_s / kTera);
   for (const LayoutPrediction& each : predictions)
     if (const std::string parts = influences_text(each.influences); !parts.empty())
-      text += fmt::format("the interval at {} GPUs comes from: {}\n", each.gpus, parts);
+      text += fmt::format("the interval at {} GPUs comes from: {}; of measured rows {}\n",
+                          each.gpus, parts, each.unmodelled_rows);
   if (plan.tokens > 0)
     text += fmt::format(
         "days, GPU hours{}: of {:g} tokens at this speed throughout; {}\n",

@@ -16,6 +16,21 @@ Unmodelled read_unmodelled(const JsonInput& in) {
   return {.faster = in.at("faster").factor(0, 0.9), .slower = in.at("slower").factor(0, 100)};
 }
 
+std::optional<Unmodelled> read_unmodelled_of(const JsonInput& in, const char* key) {
+  const auto found = in.find(key);
+  return found ? std::optional(read_unmodelled(*found)) : std::nullopt;
+}
+
+LayoutUnmodelled read_layout_unmodelled(const JsonInput& in) {
+  in.allow_only({"one_stage", "pipeline", "experts", "tensor_over_nodes", "whole_gradients"});
+  const Unmodelled pipeline = read_unmodelled(in.at("pipeline"));
+  return {.experts = read_unmodelled_of(in, "experts").value_or(pipeline),
+          .whole_gradients = read_unmodelled_of(in, "whole_gradients"),
+          .tensor_over_nodes = read_unmodelled_of(in, "tensor_over_nodes"),
+          .pipeline = pipeline,
+          .one_stage = read_unmodelled(in.at("one_stage"))};
+}
+
 FullMemory read_full_memory(const JsonInput& in) {
   in.allow_only({"from", "times"});
   const JsonInput times = in.at("times");
@@ -52,8 +67,6 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
-  const JsonInput unmodelled = one.at("unmodelled");
-  const auto experts = unmodelled.find("experts");
   const auto buffers = one.find("gradient_buffer_bytes");
   const JsonInput memory = one.at("memory");
   const auto gates = one.find("gates_are_two_kernels");
@@ -77,9 +90,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
               (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
           .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
           .buckets = read_buckets(one.at("buckets")),
-          .unmodelled_one_stage = read_unmodelled(unmodelled.at("one_stage")),
-          .unmodelled_pipeline = read_unmodelled(unmodelled.at("pipeline")),
-          .unmodelled_experts = read_unmodelled(experts ? *experts : unmodelled.at("pipeline"))};
+          .unmodelled = read_layout_unmodelled(one.at("unmodelled"))};
 }
 
 }  // namespace forescale

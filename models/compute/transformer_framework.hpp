@@ -25,6 +25,15 @@ struct FullMemory {
   double times_high = 1;
 };
 
+// What its iterations' times leave out, by the first of these that a layout is.
+struct LayoutUnmodelled {
+  Unmodelled experts;                              // has experts
+  std::optional<Unmodelled> whole_gradients = {};  // copies of a pipeline over nodes, without ZeRO
+  std::optional<Unmodelled> tensor_over_nodes = {};
+  Unmodelled pipeline;
+  Unmodelled one_stage;
+};
+
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
   double kernels_fp8 = 1;        // the same where products are in FP8
@@ -46,9 +55,7 @@ struct TransformerFramework {
   // And longer for each GPU that shares the layer, where a pipeline's stages are on several nodes.
   double host_pipeline_layer_s = 0;
   GradientBuckets buckets;
-  Unmodelled unmodelled_one_stage;  // of an iteration without pipeline, and with one
-  Unmodelled unmodelled_pipeline;
-  Unmodelled unmodelled_experts;  // and of a model with experts
+  LayoutUnmodelled unmodelled;
 };
 
 // Where nobody says.

@@ -46,8 +46,8 @@ class LayoutRun {
                .peak_flops_per_s = set_up_.peak_flops_per_s,
                .memory = layout_memory(set_up_),
                .gpu_memory_bytes = set_up_.gpu.memory.value,
-               .full_memory = set_up_.framework.full_memory,
-               .unmodelled = unmodelled()};
+               .full_memory = set_up_.framework.full_memory};
+    choose_unmodelled();
     if (answer_.may_fit()) collectives_.want();
   }
 
@@ -65,11 +65,30 @@ class LayoutRun {
   bool has_slow_links() const { return !about_.question.links.empty(); }
   bool varies() const { return has_slow_links() || !noise_.none(); }
 
-  Unmodelled unmodelled() const {
-    const TransformerFramework& framework = set_up_.framework;
-    if (set_up_.has_experts) return framework.unmodelled_experts;
-    return set_up_.layout.pipeline > 1 ? framework.unmodelled_pipeline
-                                       : framework.unmodelled_one_stage;
+  // What the times leave out, and of which measured rows that is.
+  void choose_unmodelled() {
+    const LayoutUnmodelled& of = set_up_.framework.unmodelled;
+    const Layout& layout = set_up_.layout;
+    const auto choose = [&](const Unmodelled& chosen, const char* rows) {
+      answer_.unmodelled = chosen;
+      answer_.unmodelled_rows = rows;
+    };
+    const bool has_whole_gradients = answer_.nodes > 1 && layout.pipeline > 1 && layout.data > 1 &&
+                                     layout.sharding == StateSharding::kNone;
+    if (set_up_.has_experts)
+      choose(of.experts, "with experts");
+    else if (of.whole_gradients && has_whole_gradients)
+      choose(*of.whole_gradients, "with copies of a pipeline on several nodes and zero=none");
+    else if (of.tensor_over_nodes && layout.tensor * answer_.nodes > about_.gpus)
+      choose(*of.tensor_over_nodes, "with tensor parallelism over nodes");
+    else if (layout.pipeline > 1)
+      choose(of.pipeline, "with a pipeline");
+    else
+      choose(of.one_stage, "without a pipeline");
+    if (!answer_.is_full()) return;
+    answer_.unmodelled.slower =
+        std::max(answer_.unmodelled.slower, answer_.full_memory.times_high - 1);
+    answer_.unmodelled_rows = "that fill the memory";
   }
 
   // --- passes ------------------------------------------------------------------------------------
@@ -318,6 +337,7 @@ std::vector<LayoutPrediction> predict_layout_ranges(const std::vector<LayoutCase
 
 Answer as_training(const LayoutPrediction& prediction) {
   Answer answer{.about = Question::About::kTraining,
+                .nodes = prediction.nodes,
                 .from_kernels = true,
                 .memory_high_bytes = prediction.memory.high_bytes,
                 .allocated_bytes = prediction.memory.allocated_bytes,

@@ -54,7 +54,8 @@ struct LayoutPrediction {
   LayoutMemory memory;
   std::int64_t gpu_memory_bytes = 0;
   FullMemory full_memory;  // of its framework
-  Unmodelled unmodelled;
+  Unmodelled unmodelled = {};
+  std::string unmodelled_rows = {};               // whose: "with tensor parallelism over nodes"
   std::optional<TimeRange> iteration = {};        // with its 90 % interval, where one was asked for
   std::map<std::string, double> influences = {};  // on the interval (sim/ask/spread.hpp)
   std::string failure = {};                       // why there is none; empty: there is one
@@ -64,7 +65,8 @@ struct LayoutPrediction {
   bool may_fit() const { return memory.low_bytes <= gpu_memory_bytes; }
   bool surely_fits() const { return memory.high_bytes <= gpu_memory_bytes; }
   bool is_undecided() const { return may_fit() && gpu_memory_bytes < memory.high_bytes; }
-  // It may take longer by full_memory's times, which iteration_s and its interval leave out.
+  // It may take longer by full_memory's times, which iteration_s leaves out; its interval reaches
+  // as far.
   bool is_full() const {
     return full_memory.from > 0 && static_cast<double>(memory.bytes) >=
                                        full_memory.from * static_cast<double>(gpu_memory_bytes);

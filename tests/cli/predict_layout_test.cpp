@@ -43,6 +43,46 @@ TEST(PredictLayout, JsonHasTheSameNumbersAsCsv) {
   EXPECT_NE(csv.out.find(prediction.at("iteration_s").dump()), std::string::npos);
 }
 
+// nanotron's measured rows of each kind (docs/llm.md): an interval is of the layout's own.
+TEST(PredictLayout, SaysWhichMeasuredRowsItsIntervalIsOf) {
+  const auto predicted = [](const std::string& rest) {
+    return run_program(
+               "predict --platform aws-p5 --framework nanotron --seq 4096 --model nanotron-" +
+               rest + " --json")
+        .json()
+        .at("predictions")
+        .at(0);
+  };
+  const auto times_longer = [](const nlohmann::json& prediction) {
+    return prediction.at("iteration_high_s").get<double>() /
+           prediction.at("iteration_s").get<double>();
+  };
+  const auto plain = predicted("1b --gpus 16 --layout micro=2,global=256");
+  EXPECT_EQ(plain.at("interval_rows"), "without a pipeline");
+  EXPECT_LT(times_longer(plain), 1.3);
+  const auto sharded = predicted("1b --gpus 16 --layout pp=2,micro=1,global=256,zero=optimizer");
+  EXPECT_EQ(sharded.at("interval_rows"), "with a pipeline");
+  EXPECT_LT(times_longer(sharded), 1.5);
+  const auto whole = predicted("1b --gpus 16 --layout pp=2,micro=1,global=256");
+  EXPECT_EQ(whole.at("interval_rows"), "with copies of a pipeline on several nodes and zero=none");
+  EXPECT_GT(times_longer(whole), 30);
+  EXPECT_EQ(predicted("1b --gpus 8 --layout pp=2,micro=1,global=256").at("interval_rows"),
+            "with a pipeline");
+  const auto wide = predicted("1b --gpus 16 --layout tp=16,micro=1,global=256");
+  EXPECT_EQ(wide.at("interval_rows"), "with tensor parallelism over nodes");
+  EXPECT_GT(times_longer(wide), 3);
+  const auto full =
+      predicted("8b --gpus 8 --layout pp=2,micro=1,global=256,zero=optimizer,split=cost");
+  EXPECT_EQ(full.at("interval_rows"), "that fill the memory");
+  EXPECT_GT(times_longer(full), 13);
+  const Outcome table = run_program(
+      "predict --platform aws-p5 --framework nanotron --seq 4096 --model nanotron-1b --gpus 16 "
+      "--layout tp=16,micro=1,global=256");
+  EXPECT_NE(table.out.find("; of measured rows with tensor parallelism over nodes"),
+            std::string::npos)
+      << table.out;
+}
+
 // 4.194304e10 tokens are 10,000 iterations of 1,024 sequences of 4,096.
 TEST(PredictLayout, SaysWhatItsIntervalComesFrom) {
   const std::string question =
