@@ -326,6 +326,8 @@ INSTANTIATE_TEST_SUITE_P(
         FoldedPlace{
             "torus:dims=4x4x4,bandwidth=12.5GB/s,latency=1us", "openmpi-1.10", {16, 64}, kGathers},
         FoldedPlace{"dgx-h100", "nccl-2.20-h100", {96, 128}, kRingsAndTrees},
+        FoldedPlace{
+            "aws-p5", "nccl-2.20-h100-efa:take=nvls_tree/simple", {96, 128}, kRingsAndTrees},
         FoldedPlace{"kesch", "mvapich2-gdr", {16, 192}, {}}),
     [](const auto& tested) {
       std::string name = tested.param.platform;
