@@ -114,7 +114,7 @@ std::vector<SettingsRegion> TunedLibrary::with_own_choice(
         else
           span.chosen.reset();
         if (span.chosen) all.push_back(span);
-        span.from_bytes = last + 1;
+        if (last < std::numeric_limits<std::int64_t>::max()) span.from_bytes = last + 1;
       }
     }
   return all;

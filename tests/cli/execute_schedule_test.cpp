@@ -140,7 +140,8 @@ TEST(ExecuteScheduleAlone, FourHostsKeepNearThePrediction) {
                           "--testbed sched --compute-scale 2 --schedules "
                           "phases,sc-ob,sc-obr,layer-all-reduce --json --no-range"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const json& row : result.json().at("schedules")) {
+  const json answer = result.json();
+  for (const json& row : answer.at("schedules")) {
     const std::string schedule = row.at("schedule");
     ASSERT_FALSE(row.contains("failure")) << schedule << ": " << row.at("failure");
     EXPECT_LT(std::abs(row.at("iteration_error").get<double>()), 0.4) << row.dump(2);

@@ -90,7 +90,8 @@ TEST(TuneCollective, OffersALibraryOnlyWhatItHas) {
   const Outcome answer =
       expect_answer(std::string(kTuneOnStar) + "--ranks 4 --bytes 4KiB..1MiB --json " +
                     "--emit openmpi-rules --settings " + rules);
-  for (const json& point : answer.json()["points"]) {
+  const json document = answer.json();
+  for (const json& point : document.at("points")) {
     const std::string plan = point["offered"]["best"]["plan"];
     EXPECT_EQ(plan.rfind("all-reduce/", 0), 0U);
     EXPECT_GE(point["offered"]["loss"].get<double>(), 0);
