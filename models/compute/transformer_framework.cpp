@@ -23,11 +23,10 @@ std::optional<Unmodelled> read_unmodelled_of(const JsonInput& in, const char* ke
 
 LayoutUnmodelled read_layout_unmodelled(const JsonInput& in) {
   in.allow_only({"one_stage", "pipeline", "experts", "tensor_over_nodes", "whole_gradients"});
-  const Unmodelled pipeline = read_unmodelled(in.at("pipeline"));
-  return {.experts = read_unmodelled_of(in, "experts").value_or(pipeline),
+  return {.experts = read_unmodelled_of(in, "experts"),
           .whole_gradients = read_unmodelled_of(in, "whole_gradients"),
           .tensor_over_nodes = read_unmodelled_of(in, "tensor_over_nodes"),
-          .pipeline = pipeline,
+          .pipeline = read_unmodelled(in.at("pipeline")),
           .one_stage = read_unmodelled(in.at("one_stage"))};
 }
 

@@ -91,7 +91,7 @@ StepTimes neighbour_step(const Contest& contest, const Lanes& lanes, std::int64_
   const LaneCost cost = lanes.cost(*narrowest, bytes);
   const PathRule& rule = *narrowest->rule;
   const double latency_s = narrowest->route_latency_s + rule.latency.value;
-  const double overheads_s = rule.o_send.value + rule.o_recv.value;
+  const double overheads_s = rule.o_send.value + rule.o_recv.value + 2 * rule.o_proxy.value;
   const auto device = [&](int slot) {
     return lanes.platform()
         .devices[static_cast<size_t>(lanes.platform().endpoints[static_cast<size_t>(slot)])]

@@ -75,8 +75,10 @@ class LayoutRun {
     };
     const bool has_whole_gradients = answer_.nodes > 1 && layout.pipeline > 1 && layout.data > 1 &&
                                      layout.sharding == StateSharding::kNone;
-    if (set_up_.has_experts)
-      choose(of.experts, "with experts");
+    if (set_up_.has_experts && of.experts)
+      choose(*of.experts, "with experts");
+    else if (set_up_.has_experts)
+      choose(of.pipeline, "with a pipeline");
     else if (of.whole_gradients && has_whole_gradients)
       choose(*of.whole_gradients, "with copies of a pipeline on several nodes and zero=none");
     else if (of.tensor_over_nodes && layout.tensor * answer_.nodes > about_.gpus)

@@ -397,6 +397,8 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
   EXPECT_EQ(refusal_with("/paths/0/segment_bytes", 1),
             "/paths/0: must be \"staged\" to have segments");
   EXPECT_EQ(refusal_with("/paths/2/segment_bytes", 0), "/paths/2/segment_bytes = 0: must be >= 1");
+  EXPECT_EQ(refusal_with("/paths/2/o_proxy_s", 1e-6),
+            "/paths/2/o_proxy_s = 1e-06: must be 0 for a staged path");
   EXPECT_THAT(refusal_with("/paths/0/where", "peers"), HasSubstr("did you mean \"peer\"?"));
   EXPECT_EQ(refusal_with("/host_reduction/place", "gpu"),
             "/host_reduction/place = \"gpu\": must not be \"gpu\" for buffers in host memory");
