@@ -27,7 +27,7 @@ struct FullMemory {
 
 // What its iterations' times leave out, by the first of these that a layout is.
 struct LayoutUnmodelled {
-  std::optional<Unmodelled> experts = {};          // has experts; without: as a pipeline
+  std::optional<Unmodelled> experts = {};          // has experts
   std::optional<Unmodelled> whole_gradients = {};  // copies of a pipeline over nodes, without ZeRO
   std::optional<Unmodelled> tensor_over_nodes = {};
   Unmodelled pipeline;

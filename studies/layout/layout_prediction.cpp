@@ -77,13 +77,11 @@ class LayoutRun {
                                      layout.sharding == StateSharding::kNone;
     if (set_up_.has_experts && of.experts)
       choose(*of.experts, "with experts");
-    else if (set_up_.has_experts)
-      choose(of.pipeline, "with a pipeline");
     else if (of.whole_gradients && has_whole_gradients)
       choose(*of.whole_gradients, "with copies of a pipeline on several nodes and zero=none");
     else if (of.tensor_over_nodes && layout.tensor * answer_.nodes > about_.gpus)
       choose(*of.tensor_over_nodes, "with tensor parallelism over nodes");
-    else if (layout.pipeline > 1)
+    else if (layout.pipeline > 1 || set_up_.has_experts)
       choose(of.pipeline, "with a pipeline");
     else
       choose(of.one_stage, "without a pipeline");
