@@ -32,6 +32,8 @@ namespace forescale {
 
 inline constexpr int kLookback = 32;  // what an executor need remember, operations
 inline constexpr int kQueuesMax = 5;  // one for what is not dealt out; two trees, up and down
+// Queues of one channel of the library: a tree's two, up and down.
+constexpr int channel_of_queue(int queue) { return (queue + 1) / 2; }
 
 enum class OpKind : std::uint8_t { kSend, kRecv, kRecvReduce, kCopy };
 

@@ -60,6 +60,20 @@ Alternative read_alternative(const JsonInput& in, const std::vector<std::string>
   return alternative;
 }
 
+// Paths of a protocol share a rank's channels, so they agree on what one of them carries.
+void check_channel_caps(const Stack& stack, const JsonInput& in) {
+  std::map<std::pair<int, BufferPlace>, double> caps;
+  for (const PathRule& rule : stack.paths) {
+    const double cap = rule.channel_cap.value;
+    if (cap <= 0) continue;
+    if (stack.channels_of != ChannelsOf::kQueue)
+      in.fail("must have \"channels_of\": \"queue\" to have channel_cap_bytes_per_s");
+    if (caps.try_emplace({rule.protocol, rule.buffers}, cap).first->second != cap)
+      in.fail("must have the same channel_cap_bytes_per_s on all paths of protocol \"" +
+              stack.protocols[static_cast<size_t>(rule.protocol)] + "\" that have one");
+  }
+}
+
 constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 
 // A file that extends another states only what differs; an operation's selection is replaced whole.
@@ -126,6 +140,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
       stack.paths.push_back(read_path(rule, stack.protocols));
     if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
   }
+  check_channel_caps(stack, in);
   if (!base || in.has("selection"))
     for (const std::string& op : in.at("selection").keys()) {
       forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");

@@ -60,6 +60,9 @@ struct PathRule {
   Seconds o_proxy;
   Seconds latency;                // on top of the route's
   BytesPerSecond connection_cap;  // one message; 0: none
+  // All that a rank sends on one channel of a part's plan, to whomever, up and down a tree together
+  // (ChannelsOf::kQueue only); the same for all paths of a protocol that have one; 0: none.
+  BytesPerSecond channel_cap;
   // Leaving, and entering, one GPU (buffers on hosts: one host), all messages together; 0: none.
   BytesPerSecond read_cap;
   BytesPerSecond write_cap;

@@ -75,11 +75,26 @@ BytesPerSecond cap_or_none(const JsonInput& in, const char* key) {
 }
 
 PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
-  in.allow_only({"where", "protocol", "wire_factor", "buffers", "up_to_bytes", "mechanism",
-                 "o_send_s", "o_recv_s", "o_proxy_s", "latency_s", "connection_cap_bytes_per_s",
-                 "read_cap_bytes_per_s", "write_cap_bytes_per_s", "duplex_cap_bytes_per_s",
-                 "pair_cap_bytes_per_s", "fabric_cap_bytes_per_s", "segment_bytes",
-                 "segment_overhead_s", "through_nic"});
+  in.allow_only({"where",
+                 "protocol",
+                 "wire_factor",
+                 "buffers",
+                 "up_to_bytes",
+                 "mechanism",
+                 "o_send_s",
+                 "o_recv_s",
+                 "o_proxy_s",
+                 "latency_s",
+                 "connection_cap_bytes_per_s",
+                 "channel_cap_bytes_per_s",
+                 "read_cap_bytes_per_s",
+                 "write_cap_bytes_per_s",
+                 "duplex_cap_bytes_per_s",
+                 "pair_cap_bytes_per_s",
+                 "fabric_cap_bytes_per_s",
+                 "segment_bytes",
+                 "segment_overhead_s",
+                 "through_nic"});
   PathRule rule;
   rule.where = in.at("where").one_of({"any", "peer", "cross-socket", "inter-node"});
   if (const auto protocol = in.find("protocol"))
@@ -97,16 +112,18 @@ PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
   rule.o_proxy = seconds_or_zero(in, "o_proxy_s");
   rule.latency = seconds_or_zero(in, "latency_s");
   rule.connection_cap = cap_or_none(in, "connection_cap_bytes_per_s");
+  rule.channel_cap = cap_or_none(in, "channel_cap_bytes_per_s");
   rule.read_cap = cap_or_none(in, "read_cap_bytes_per_s");
   rule.write_cap = cap_or_none(in, "write_cap_bytes_per_s");
   rule.duplex_cap = cap_or_none(in, "duplex_cap_bytes_per_s");
   rule.pair_cap = cap_or_none(in, "pair_cap_bytes_per_s");
   rule.fabric_cap = cap_or_none(in, "fabric_cap_bytes_per_s");
-  if (rule.staged && (rule.read_cap.value > 0 || rule.write_cap.value > 0 ||
-                      rule.duplex_cap.value > 0 || rule.pair_cap.value > 0))
+  if (rule.staged &&
+      (rule.read_cap.value > 0 || rule.write_cap.value > 0 || rule.duplex_cap.value > 0 ||
+       rule.pair_cap.value > 0 || rule.channel_cap.value > 0))
     in.fail(
         "must be \"direct\" to have read_cap_bytes_per_s, write_cap_bytes_per_s, "
-        "duplex_cap_bytes_per_s or pair_cap_bytes_per_s");
+        "duplex_cap_bytes_per_s, pair_cap_bytes_per_s or channel_cap_bytes_per_s");
   if (rule.staged) {
     rule.segment = in.at("segment_bytes").bytes(1);
     rule.segment_overhead = in.at("segment_overhead_s").seconds();

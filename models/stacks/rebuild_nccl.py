@@ -29,6 +29,8 @@ NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
 B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
         "precision)")
 EFA = "8 p5, 4 GiB by NVLSTree in chunks of 64 KiB, 81.1 ms (NVIDIA/nccl, pull request 1112)"
+TOGETHER = ("2 GiB on two and four nodes of eight B200 (togethercomputer/together-dgxc-benchmarking, "
+            "worklog/2026-04-17_nccl_collective_scaling_report.md, commit 661e8e14)")
 MI300X = ("eight MI300X, RCCL 2.22.3 (ROCm/rocm-blogs, blogs/software-tools-optimization/"
           "mi300x-rccl-xgmi/README.md, commit 0e81c2ca)")
 GALVATRON = "(PKU-DAIR/Hetu-Galvatron, sp_time_1nodes_8gpus_per_node.json, commit cea12ffb)"
@@ -145,21 +147,38 @@ def table_of(protocol):
     return TUNING
 
 
-def channel_cap(stack, wire_factor):
-    """Of one of NCCL's channels on its way up, or down, a tree of the simple protocol."""
-    bus_gbps = TREE_CHANNEL[stack.generation][1]
+# GB/s that one of NCCL's channels of a tree of the simple protocol passes on, up and down together: B200.
+TREE_BLOCK_GBPS = (24.8, 27, 22)
+
+
+def tree_caps(stack, wire_factor):
+    """Of a message of a tree of the simple protocol, and of all that a rank sends on one of its channels."""
+    generation = "hopper" if stack.generation == "blackwell" else stack.generation
+    bus_gbps, hopper_gbps = TREE_CHANNEL[generation][1], TREE_CHANNEL["hopper"][1]
+    reckoned = f"{bus_gbps:g} GB/s ({TUNING}, perChMaxTreeBws)"
+    of_plan = (f"; {stack.channels} channels on {2 * len(stack.orders)} of a plan"
+               if stack.of_a_queue(1 << 20) != 1 << 20 else "")
+
     wire = wire_factor["value"] if wire_factor else 1
+    counted = f"; counted with the wire factor, {wire:g}" if wire != 1 else ""
 
-    def cap(share):
-        return round(stack.of_a_queue(share * bus_gbps * 1e9) * wire, -7)
+    def cap(gbps, factor=1):
+        return round(stack.of_a_queue(gbps * 1e9) * factor, -7)
 
-    what = ("a tree's channel, on its way up or down: half of the bus bandwidth that NCCL reckons with "
-            f"on two nodes, {bus_gbps:g} GB/s ({TUNING}, perChMaxTreeBws)")
-    if stack.of_a_queue(1 << 20) != 1 << 20:
-        what += f"; {stack.channels} channels on {2 * len(stack.orders)} queues"
-    if wire != 1:
-        what += f"; counted with the wire factor, {wire:g}"
-    return assumed(cap(0.5), what, cap(1), cap(0.25))
+    one = assumed(cap(bus_gbps / 2, wire), "one way on a tree's channel: half of the bus bandwidth that NCCL reckons with on two "
+                  f"nodes, {reckoned}" + ("; B200 as H100" if generation != stack.generation else "") + of_plan + counted,
+                  cap(bus_gbps, wire), cap(bus_gbps / 4, wire))
+    rate, fast, slow = TREE_BLOCK_GBPS
+    share = bus_gbps / hopper_gbps
+    what = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
+            "together, as one block of threads does both")
+    if stack.generation == "hopper":
+        what += "; the same is assumed of H100"
+    elif share != 1:
+        what += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
+        fast = fast / share
+    return {"connection_cap_bytes_per_s": one,
+            "channel_cap_bytes_per_s": assumed(cap(rate * share), what + of_plan, cap(fast * share), cap(slow * share))}
 
 
 def direct(stack, where, protocol, latency, wire_factor):
@@ -170,7 +189,7 @@ def direct(stack, where, protocol, latency, wire_factor):
              "o_send_s": known(0, "NCCL's kernels post without a call a message"),
              "latency_s": latency}
     if protocol == "tree-simple":
-        path["connection_cap_bytes_per_s"] = channel_cap(stack, wire_factor)
+        path |= tree_caps(stack, wire_factor)
     return path | ({"wire_factor": wire_factor} if wire_factor else {})
 
 

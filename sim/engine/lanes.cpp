@@ -71,6 +71,16 @@ int Lanes::adapter_of(int device) const {
   return nic;
 }
 
+// Paths of a protocol share its channels: the first of them stands for all.
+std::int32_t Lanes::first_with_channel_cap(const PathRule& rule) const {
+  const auto first =
+      std::find_if(stack_.paths.begin(), stack_.paths.end(), [&](const PathRule& each) {
+        return each.channel_cap.value > 0 && each.protocol == rule.protocol &&
+               each.buffers == rule.buffers;
+      });
+  return static_cast<std::int32_t>(first - stack_.paths.begin());
+}
+
 std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) const {
   auto made = std::make_unique<Lane>();
   Lane& lane = *made;
@@ -150,6 +160,9 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
                            .rule = rule_index,
                            .other = is_of_a_pair ? to : -1});
     }
+    if (rule.channel_cap.value > 0)
+      resources.push_back(
+          {.kind = ResourceKind::kChannel, .index = from, .rule = first_with_channel_cap(rule)});
   }
   lane.bandwidth_bytes_per_s = narrowest(resources);
   return made;
@@ -259,6 +272,8 @@ double Lanes::bandwidth(const Resource& resource) const {
       return stack_.paths[static_cast<size_t>(resource.rule)].fabric_cap.value;
     case ResourceKind::kConnection:
       return stack_.paths[static_cast<size_t>(resource.rule)].connection_cap.value;
+    case ResourceKind::kChannel:
+      return stack_.paths[static_cast<size_t>(resource.rule)].channel_cap.value;
     case ResourceKind::kCore:
       if (platform_.cpu_models.empty()) return std::numeric_limits<double>::infinity();
       return reduction_flow_bytes(1) * platform_.cpu_models.front().reduce_per_core.value;
@@ -298,6 +313,8 @@ std::string Lanes::name(const Resource& resource) const {
       return fmt::format("fabric cap (rule {})", resource.rule);
     case ResourceKind::kConnection:
       return fmt::format("{} connection cap (rule {})", device(), resource.rule);
+    case ResourceKind::kChannel:
+      return fmt::format("{} channel cap (rule {})", device(), resource.rule);
     case ResourceKind::kCore:
       return device() + " CPU core";
   }

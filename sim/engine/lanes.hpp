@@ -31,6 +31,7 @@ enum class ResourceKind : std::uint8_t {
   kFabricCap,    // a stack's cap on everything under way; index: 0
   kConnection,   // a stack's cap on one message; index: device of the sender; where channels are
                  // a queue's, other: device of the receiver
+  kChannel,      // a stack's cap on what a rank sends on a channel; index: device of the sender
   kCore          // the CPU core of a rank that adds and copies; index: device of the rank
 };
 
@@ -38,7 +39,7 @@ struct Resource {
   ResourceKind kind = ResourceKind::kLink;
   std::int32_t index = 0;
   std::int32_t rule = -1;    // caps: which path rule of the stack
-  std::int32_t channel = 0;  // kConnection: of a rank, or of the two
+  std::int32_t channel = 0;  // kConnection, kChannel: of a rank, or of the two
   std::int32_t other = -1;   // kPairCap: the device with the greater index; kConnection
   auto operator<=>(const Resource&) const = default;
 };
@@ -122,6 +123,7 @@ class Lanes {
   Pair make_pair(int from_device, int to_device, MessageKind kind) const;
   std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
   int adapter_of(int device) const;  // InputError where there is none
+  std::int32_t first_with_channel_cap(const PathRule& rule) const;
   double narrowest(const std::vector<Resource>& resources) const;
   void add_route(Lane& lane, int from_device, int to_device) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/plan.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -96,6 +97,8 @@ Machine::Path Machine::path_of(std::vector<Resource> resources, int channel) {
   std::vector<double*> at_once;
   for (Resource& resource : resources) {
     if (resource.kind == ResourceKind::kConnection) resource.channel = channel;
+    if (resource.kind == ResourceKind::kChannel)
+      resource.channel = channel - channel % kQueuesMax + channel_of_queue(channel % kQueuesMax);
     Carried* const made = carried(resource);
     if (made == nullptr) continue;
     path.links.push_back(made->link);
@@ -111,7 +114,8 @@ const Machine::Path& Machine::path(const Lane& lane, int channel) {
   if (lane_paths_.size() <= static_cast<size_t>(lane.id))
     lane_paths_.resize(static_cast<size_t>(lane.id) + 1);
   std::vector<std::unique_ptr<Path>>& paths = lane_paths_[static_cast<size_t>(lane.id)];
-  const bool is_alone = lane.rule->connection_cap.value <= 0;  // all channels go the same way
+  const bool is_alone = lane.rule->connection_cap.value <= 0 &&
+                        lane.rule->channel_cap.value <= 0;  // all channels go the same way
   const auto number = static_cast<size_t>(is_alone ? 0 : channel);
   if (paths.size() <= number) paths.resize(number + 1);
   if (!paths[number]) paths[number] = std::make_unique<Path>(path_of(lane.resources, channel));

@@ -410,6 +410,21 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
               HasSubstr("did you mean \"algorithm\"?"));
 }
 
+TEST_F(StackFiles, ChannelCapsAreOfQueuesAndOneForAProtocol) {
+  json content = good();
+  content["paths"][0]["channel_cap_bytes_per_s"] = "1GB/s";
+  EXPECT_THAT(refusal_of(content), HasSubstr("\"channels_of\": \"queue\""));
+  content["channels_of"] = "queue";
+  const Stack stack = load_stack(write("mine.json", content));
+  EXPECT_DOUBLE_EQ(stack.paths[0].channel_cap.value, 1e9);
+  EXPECT_DOUBLE_EQ(stack.paths[1].channel_cap.value, 0);
+  content["paths"][1]["channel_cap_bytes_per_s"] = "2GB/s";
+  EXPECT_THAT(refusal_of(content), HasSubstr("must have the same channel_cap_bytes_per_s"));
+  content["paths"][1].erase("channel_cap_bytes_per_s");
+  content["paths"][2]["channel_cap_bytes_per_s"] = "1GB/s";
+  EXPECT_THAT(refusal_of(content), HasSubstr("must be \"direct\" to have"));
+}
+
 TEST_F(StackFiles, EveryRequiredKeyIsAskedFor) {
   for (const char* key :
        {"format", "name", "description", "channels", "eager_limit_bytes", "latency_holds_ports",

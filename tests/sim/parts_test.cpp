@@ -261,6 +261,21 @@ TEST(Queues, GoOnByThemselvesOnConnectionsOfTheirOwn) {
   EXPECT_GE(tree_s(stack, 2, 1, kMiB, 2 * kChunks), 2 * kChunks * x_s);
 }
 
+// What a rank sends up and down a tree shares the channel's cap, half of the link's rate: the
+// middle one of three sends all of it twice. Trees have channels of their own.
+TEST(Queues, UpAndDownATreeShareItsChannel) {
+  constexpr int kChunks = 32;
+  Stack stack = of_queues(1);
+  const double x_s = kMiB / static_cast<double>(kChunks) / kBandwidth;
+  EXPECT_NEAR(tree_s(stack, 3, 3, kMiB, kChunks), (2 * kChunks + 2) * x_s, 1e-9) << "by the link";
+  stack.paths.front().channel_cap = {kBandwidth / 2};
+  const double shared_s = tree_s(stack, 3, 3, kMiB, kChunks);
+  EXPECT_GE(shared_s, 4 * kChunks * x_s);
+  EXPECT_LE(shared_s, (4 * kChunks + 4) * x_s);
+  EXPECT_NEAR(tree_s(stack, 2, 1, kMiB, 2 * kChunks), (kChunks + 1) * x_s, 1e-9)
+      << "up in one and down in the other";
+}
+
 // Four ranks in two groups: chains of both trees are the same two ranks, and the second tree has
 // one element less.
 TEST(Queues, MatchMessagesOfTheirOwnTree) {
