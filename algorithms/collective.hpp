@@ -23,6 +23,8 @@ namespace forescale {
 //   scatter        the root has [0, bytes); rank r ends with block r
 //   all-to-all     every rank has [0, bytes), block j meant for rank j; rank r ends with block r of
 //                  every rank j in slot j behind that, at bytes + j * (size of block r)
+//   shift          every rank has [0, bytes); it ends with those of the rank before it behind that,
+//                  at bytes; the rank before the first is the last
 // Block r is block_range(bytes, rank_count, r, element_bytes). Ranges outside the result of a rank
 // may hold anything at the end.
 enum class CollectiveOp {
@@ -33,7 +35,8 @@ enum class CollectiveOp {
   kAllGather,
   kGather,
   kScatter,
-  kAllToAll
+  kAllToAll,
+  kShift
 };
 
 const char* name_of(CollectiveOp op);
@@ -49,7 +52,7 @@ struct CollectiveCall {
   OptionValues options = {};       // of those that the collective declares
 };
 
-// How far a rank's buffer reaches: `bytes`, and for all-to-all the slots behind.
+// How far a rank's buffer reaches: `bytes`, and what others' values are behind.
 std::int64_t buffer_bytes(CollectiveOp op, const CollectiveCall& call, int rank);
 
 // What one step costs where nothing contends: alpha + beta b to move b bytes, then

@@ -20,8 +20,9 @@ namespace forescale {
 enum class Part {
   kWhole,     // [0, bytes)
   kOwnBlock,  // block r on rank r, in its place
-  kSlots      // block r of every rank j on rank r, in slot j behind the rest, at
+  kSlots,     // block r of every rank j on rank r, in slot j behind the rest, at
               // bytes + j * (size of block r)
+  kPrevious   // the whole of the rank before, the last before the first, behind the rest, at bytes
 };
 
 struct Holding {
@@ -53,12 +54,18 @@ struct Operation {
   bool sums = false;  // over all ranks; else values are passed on as they were
   std::vector<ToolName> names = {};
 
-  // Parts of a vector are passed on: people often name the size of one.
-  bool passes_blocks() const {
-    return !sums && (before.part != Part::kWhole || after.part != Part::kWhole);
+  // The vector is cut into one block a rank.
+  bool has_blocks() const {
+    return before.part == Part::kOwnBlock || after.part == Part::kOwnBlock ||
+           after.part == Part::kSlots;
   }
+  // Blocks are passed on: people often name the size of one.
+  bool passes_blocks() const { return !sums && has_blocks(); }
   // Of parameters rather than of gradients, where a trace does not say.
-  bool propagates() const { return !sums && !after.root_only && after.part != Part::kSlots; }
+  bool propagates() const {
+    return !sums && !after.root_only &&
+           (after.part == Part::kWhole || after.part == Part::kOwnBlock);
+  }
   bool has_root() const { return before.root_only || after.root_only; }
   // Does rank `rank` have input, result?
   bool has_input(int rank, int root) const { return !before.root_only || rank == root; }

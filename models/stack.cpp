@@ -80,9 +80,9 @@ constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format", "name", "description", "extends", "measured_bytes", "channels",
-                 "channels_of", "eager_limit_bytes", "packet_limit_bytes", "latency_holds_ports",
-                 "shared_cores", "progress", "reduction", "host_reduction", "paths", "selection",
-                 "alternatives", "service"});
+                 "channels_of", "message_protocol", "eager_limit_bytes", "packet_limit_bytes",
+                 "latency_holds_ports", "shared_cores", "progress", "reduction", "host_reduction",
+                 "paths", "selection", "alternatives", "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -141,6 +141,10 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     if (stack.paths.empty()) in.at("paths").fail("must name at least one path");
   }
   check_channel_caps(stack, in);
+  if (const auto protocol = in.find("message_protocol"))
+    stack.message_protocol = known_protocol(*protocol, stack.protocols);
+  else if (states("paths"))
+    stack.message_protocol = 0;
   if (!base || in.has("selection"))
     for (const std::string& op : in.at("selection").keys()) {
       forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");

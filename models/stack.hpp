@@ -42,7 +42,7 @@ const char* name_of(BufferPlace place);
 struct MessageKind {
   BufferPlace place = BufferPlace::kHost;
   int protocol = 0;  // index into Stack::protocols
-  // Messages outside of collectives, and those of calls without a protocol.
+  // Those of calls without a protocol.
   MessageKind(BufferPlace buffers, int protocol_of_call = 0)  // NOLINT(google-explicit-constructor)
       : place(buffers), protocol(protocol_of_call) {}
 };
@@ -217,6 +217,7 @@ struct Stack {
   ReductionRule host_reduction;  // of buffers in host memory
   std::vector<PathRule> paths;
   std::vector<std::string> protocols = {""};  // by index; the first stands for none
+  int message_protocol = 0;                   // of messages between GPUs outside of collectives
   SelectionRules selection;
   std::map<std::string, Alternative> alternatives;  // by the library's own name: "tree/ll128"
   ServiceCosts service;

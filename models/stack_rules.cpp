@@ -33,14 +33,6 @@ int make_protocol(const JsonInput& in, std::vector<std::string>& protocols) {
   return static_cast<int>(protocols.size()) - 1;
 }
 
-// Of a selection rule: one that a path has.
-int known_protocol(const JsonInput& in, const std::vector<std::string>& protocols) {
-  const std::vector<std::string> names(protocols.begin() + 1, protocols.end());
-  const auto known = std::find(names.begin(), names.end(), in.string());
-  if (known == names.end()) in.fail("is of no path; it is " + unknown_name(in.string(), names));
-  return static_cast<int>(known - names.begin()) + 1;
-}
-
 BufferPlace read_place(const JsonInput& in) {
   return in.one_of({"gpu", "host"}) == "gpu" ? BufferPlace::kGpu : BufferPlace::kHost;
 }
@@ -68,6 +60,13 @@ std::vector<std::vector<int>> read_orders(const JsonInput& in) {
 }
 
 }  // namespace
+
+int known_protocol(const JsonInput& in, const std::vector<std::string>& protocols) {
+  const std::vector<std::string> names(protocols.begin() + 1, protocols.end());
+  const auto known = std::find(names.begin(), names.end(), in.string());
+  if (known == names.end()) in.fail("is of no path; it is " + unknown_name(in.string(), names));
+  return static_cast<int>(known - names.begin()) + 1;
+}
 
 BytesPerSecond cap_or_none(const JsonInput& in, const char* key) {
   const auto value = in.find(key);

@@ -40,6 +40,7 @@ LeastTraffic least_traffic(CollectiveOp op, const CollectiveCall& call, const Si
     needed = {.out = what.after.root_only && group.has_root ? 0 : bytes,
               .in = what.after.root_only && !group.has_root ? 0 : bytes};
   if (what.sums) return needed;
+  if (what.after.part == Part::kPrevious) return {.out = bytes, .in = bytes};
   if (what.before.root_only)
     return group.has_root ? LeastTraffic{needed.out, 0} : LeastTraffic{0, needed.in};
   if (what.before.part == Part::kOwnBlock)
@@ -64,6 +65,7 @@ double block_bytes(const CollectiveCall& call, int rank) {
 // Rounds that a one-port network needs at least: those who know, or have been heard, double.
 double rounds_min(CollectiveOp op, const CollectiveCall& call) {
   const Operation& what = operation(op);
+  if (what.after.part == Part::kPrevious) return 1;
   int others = call.rank_count - 1;
   // Blocks between the root and the others: who has none takes no part.
   if (what.has_root() && !what.sums &&

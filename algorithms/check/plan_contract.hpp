@@ -60,6 +60,9 @@ class CollectiveContract {
     if (!operation_.has_result(rank, plan_.call.root) || !is_in(operation_.after.part, rank, cell))
       return std::nullopt;
     if (operation_.after.part == Part::kSlots) return received_slot(rank, cell);
+    if (operation_.after.part == Part::kPrevious)
+      return of_rank((rank + plan_.call.rank_count - 1) % plan_.call.rank_count,
+                     cell - plan_.call.bytes / plan_.cell_bytes);
     if (operation_.sums) return SymbolicValue{.ranks = all_, .element = cell};
     return of_rank(origin(rank, cell), cell);
   }
@@ -76,7 +79,7 @@ class CollectiveContract {
   bool is_in(Part part, int rank, std::int64_t cell) const {
     const bool is_behind = cell >= plan_.call.bytes / plan_.cell_bytes;
     if (part == Part::kOwnBlock) return in_block(rank, cell);
-    return is_behind == (part == Part::kSlots);
+    return is_behind == (part == Part::kSlots || part == Part::kPrevious);
   }
   // Whose value a cell takes that is passed on.
   int origin(int rank, std::int64_t cell) const {

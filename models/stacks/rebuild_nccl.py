@@ -29,6 +29,8 @@ NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
 B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
         "precision)")
 EFA = "8 p5, 4 GiB by NVLSTree in chunks of 64 KiB, 81.1 ms (NVIDIA/nccl, pull request 1112)"
+SENDRECV = ("64 MiB on 16 nodes of eight B200 (togethercomputer/together-nccl-tests, "
+            "benchmarks/B200/sendrecv-p2p-scaling/P2P_Bandwidth_Scaling_2to64_Nodes.md, commit 280e4df2)")
 TOGETHER = ("2 GiB on two and four nodes of eight B200 (togethercomputer/together-dgxc-benchmarking, "
             "worklog/2026-04-17_nccl_collective_scaling_report.md, commit 661e8e14)")
 MI300X = ("eight MI300X, RCCL 2.22.3 (ROCm/rocm-blogs, blogs/software-tools-optimization/"
@@ -54,6 +56,16 @@ def seconds(us):
     return round(us * 1e-6, 10)
 
 
+# Channels on which two GPUs of different nodes send to each other, at most, and where that is from.
+PEER_CHANNELS_TO_2_28 = (2, "NCCL up to 2.28")
+def peer_channels_2_29(count, adapter_gbps):
+    return count, f"NCCL 2.29: an adapter's {adapter_gbps} GB/s over 14, to a power of two"
+
+
+PEER_CHANNELS_OF_RANKS = 128  # channels times ranks of the communicator, at most
+PEER_CHANNEL_GBPS = (14.7, 17.2, 13)
+
+
 @dataclasses.dataclass
 class Stack:
     name: str
@@ -72,6 +84,7 @@ class Stack:
     gathers: list = None  # rules of allgather and reduce-scatter
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     sends_calls: tuple = ()  # (up to these bytes, call)
+    peer_channels: tuple = PEER_CHANNELS_TO_2_28  # of sends between nodes: how many at most, and why; none: not known
     ll_step: dict = None  # of LL inside a node; none: NCCL's table
     ll_wire: dict = None  # likewise
     all_to_all: str = "pairwise"
@@ -221,6 +234,30 @@ def between_nodes(stack, protocol):
     return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol)) | proxy(stack, protocol)
 
 
+def peer_protocols(stack):
+    """(name, channels, ranks of a communicator up to which it is so) of sends to a GPU of another node."""
+    if not stack.peer_channels:
+        return []
+    counts = [1 << i for i in range(stack.peer_channels[0].bit_length())]
+    return [(f"send-recv-{count}", count, PEER_CHANNELS_OF_RANKS // count if count > 1 else None)
+            for count in reversed(counts)]
+
+
+def peer_paths(stack):
+    """Sends inside a node are as all-to-alls' are, between nodes on few channels."""
+    found = []
+    inside = "send-recv" if stack.sends else "ring-simple"
+    rate, fast, slow = PEER_CHANNEL_GBPS
+    for name, count, _ in peer_protocols(stack):
+        cap = assumed(count * rate * 1e9, f"{count} channel{'s' * (count > 1)} of {rate:g} GB/s: fitted to "
+                      f"{SENDRECV}; NCCL reckons with 14 (NCCL_P2P_PER_CHANNEL_NET_BW, src/graph/paths.cc, 2.29), "
+                      "17 on another cluster", count * fast * 1e9, count * slow * 1e9)
+        pair = {"pair_cap_bytes_per_s": stack.sends[1]} if stack.sends else {}
+        found += [in_node(stack, inside) | pair | {"protocol": name},
+                  between_nodes(stack, "ring-simple") | {"protocol": name, "connection_cap_bytes_per_s": cap}]
+    return found
+
+
 def proxy(stack, protocol):
     """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
     if not stack.nvls_proxy_us or protocol != "nvls":
@@ -239,6 +276,8 @@ def paths(stack):
         if protocol == "ring-simple" and stack.sends:
             pair = {"pair_cap_bytes_per_s": stack.sends[1]}
             all_paths.append(in_node(stack, "send-recv") | pair)
+        if protocol == "ring-simple":
+            all_paths += peer_paths(stack)
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "
@@ -610,6 +649,18 @@ def document(stack):
     flat = by_sends("flat", "ncclSend and ncclRecv with the root")
     pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
     told = alternatives(stack, rings, chain)
+    peers = peer_protocols(stack)
+    shifts = []
+    for name, count, ranks in peers or [(None, 0, None)]:
+        why = "ncclSend to the next rank and ncclRecv from the one before"
+        if name:
+            why += (f"; {count} channel{'s' * (count > 1)} of two GPUs ({stack.peer_channels[1]}: no more than "
+                    f"{stack.peer_channels[0]}, and {PEER_CHANNELS_OF_RANKS} channels times ranks; ncclTopoGetNchannels, "
+                    "src/graph/paths.cc)")
+        for up_to, call in stack.sends_calls or ((None, None),):
+            shifts.append(({"up_to_ranks": ranks} if ranks else {}) | ({"up_to_bytes": up_to} if up_to else {}) |
+                          {"algorithm": "ring"} | ({"protocol": name} if name else {}) |
+                          {"call_overhead_s": call or launch("ring-simple"), "source": why})
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
@@ -621,7 +672,8 @@ def document(stack):
         "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
-                      "all-to-all": pairs},
+                      "all-to-all": pairs, "shift": shifts},
+        **({"message_protocol": peers[0][0]} if peers else {}),
         **({"alternatives": told} if told else {}),
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
                 "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
@@ -787,7 +839,7 @@ def stacks():
 
     stack = mesh(
         "nccl-2.4-v100-efa", "NCCL 2.4.8 on p3dn: eight V100 in a hybrid cube mesh, EFA of the "
-        "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], flush_us=132,
+        "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], peer_channels=None, flush_us=132,
         flush_why="150 us more for a message through host memory, what the plug-in tells NCCL "
                   "(aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece, latency of "
                   "p3dn.24xlarge), less 18 us of the adapters")
@@ -812,7 +864,7 @@ def stacks():
 
     blackwell = MEASURED["blackwell"]
     nvls = blackwell.wire(NVLS_GBPS, "all-reduces of 8", 800, 680)
-    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5,
+    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5, "peer_channels": peer_channels_2_29(4, 50),
                  "own": blackwell.wires() | {"nvls-eight": nvls},
                  "sends": (
                      blackwell.wire(SEND_GBPS, "all-to-alls of 4 and 8", 640, 480),
@@ -828,7 +880,7 @@ def stacks():
         stack = switched(
             f"nccl-2.29-{name}", f"NCCL 2.29 on nodes of eight {gpu} with NVSwitch and {adapters}: "
             "rings, trees and NVLS with their protocols.", protocols=[*ALL, "nvls"],
-            nvls=nvls, **blackwell)
+            nvls=nvls, **blackwell | ({"peer_channels": peer_channels_2_29(8, 100)} if name == "b300" else {}))
         reduces, stack.gathers = blackwell_rules(8)
         machine = Machine(8, "blackwell", NVLINK5, network, channels=8, node_channels=16, nvls=True)
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
@@ -872,7 +924,7 @@ def stacks():
     stack = Stack(
         "rccl-2.22-mi300x", "RCCL 2.22 on nodes of eight MI300X with an xGMI link between every "
         "two: rings along all of them, low-latency and simple protocol.", full_mesh(), 8,
-        ["ring-ll"], rules=[], generation="cdna3", tree_gbps=319, all_to_all="linear",
+        ["ring-ll"], rules=[], peer_channels=None, generation="cdna3", tree_gbps=319, all_to_all="linear",
         ll_wire=assumed(1.55, "fitted: 206 GB/s of bus bandwidth beside NCCL's steps, all-reduces "
                         f"of 1 and 4 MiB on {MI300X}", 1.35, 2))
     stack.rules = [Rule("ring-ll", f"size range: as the times of {MI300X} bend", 8 * MIB, 8),

@@ -22,6 +22,11 @@ std::uint64_t pair_key(int from_slot, int to_slot, MessageKind kind) {
 
 Lanes::Lanes(const Platform& platform, const Stack& stack) : platform_(platform), stack_(stack) {}
 
+MessageKind Lanes::message_kind() const {
+  const BufferPlace place = default_place();
+  return {place, place == BufferPlace::kGpu ? stack_.message_protocol : 0};
+}
+
 BufferPlace Lanes::default_place() const {
   return platform_.has_gpus() ? BufferPlace::kGpu : BufferPlace::kHost;
 }

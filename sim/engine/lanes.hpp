@@ -75,6 +75,7 @@ class Lanes {
 
   // Where a rank's buffers live when nothing else is said: on its GPU if it has one.
   BufferPlace default_place() const;
+  MessageKind message_kind() const;  // outside of collectives, from there
 
   const Lane& lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const;
   LaneCost cost(const Lane& lane, std::int64_t bytes) const;

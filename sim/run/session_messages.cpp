@@ -26,7 +26,7 @@ MessagePost Session::post_of(int source, const MessageStep& sent, std::uint64_t 
           .source = source,
           .destination = sent.peer,
           .bytes = sent.bytes,
-          .kind = sent.on_host ? BufferPlace::kHost : machine_.lanes().default_place(),
+          .kind = sent.on_host ? MessageKind(BufferPlace::kHost) : machine_.lanes().message_kind(),
           .listener = nullptr,
           .index = 0,
           .label = options_.timeline == nullptr ? 0 : options_.timeline->label(sent.label),

@@ -19,7 +19,7 @@ std::string refusal_of_call(const std::string& algorithm, CollectiveCall call) {
 }
 
 TEST(CollectiveOps, NamesAreReadBack) {
-  EXPECT_EQ(all_collective_ops().size(), 8u);
+  EXPECT_EQ(all_collective_ops().size(), 9u);
   for (const CollectiveOp op : all_collective_ops())
     EXPECT_EQ(parse_collective_op(name_of(op), "--op"), op);
   EXPECT_THAT(refusal([] { parse_collective_op("all-redcue", "--op"); }),

@@ -425,6 +425,15 @@ TEST_F(StackFiles, ChannelCapsAreOfQueuesAndOneForAProtocol) {
   EXPECT_THAT(refusal_of(content), HasSubstr("must be \"direct\" to have"));
 }
 
+TEST_F(StackFiles, MessagesMayHaveAProtocol) {
+  json content = with_protocol(good());
+  EXPECT_EQ(load_stack(write("mine.json", content)).message_protocol, 0);
+  content["message_protocol"] = "low-latency";
+  EXPECT_EQ(load_stack(write("mine.json", content)).message_protocol, 1);
+  content["message_protocol"] = "low-latncy";
+  EXPECT_THAT(refusal_of(content), HasSubstr("/message_protocol = \"low-latncy\": is of no path"));
+}
+
 TEST_F(StackFiles, EveryRequiredKeyIsAskedFor) {
   for (const char* key :
        {"format", "name", "description", "channels", "eager_limit_bytes", "latency_holds_ports",

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/stack.hpp"
+#include "sim/run/session.hpp"
 #include "tests/sim/simulations.hpp"
 
 namespace forescale::testing {
@@ -50,6 +51,44 @@ TEST(CallCosts, CopiesOfGpuBuffersCostNothingForBuffersOnTheHost) {
     rule.through_host = false;
   }
   EXPECT_EQ(with_s, named_all_reduce_s(stack, "ring", true));
+}
+
+// 64 MiB from a GPU of one node to one of another: on two of NCCL's channels, and in a shift of
+// more ranks than these are for on one.
+TEST(NcclBetweenNodes, TwoGpusHaveFewChannels) {
+  const Platform platform = load_platform("dgx-h100");
+  const Stack stack = load_stack("nccl-2.20-h100");
+  constexpr std::int64_t kBytes = 64 * kMiB;
+  constexpr double kChannel = 14.7e9;
+  constexpr double kLatencies_s = 50e-6;
+  const auto near = [&](double measured_s, int channels) {
+    EXPECT_GE(measured_s, kBytes / (channels * kChannel));
+    EXPECT_LE(measured_s, kBytes / (channels * kChannel) + kLatencies_s);
+  };
+  const auto shift_s = [&](int ranks) {
+    return in_child([&] {
+      const CollectiveStep step{.op = CollectiveOp::kShift, .bytes = kBytes, .label = "shift"};
+      return simulate_collective(platform, stack, step, ranks, {}).time_s;
+    });
+  };
+  near(shift_s(64), 2);
+  near(shift_s(72), 1);
+  const double message_s = in_child([&] {
+    constexpr int kRanks = 9;  // the last alone on its node
+    Session session(platform, stack, kRanks, {});
+    for (int rank = 0; rank < kRanks; ++rank)
+      session.start_rank(rank, [rank](Worker& worker) {
+        worker.wait(worker.next_batch());
+        if (rank == 0)
+          worker.wait(worker.send({.peer = kRanks - 1, .bytes = kBytes, .label = "m"}));
+        if (rank == kRanks - 1)
+          worker.wait(worker.receive({.peer = 0, .bytes = kBytes, .label = "m"}));
+        worker.end_iteration();
+      });
+    session.run();
+    return session.iteration_ends()[kRanks - 1][0];
+  });
+  near(message_s, 2);
 }
 
 }  // namespace

@@ -75,6 +75,11 @@ class Comparison {
     for (int rank = 0; rank < call_.rank_count; ++rank)
       for (std::int64_t i = own.begin; i < own.end; ++i) expect(slot++, value_of(rank, i));
   }
+  void expect_previous(int own_rank) {
+    const std::int64_t elements = call_.bytes / kElementBytes;
+    const int previous = (own_rank + call_.rank_count - 1) % call_.rank_count;
+    for (std::int64_t i = 0; i < elements; ++i) expect(elements + i, value_of(previous, i));
+  }
 
  private:
   const CollectiveCall& call_;
@@ -109,6 +114,8 @@ WrongElement first_wrong(CollectiveOp op, const CollectiveCall& call, int rank,
   const Elements range = elements_of(what.after.part, call, rank);
   if (what.after.part == Part::kSlots)
     result.expect_slots(rank);
+  else if (what.after.part == Part::kPrevious)
+    result.expect_previous(rank);
   else if (what.sums)
     result.expect_sums(range);
   else if (what.before.root_only)

@@ -47,23 +47,27 @@ const std::map<CollectiveOp, LibraryCall>& calls() {
          MPI_Reduce_scatter_block(call.sent, call.received, call.block, MPI_FLOAT, MPI_SUM,
                                   call.members);
        }},
-      {CollectiveOp::kAllToAll, [](const Call& call) {
+      {CollectiveOp::kAllToAll,
+       [](const Call& call) {
          MPI_Alltoall(call.sent, call.block, MPI_FLOAT, call.received, call.block, MPI_FLOAT,
                       call.members);
+       }},
+      {CollectiveOp::kShift, [](const Call& call) {
+         int rank = 0;
+         MPI_Comm_rank(call.members, &rank);
+         const int ranks = size_of(call.members);
+         MPI_Sendrecv(call.sent, call.elements, MPI_FLOAT, (rank + 1) % ranks, 0, call.received,
+                      call.elements, MPI_FLOAT, (rank + ranks - 1) % ranks, 0, call.members,
+                      MPI_STATUS_IGNORE);
        }}};
   return known;
-}
-
-bool has_blocks(CollectiveOp op) {
-  const Operation& what = operation(op);
-  return what.before.part != Part::kWhole || what.after.part != Part::kWhole;
 }
 
 }  // namespace
 
 std::string library_collective_refusal(CollectiveOp op, std::int64_t bytes, int ranks) {
   if (!calls().contains(op)) return "is not one of the library's collectives that are called here";
-  const std::int64_t unit = kElementBytes * (has_blocks(op) ? ranks : 1);
+  const std::int64_t unit = kElementBytes * (operation(op).has_blocks() ? ranks : 1);
   if (bytes % unit == 0) return "";
   return fmt::format("needs a multiple of {} B on {} ranks", unit, ranks);
 }
