@@ -10,7 +10,8 @@
 
 namespace forescale {
 
-OptionsText OptionsText::parse(const std::string& text, const std::string& option) {
+OptionsText OptionsText::parse(const std::string& text, const std::string& option,
+                               const std::set<std::string>& lists) {
   OptionsText result;
   result.option_ = option;
   const size_t colon = text.find(':');
@@ -18,18 +19,24 @@ OptionsText OptionsText::parse(const std::string& text, const std::string& optio
   if (result.name_.empty())
     throw InputError({.source = option, .path = "", .value = "\"\"", .constraint = "is empty"});
   if (colon == std::string::npos) return result;
+  std::string key;  // of the last item
   size_t begin = colon + 1;
   while (begin < text.size()) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string item = text.substr(begin, comma - begin);
     begin = comma + 1;
     const size_t equals = item.find('=');
+    if (equals == std::string::npos && lists.contains(key)) {
+      result.values_[key] += "," + item;
+      continue;
+    }
     if (equals == std::string::npos || equals == 0)
       throw InputError({.source = option,
                         .path = "",
                         .value = item,
                         .constraint = "must have the form key=value"});
-    if (!result.values_.emplace(item.substr(0, equals), item.substr(equals + 1)).second)
+    key = item.substr(0, equals);
+    if (!result.values_.emplace(key, item.substr(equals + 1)).second)
       throw InputError({.source = option,
                         .path = "",
                         .value = item,

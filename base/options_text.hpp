@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace forescale {
 
 class OptionsText {
  public:
-  // `option` is the command-line option that the text was given to.
-  static OptionsText parse(const std::string& text, const std::string& option);
+  // `option` is the command-line option that the text was given to. What has no "=" goes on with
+  // the value before it, comma and all, where that is of one of the keys `lists`.
+  static OptionsText parse(const std::string& text, const std::string& option,
+                           const std::set<std::string>& lists = {});
 
   const std::string& name() const { return name_; }
   bool empty() const { return values_.empty(); }

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/options_text.hpp"
+#include "models/nccl_environment.hpp"
 #include "models/stack_rules.hpp"
 
 namespace forescale {
@@ -74,15 +76,51 @@ void check_channel_caps(const Stack& stack, const JsonInput& in) {
   }
 }
 
+std::vector<Preference> read_preferences(const JsonInput& in, const std::string& op,
+                                         const std::map<std::string, Alternative>& alternatives) {
+  std::vector<Preference> preferences;
+  for (const JsonInput& band : in.elements()) {
+    band.allow_only({"up_to_ranks", "up_to_bytes", "order"});
+    Preference& preference = preferences.emplace_back();
+    if (const auto ranks = band.find("up_to_ranks"))
+      preference.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
+    if (const auto bytes = band.find("up_to_bytes")) preference.up_to_bytes = bytes->bytes().value;
+    std::istringstream names(band.at("order").string());
+    for (std::string name; names >> name;) {
+      const auto known = alternatives.find(name);
+      if (known == alternatives.end() || !known->second.rules.contains(op))
+        band.at("order").fail(fmt::format("names {}, which is no alternative for {}", name, op));
+      preference.order.push_back(name);
+    }
+  }
+  return preferences;
+}
+
 constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 
 // A file that extends another states only what differs; an operation's selection is replaced whole.
 // `extending` lists the files on the way here.
 Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
-  in.allow_only({"format", "name", "description", "extends", "measured_bytes", "channels",
-                 "channels_of", "message_protocol", "eager_limit_bytes", "packet_limit_bytes",
-                 "latency_holds_ports", "shared_cores", "progress", "reduction", "host_reduction",
-                 "paths", "selection", "alternatives", "service"});
+  in.allow_only({"format",
+                 "name",
+                 "description",
+                 "extends",
+                 "measured_bytes",
+                 "channels",
+                 "channels_of",
+                 "message_protocol",
+                 "eager_limit_bytes",
+                 "packet_limit_bytes",
+                 "latency_holds_ports",
+                 "shared_cores",
+                 "progress",
+                 "reduction",
+                 "host_reduction",
+                 "paths",
+                 "selection",
+                 "alternatives",
+                 "preferences",
+                 "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
   const auto base = in.find("extends");
@@ -156,6 +194,9 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     for (const std::string& name : alternatives->keys())
       stack.alternatives[name] = read_alternative(alternatives->at(name), stack.protocols);
   }
+  if (const auto preferences = in.find("preferences"))
+    for (const std::string& op : preferences->keys())
+      stack.preferences[op] = read_preferences(preferences->at(op), op, stack.alternatives);
   return stack;
 }
 
@@ -237,7 +278,7 @@ const SelectionRule* find_rule_with(const SelectionRules& rules, const std::stri
 }
 
 Stack load_stack(const std::string& text, Scenario scenario) {
-  const OptionsText options = OptionsText::parse(text, "--stack");
+  const OptionsText options = OptionsText::parse(text, "--stack", nccl_lists());
   Provenance provenance{.scenario = scenario, .numbers = {}};
   const std::string file = find_data_file(kStacks, options.name(), "--stack");
   Stack stack = read_stack(JsonInput::from_file(file, &provenance));
@@ -247,19 +288,24 @@ Stack load_stack(const std::string& text, Scenario scenario) {
   } else if (stack.alternatives.empty()) {
     options.allow_only({});
   } else {
-    options.allow_only({"take", "chunk_bytes"});
+    std::vector<std::string> known = {"take", "chunk_bytes"};
+    const std::vector<std::string> variables = nccl_variables();
+    known.insert(known.end(), variables.begin(), variables.end());
+    options.allow_only(known);
     const std::string all = "/alternatives/";
     std::string taken;
-    if (!options.empty()) {
+    apply_nccl_environment(stack, options);
+    if (!options.empty()) stack.name = text;
+    if (options.find("take") || options.find("chunk_bytes")) {
       stack.take({.name = options.at("take"), .chunk_bytes = chunk_of(options)},
                  options.where("take"));
-      stack.name = text;
       taken =
           (nlohmann::json::json_pointer("/alternatives") / options.at("take")).to_string() + "/";
     }
     // What is not taken costs nothing: no number to measure.
     std::erase_if(stack.provenance.numbers, [&](const NumberSource& number) {
-      return number.path.starts_with(all) && (taken.empty() || !number.path.starts_with(taken));
+      return stack.allowed.empty() && number.path.starts_with(all) &&
+             (taken.empty() || !number.path.starts_with(taken));
     });
   }
   return stack;
@@ -298,6 +344,27 @@ void Stack::take(const AlternativeChoice& choice, const std::string& where) {
     selection[op] = std::move(rules);
   }
   alternatives.clear();
+}
+
+bool Stack::is_allowed(const std::string& op, const std::string& alternative) const {
+  const auto of_op = allowed.find(op);
+  return of_op == allowed.end() || of_op->second.contains(alternative);
+}
+
+const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& group,
+                                     std::int64_t bytes) const {
+  const SelectionRule* own = find_rule(selection, op, group, bytes);
+  const auto bands = preferences.find(op);
+  if (bands == preferences.end() || is_allowed(op, own_choice(op, group, bytes))) return own;
+  const auto band =
+      std::find_if(bands->second.begin(), bands->second.end(), [&](const Preference& each) {
+        return group.ranks <= each.up_to_ranks && bytes <= each.up_to_bytes;
+      });
+  if (band == bands->second.end()) return nullptr;
+  for (const std::string& name : band->order)
+    if (is_allowed(op, name))
+      if (const auto* rule = find_rule(alternatives.at(name).rules, op, group, bytes)) return rule;
+  return nullptr;
 }
 
 std::string Stack::own_choice(const std::string& op, const GroupShape& group,

@@ -25,6 +25,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -150,6 +151,13 @@ struct Alternative {
   double chunk_factor = 0;  // bytes of a plan's chunk for one of the library's; 0: takes no size
 };
 
+// What a library prefers of its alternatives up to so many ranks and bytes, best first.
+struct Preference {
+  int up_to_ranks = std::numeric_limits<int>::max();
+  std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::string> order;
+};
+
 // "tree/ll128", or with a chunk, in the library's bytes: "tree/ll128:chunk_bytes=72000".
 struct AlternativeChoice {
   std::string name;
@@ -220,6 +228,9 @@ struct Stack {
   int message_protocol = 0;                   // of messages between GPUs outside of collectives
   SelectionRules selection;
   std::map<std::string, Alternative> alternatives;  // by the library's own name: "tree/ll128"
+  std::map<std::string, std::vector<Preference>> preferences;  // by operation
+  // By operation: the alternatives that its environment leaves it; none: all.
+  std::map<std::string, std::set<std::string>> allowed;
   ServiceCosts service;
   Provenance provenance;
 
@@ -229,6 +240,11 @@ struct Stack {
   // can be told then. InputError naming `where` for one that it has not, and a chunk where it takes
   // none.
   void take(const AlternativeChoice& choice, const std::string& where);
+  // What it takes: the rule of its selection or, where that is not allowed, of the alternative that
+  // it prefers of those that are. Null when there is none.
+  const SelectionRule* rule_for(const std::string& op, const GroupShape& group,
+                                std::int64_t bytes) const;
+  bool is_allowed(const std::string& op, const std::string& alternative) const;
   // The alternative that its own choice is; empty: none.
   std::string own_choice(const std::string& op, const GroupShape& group, std::int64_t bytes) const;
   // A warning that these go beyond what was measured, by a factor of two at least; empty: they do
@@ -241,7 +257,8 @@ inline constexpr const char* kNccl = "nccl";
 
 // What --stack takes: a name from models/stacks/, a JSON file, or one of these with options:
 // "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB", and of stacks with
-// alternatives "nccl-2.20-h100:take=tree/ll128,chunk_bytes=72000".
+// alternatives "nccl-2.20-h100:take=tree/ll128,chunk_bytes=72000" or variables of NCCL's
+// environment, "nccl-2.20-h100:NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL" (models/nccl_environment.hpp).
 Stack load_stack(const std::string& text, Scenario scenario = Scenario::kNominal);
 
 }  // namespace forescale

@@ -143,9 +143,21 @@ def bands(machine, nodes):
 
 
 def best_by_size(choices, estimate):
+    """(the fastest, its last size in bytes) by size, 8 B to 16 GiB by doublings; the last has None."""
+    return merged((min(choices, key=lambda choice: estimate(choice, size)), size) for size in SIZES)
+
+
+def orders_by_size(choices, estimate):
+    """The same of all choices, the fastest first."""
+    return merged((sorted(choices, key=lambda choice: estimate(choice, size)), size) for size in SIZES)
+
+
+SIZES = [1 << exponent for exponent in range(3, 35)]
+
+
+def merged(by_size):
     found = []
-    for size in (1 << exponent for exponent in range(3, 35)):
-        best = min(choices, key=lambda choice: estimate(choice, size))
+    for best, size in by_size:
         if found and found[-1][0] == best:
             found[-1] = (best, size)
         else:

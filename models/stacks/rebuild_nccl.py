@@ -15,7 +15,7 @@ import sys
 
 from nccl_chunks import ll128_chunks, nvls_tree_chunks
 from nccl_tuner import (LAUNCH_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, TREE_CHANNEL,
-                        Machine, bands, gather_bands)
+                        Machine, bands, estimate_us, gather_bands, gather_estimate_us, orders_by_size)
 
 HERE = pathlib.Path(__file__).resolve().parent
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -627,6 +627,24 @@ def alternatives(stack, rings, chain):
     return {name: with_factor(name, ops) for name, ops in sorted(found.items())}
 
 
+def preferences(stack, told):
+    """By operation: what NCCL prefers of what it can be told, by its own estimates."""
+    machine = stack.machine
+    rings = tuple(choice for choice in machine.choices if choice.startswith("ring"))
+    found = {}
+    for op, choices, estimate in (
+            ("all-reduce", machine.choices + (("nvls",) if machine.nvls else ()), estimate_us),
+            ("allgather", rings, gather_estimate_us), ("reduce-scatter", rings, gather_estimate_us)):
+        for nodes in (1, *NODES):
+            ranks = {"up_to_ranks": nodes * machine.gpus} if nodes != NODES[-1] else {}
+            for order, up_to in orders_by_size(choices, lambda choice, size: estimate(machine, nodes, choice, size)):
+                names = [told_name(choice, nodes) for choice in order]
+                names = [name for name in names if op in told.get(name, {})]
+                band = ranks | ({"up_to_bytes": up_to} if up_to else {}) | {"order": " ".join(names)}
+                found.setdefault(op, []).append(band)
+    return found
+
+
 # Files
 
 def document(stack):
@@ -674,7 +692,7 @@ def document(stack):
                       "allgather": gathers, "gather": flat, "scatter": flat,
                       "all-to-all": pairs, "shift": shifts},
         **({"message_protocol": peers[0][0]} if peers else {}),
-        **({"alternatives": told} if told else {}),
+        **({"alternatives": told, "preferences": preferences(stack, told)} if told else {}),
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
                 "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
                 "connection."}

@@ -112,7 +112,8 @@ class AlternativeSearch {
   std::vector<Told> with_own_chunks() const {
     std::vector<Told> all;
     for (const auto& [name, alternative] : stack().alternatives)
-      if (const SelectionRule* rule = rule_of(alternative))
+      if (const SelectionRule* rule = rule_of(alternative);
+          rule != nullptr && stack().is_allowed(name_of(question_.op), name))
         if (chunks_in_a_row(*rule, rule->options.number(kChunkBytes)) <= kMostChunks)
           all.push_back(told({.name = name}));
     return all;

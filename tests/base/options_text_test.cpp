@@ -30,6 +30,16 @@ TEST(OptionsText, NameAndValues) {
   EXPECT_EQ(text.where("eager"), "--stack ideal:eager");
 }
 
+TEST(OptionsText, ListsGoOnBehindCommas) {
+  const OptionsText text = OptionsText::parse("x:a=1,2,b=3,4", "--stack", {"a", "b"});
+  EXPECT_EQ(text.at("a"), "1,2");
+  EXPECT_EQ(text.at("b"), "3,4");
+  EXPECT_EQ(refusal([] { OptionsText::parse("x:b=1,2", "--stack", {"a"}); }),
+            "--stack = 2: must have the form key=value");
+  EXPECT_EQ(refusal([] { OptionsText::parse("x:2", "--stack", {"a"}); }),
+            "--stack = 2: must have the form key=value");
+}
+
 TEST(OptionsText, ErrorsNameOptionNameAndKey) {
   EXPECT_EQ(refusal([] { parse(""); }), "--stack = \"\": is empty");
   EXPECT_EQ(refusal([] { parse(":a=b"); }), "--stack = \"\": is empty");

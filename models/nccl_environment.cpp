@@ -1,0 +1,138 @@
+#include "models/nccl_environment.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace forescale {
+namespace {
+
+constexpr const char* kAlgorithms = "NCCL_ALGO";
+constexpr const char* kProtocols = "NCCL_PROTO";
+constexpr const char* kNvls = "NCCL_NVLS_ENABLE";
+constexpr const char* kBuffer = "NCCL_BUFFSIZE";
+constexpr int kStepsOfABuffer = 8;  // NCCL_STEPS
+
+// By NCCL's names in lower case, those of alternatives; empty: known to NCCL, to no stack here.
+const std::map<std::string, std::string>& known_names(const std::string& variable) {
+  static const std::map<std::string, std::string> algorithms = {
+      {"collnetchain", ""}, {"collnetdirect", ""}, {"nvls", "nvls"}, {"nvlstree", "nvls_tree"},
+      {"pat", ""},          {"ring", "ring"},      {"tree", "tree"}};
+  static const std::map<std::string, std::string> protocols = {
+      {"ll", "ll"}, {"ll128", "ll128"}, {"simple", "simple"}};
+  return variable == kAlgorithms ? algorithms : protocols;
+}
+
+[[noreturn]] void refuse(const OptionsText& options, const std::string& variable,
+                         const std::string& constraint) {
+  throw InputError({.source = options.where(variable),
+                    .path = "",
+                    .value = options.at(variable),
+                    .constraint = constraint});
+}
+
+std::vector<std::string> items_of(std::string list) {
+  std::transform(list.begin(), list.end(), list.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t comma = std::min(list.find(',', begin), list.size());
+    items.push_back(list.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return items;
+}
+
+// Of alternatives' algorithms, or protocols, those that the variable leaves; all without it.
+std::set<std::string> names_left(const OptionsText& options, const std::string& variable) {
+  const std::map<std::string, std::string>& known = known_names(variable);
+  std::set<std::string> all;
+  std::vector<std::string> names;
+  for (const auto& [name, alternative] : known) {
+    all.insert(alternative);
+    names.push_back(name);
+  }
+  const auto text = options.find(variable);
+  if (!text) return all;
+  const bool excludes = text->starts_with("^");
+  std::set<std::string> named;
+  for (const std::string& item : items_of(text->substr(excludes ? 1 : 0))) {
+    const auto found = known.find(item);
+    if (found == known.end())
+      refuse(options, variable,
+             fmt::format("must be a list of {}, or ^ and a list of what not to take",
+                         fmt::join(names, ", ")));
+    named.insert(found->second);
+  }
+  if (!excludes) return named;
+  for (const std::string& name : named) all.erase(name);
+  return all;
+}
+
+void allow(Stack& stack, const OptionsText& options) {
+  std::set<std::string> algorithms = names_left(options, kAlgorithms);
+  const std::set<std::string> protocols = names_left(options, kProtocols);
+  const std::string nvls = options.find(kNvls).value_or("2");
+  if (nvls != "0" && nvls != "1" && nvls != "2") refuse(options, kNvls, "must be 0, 1 or 2");
+  if (nvls == "0")
+    for (const char* name : {"nvls", "nvls_tree"}) algorithms.erase(name);
+  std::map<std::string, std::set<std::string>> left;
+  for (const auto& [name, alternative] : stack.alternatives) {
+    const std::string algorithm = name.substr(0, name.find('/'));
+    if (!protocols.contains(name.substr(name.find('/') + 1))) continue;
+    for (const auto& [op, rules] : alternative.rules)
+      if (algorithms.contains(algorithm) || (algorithm == "ring" && op != "all-reduce"))
+        left[op].insert(name);
+  }
+  if (!left.contains("all-reduce"))
+    refuse(options,
+           options.find(kAlgorithms)  ? kAlgorithms
+           : options.find(kProtocols) ? kProtocols
+                                      : kNvls,
+           "leaves all-reduces nothing that " + stack.name + " has");
+  stack.allowed = std::move(left);
+}
+
+// Trees by the simple protocol, and the chains of broadcast and reduce.
+void set_buffer(Stack& stack, const OptionsText& options) {
+  const std::int64_t step =
+      parse_bytes(options.at(kBuffer), options.where(kBuffer)).value / kStepsOfABuffer;
+  if (step < 1) refuse(options, kBuffer, fmt::format("must be >= {} B", kStepsOfABuffer));
+  const auto set_chunks = [](std::vector<SelectionRule>& rules, const std::string& algorithm,
+                             int protocol, std::int64_t bytes) {
+    for (SelectionRule& rule : rules)
+      if (rule.algorithm == algorithm && rule.protocol == protocol)
+        rule.options.set("chunk_bytes", bytes);
+  };
+  for (auto& [op, rules] : stack.selection) set_chunks(rules, "chain", 0, step);
+  const auto tree = stack.alternatives.find("tree/simple");
+  if (tree == stack.alternatives.end()) return;
+  const std::int64_t chunk = std::llround(tree->second.chunk_factor * static_cast<double>(step));
+  std::vector<SelectionRule>& rules = tree->second.rules.at("all-reduce");
+  const int protocol = rules.front().protocol;
+  set_chunks(rules, "chain-tree", protocol, chunk);
+  set_chunks(stack.selection.at("all-reduce"), "chain-tree", protocol, chunk);
+}
+
+}  // namespace
+
+std::vector<std::string> nccl_variables() { return {kAlgorithms, kProtocols, kNvls, kBuffer}; }
+
+std::set<std::string> nccl_lists() { return {kAlgorithms, kProtocols}; }
+
+void apply_nccl_environment(Stack& stack, const OptionsText& options) {
+  if (options.find(kBuffer)) set_buffer(stack, options);
+  if (!options.find(kAlgorithms) && !options.find(kProtocols) && !options.find(kNvls)) return;
+  if (options.find("take"))
+    refuse(options, "take", "must not be beside NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE");
+  allow(stack, options);
+}
+
+}  // namespace forescale

@@ -1,0 +1,117 @@
+// NCCL's environment variables on the stacks that ship: what they leave, and what is taken of it.
+#include "models/nccl_environment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/data_files.hpp"
+#include "tests/base/refusal.hpp"
+
+namespace forescale {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::refusal;
+
+constexpr const char* kH100 = "nccl-2.20-h100";
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr GroupShape kNode{.ranks = 8, .nodes = 1, .ranks_per_node = 8};
+constexpr GroupShape kFourNodes{.ranks = 32, .nodes = 4, .ranks_per_node = 8};
+
+Stack with(const std::string& variables) {
+  return load_stack(std::string(kH100) + ":" + variables);
+}
+
+std::int64_t chunk_of(const SelectionRule* rule) {
+  return std::get<std::int64_t>(rule->options.given().at("chunk_bytes"));
+}
+
+std::string protocol_of(const Stack& stack, const std::string& op, const GroupShape& shape,
+                        std::int64_t bytes) {
+  const SelectionRule* rule = stack.rule_for(op, shape, bytes);
+  return rule == nullptr ? "none" : stack.protocols[static_cast<size_t>(rule->protocol)];
+}
+
+TEST(NcclEnvironment, LeavesWhatItNames) {
+  EXPECT_THAT(with("NCCL_ALGO=ring").allowed.at("all-reduce"),
+              ElementsAre("ring/ll", "ring/ll128", "ring/simple"));
+  EXPECT_THAT(with("NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL,LL128").allowed.at("all-reduce"),
+              ElementsAre("ring/simple", "tree/simple"));
+  EXPECT_THAT(with("NCCL_ALGO=^Ring,Tree").allowed.at("all-reduce"),
+              ElementsAre("nvls/simple", "nvls_tree/simple"));
+  EXPECT_THAT(with("NCCL_NVLS_ENABLE=0,NCCL_PROTO=Simple").allowed.at("all-reduce"),
+              ElementsAre("ring/simple", "tree/simple"));
+  EXPECT_THAT(with("NCCL_ALGO=Tree").allowed.at("allgather"),
+              ElementsAre("ring/ll", "ring/ll128", "ring/simple"))
+      << "others than all-reduces keep rings";
+  EXPECT_FALSE(with("NCCL_PROTO=LL").allowed.contains("broadcast"))
+      << "of which the stack knows no other protocol";
+  EXPECT_TRUE(with("NCCL_BUFFSIZE=8MiB").allowed.empty());
+}
+
+TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
+  const Stack plain = load_stack(kH100);
+  EXPECT_EQ(protocol_of(plain, "all-reduce", kNode, 64 * kMiB), "nvls");
+  const Stack rings = with("NCCL_ALGO=Ring");
+  EXPECT_EQ(protocol_of(rings, "all-reduce", kNode, 64 * kMiB), "") << "the simple protocol";
+  EXPECT_EQ(protocol_of(rings, "all-reduce", kNode, kMiB / 4), "ring-ll") << "its own choice there";
+  EXPECT_EQ(protocol_of(rings, "all-reduce", kFourNodes, 128 * kMiB), "ring-ll128");
+  EXPECT_EQ(protocol_of(with("NCCL_ALGO=Tree"), "all-reduce", kFourNodes, 16 * kMiB), "tree-ll128");
+  EXPECT_EQ(protocol_of(with("NCCL_ALGO=Tree"), "all-reduce", kNode, 16 * kMiB), "none")
+      << "no tree of one node is known";
+  EXPECT_EQ(protocol_of(with("NCCL_PROTO=LL128"), "allgather", kFourNodes, 1024), "ring-ll128");
+}
+
+TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
+  for (const std::string& name : catalogue("models/stacks")) {
+    const Stack plain = load_stack(name);
+    if (plain.alternatives.empty()) continue;
+    const Stack all = load_stack(name + ":NCCL_ALGO=Tree,Ring,NVLS,NVLSTree");
+    const Stack rings = load_stack(name + ":NCCL_ALGO=Ring");
+    for (const int nodes : {1, 2, 3, 4, 8, 64})
+      for (std::int64_t bytes = 8; bytes <= (std::int64_t{1} << 34); bytes *= 4)
+        for (const auto& [op, bands] : plain.preferences) {
+          const int per_node = bands.front().up_to_ranks;
+          const GroupShape shape{
+              .ranks = per_node * nodes, .nodes = nodes, .ranks_per_node = per_node};
+          const SelectionRule* own = find_rule(plain.selection, op, shape, bytes);
+          const SelectionRule* taken = all.rule_for(op, shape, bytes);
+          ASSERT_NE(taken, nullptr) << name << " " << op << " " << nodes << " " << bytes;
+          EXPECT_EQ(taken->algorithm, own->algorithm);
+          EXPECT_EQ(taken->protocol, own->protocol);
+          EXPECT_EQ(rings.rule_for(op, shape, bytes)->algorithm, "ring");
+        }
+  }
+}
+
+TEST(NcclEnvironment, BufferSizeSetsChunks) {
+  const Stack stack = with("NCCL_BUFFSIZE=8MiB");
+  EXPECT_EQ(chunk_of(find_rule(stack.selection, "broadcast", kNode, kMiB)), kMiB);
+  const SelectionRules& of_trees = stack.alternatives.at("tree/simple").rules;
+  EXPECT_EQ(chunk_of(find_rule(of_trees, "all-reduce", kFourNodes, 64 * kMiB)), kMiB);
+  const GroupShape eight{.ranks = 64, .nodes = 8, .ranks_per_node = 8};
+  const SelectionRule* tree = find_rule(stack.selection, "all-reduce", eight, 400 * kMiB);
+  ASSERT_EQ(tree->algorithm, "chain-tree");
+  EXPECT_EQ(chunk_of(tree), kMiB) << "by its own choice, too";
+  EXPECT_EQ(chunk_of(find_rule(stack.selection, "all-reduce", kFourNodes, 1024)), 32 << 10)
+      << "LL has a buffer of its own";
+}
+
+TEST(NcclEnvironment, MistakesAreRefused) {
+  const auto refused = [](const std::string& variables) {
+    return refusal([&] { with(variables); });
+  };
+  EXPECT_THAT(refused("NCCL_ALGO=Rng"), HasSubstr("NCCL_ALGO = Rng: must be a list of"));
+  EXPECT_THAT(refused("NCCL_PROTO="), HasSubstr("must be a list of"));
+  EXPECT_THAT(refused("NCCL_ALGO=PAT"), HasSubstr("leaves all-reduces nothing"));
+  EXPECT_THAT(refused("NCCL_PROTO=^Simple,LL,LL128"), HasSubstr("leaves all-reduces nothing"));
+  EXPECT_THAT(refused("NCCL_NVLS_ENABLE=3"), HasSubstr("must be 0, 1 or 2"));
+  EXPECT_THAT(refused("NCCL_BUFFSIZE=7"), HasSubstr("must be >= 8 B"));
+  EXPECT_THAT(refused("NCCL_ALGO=Ring,take=ring/simple"), HasSubstr("must not be beside"));
+  EXPECT_THAT(refused("NCCL_MAX_NCHANNELS=4"), HasSubstr("key is unknown"));
+  EXPECT_THAT(refusal([] { load_stack("gloo:NCCL_ALGO=Ring"); }), HasSubstr("NCCL_ALGO"));
+}
+
+}  // namespace
+}  // namespace forescale
