@@ -30,12 +30,9 @@ const std::map<std::string, std::string>& known_names(const std::string& variabl
   return variable == kAlgorithms ? algorithms : protocols;
 }
 
-[[noreturn]] void refuse(const OptionsText& options, const std::string& variable,
-                         const std::string& constraint) {
-  throw InputError({.source = options.where(variable),
-                    .path = "",
-                    .value = options.at(variable),
-                    .constraint = constraint});
+[[noreturn]] void refuse_variable(const OptionsText& options, const std::string& variable,
+                                  const std::string& constraint) {
+  refuse(options.where(variable), options.at(variable), constraint);
 }
 
 std::vector<std::string> items_of(std::string list) {
@@ -66,9 +63,9 @@ std::set<std::string> names_left(const OptionsText& options, const std::string& 
   for (const std::string& item : items_of(text->substr(excludes ? 1 : 0))) {
     const auto found = known.find(item);
     if (found == known.end())
-      refuse(options, variable,
-             fmt::format("must be a list of {}, or ^ and a list of what not to take",
-                         fmt::join(names, ", ")));
+      refuse_variable(options, variable,
+                      fmt::format("must be a list of {}, or ^ and a list of what not to take",
+                                  fmt::join(names, ", ")));
     named.insert(found->second);
   }
   if (!excludes) return named;
@@ -80,7 +77,8 @@ void allow(Stack& stack, const OptionsText& options) {
   std::set<std::string> algorithms = names_left(options, kAlgorithms);
   const std::set<std::string> protocols = names_left(options, kProtocols);
   const std::string nvls = options.find(kNvls).value_or("2");
-  if (nvls != "0" && nvls != "1" && nvls != "2") refuse(options, kNvls, "must be 0, 1 or 2");
+  if (nvls != "0" && nvls != "1" && nvls != "2")
+    refuse_variable(options, kNvls, "must be 0, 1 or 2");
   if (nvls == "0")
     for (const char* name : {"nvls", "nvls_tree"}) algorithms.erase(name);
   std::map<std::string, std::set<std::string>> left;
@@ -92,11 +90,11 @@ void allow(Stack& stack, const OptionsText& options) {
         left[op].insert(name);
   }
   if (!left.contains("all-reduce"))
-    refuse(options,
-           options.find(kAlgorithms)  ? kAlgorithms
-           : options.find(kProtocols) ? kProtocols
-                                      : kNvls,
-           "leaves all-reduces nothing that " + stack.name + " has");
+    refuse_variable(options,
+                    options.find(kAlgorithms)  ? kAlgorithms
+                    : options.find(kProtocols) ? kProtocols
+                                               : kNvls,
+                    "leaves all-reduces nothing that " + stack.name + " has");
   stack.allowed = std::move(left);
 }
 
@@ -104,7 +102,7 @@ void allow(Stack& stack, const OptionsText& options) {
 void set_buffer(Stack& stack, const OptionsText& options) {
   const std::int64_t step =
       parse_bytes(options.at(kBuffer), options.where(kBuffer)).value / kStepsOfABuffer;
-  if (step < 1) refuse(options, kBuffer, fmt::format("must be >= {} B", kStepsOfABuffer));
+  if (step < 1) refuse_variable(options, kBuffer, fmt::format("must be >= {} B", kStepsOfABuffer));
   const auto set_chunks = [](std::vector<SelectionRule>& rules, const std::string& algorithm,
                              int protocol, std::int64_t bytes) {
     for (SelectionRule& rule : rules)
@@ -131,7 +129,8 @@ void apply_nccl_environment(Stack& stack, const OptionsText& options) {
   if (options.find(kBuffer)) set_buffer(stack, options);
   if (!options.find(kAlgorithms) && !options.find(kProtocols) && !options.find(kNvls)) return;
   if (options.find("take"))
-    refuse(options, "take", "must not be beside NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE");
+    refuse_variable(options, "take",
+                    "must not be beside NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE");
   allow(stack, options);
 }
 

@@ -274,12 +274,13 @@ std::vector<QuestionField> make_fields() {
        .doc = "Schedule (default: the system's)",
        .parse = parse_text<&Question::schedule>,
        .print = print_text<&Question::schedule>},
-      of_both({.name = "stack",
-               .doc =
-                   "Communication stack; nccl: the platform's own, nccl:take=tree/ll128: told what "
-                   "to take, as NCCL_ALGO and NCCL_PROTO do (default: the system's)",
-               .parse = parse_text<&Question::stack>,
-               .print = print_text<&Question::stack>}),
+      of_both(
+          {.name = "stack",
+           .doc =
+               "Communication stack; nccl: the platform's own, nccl:NCCL_ALGO=Ring,Tree: in that "
+               "environment, nccl:take=tree/ll128: told what to take (default: the system's)",
+           .parse = parse_text<&Question::stack>,
+           .print = print_text<&Question::stack>}),
       {.name = "model",
        .doc = "Zoo name, JSON file (a transformer's numbers: llama-3-70b:num_hidden_layers=8), "
               "Caffe .prototxt or .onnx",

@@ -32,6 +32,20 @@ TEST(StackCommand, ShowsJsonWithNullForNoLimit) {
   }
 }
 
+TEST(StackCommand, NcclsEnvironmentIsTakenAtItsWord) {
+  const std::string ask = "collective --platform dgx-h100 --ranks 32 --bytes 16MiB --json --stack ";
+  EXPECT_EQ(expect_answer(ask + "nccl").json()["algorithm"], "star-tree");
+  const nlohmann::json trees =
+      expect_answer(ask + "nccl:NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL").json();
+  EXPECT_EQ(trees["algorithm"], "chain-tree");
+  EXPECT_THAT(trees["command"].get<std::string>(),
+              ::testing::HasSubstr("nccl:NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL"));
+  expect_refused(
+      "collective --platform dgx-h100 --ranks 8 --bytes 1MiB --stack nccl:NCCL_ALGO=Tree",
+      {"all-reduce: cannot be done on 8 ranks by what NCCL_ALGO and NCCL_PROTO leave"});
+  expect_refused(ask + "nccl:NCCL_ALGO=Rign", {"NCCL_ALGO = Rign: must be a list of"});
+}
+
 TEST(StackCommand, ListsSources) {
   const Workshop workshop;
   const std::string file = workshop.file(

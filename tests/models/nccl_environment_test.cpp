@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/data_files.hpp"
+#include "base/units.hpp"
 #include "tests/base/refusal.hpp"
 
 namespace forescale {
@@ -15,7 +16,6 @@ using ::testing::HasSubstr;
 using testing::refusal;
 
 constexpr const char* kH100 = "nccl-2.20-h100";
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr GroupShape kNode{.ranks = 8, .nodes = 1, .ranks_per_node = 8};
 constexpr GroupShape kFourNodes{.ranks = 32, .nodes = 4, .ranks_per_node = 8};
 
