@@ -29,6 +29,7 @@ LIMITS = {
     "llm-large": (4, 0.055, 0),
     "llm-blackwell": (21, 0.07, 0),
     "llm-simumax": (7, 0.065, 0),
+    "llm-together": (14, 0.22, 4),
     "llm-simumax-memory": (7, 0.01, 0),
 }
 
