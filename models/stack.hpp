@@ -56,6 +56,10 @@ struct PathRule {
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool staged = false;       // through host memory at both ends (GPU buffers only)
   bool through_nic = false;  // inside a node too (host buffers): its adapter moves the bytes
+  // Between nodes GPU buffers leave through the adapter that has the receiver's number (its rail),
+  // that of another GPU of the node where need be: the way there takes its latency and loads
+  // nothing.
+  bool by_rail = false;
   Seconds o_send;
   Seconds o_recv;
   Seconds o_proxy;

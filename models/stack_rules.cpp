@@ -77,6 +77,7 @@ PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
   in.allow_only({"where",
                  "protocol",
                  "wire_factor",
+                 "by_rail",
                  "buffers",
                  "up_to_bytes",
                  "mechanism",
@@ -129,6 +130,11 @@ PathRule read_path(const JsonInput& in, std::vector<std::string>& protocols) {
     if (rule.o_proxy.value > 0) in.at("o_proxy_s").fail("must be 0 for a staged path");
   } else if (in.has("segment_bytes") || in.has("segment_overhead_s")) {
     in.fail("must be \"staged\" to have segments");
+  }
+  if (const auto rail = in.find("by_rail")) {
+    rule.by_rail = rail->boolean();
+    if (rule.by_rail && (rule.staged || rule.buffers != BufferPlace::kGpu))
+      rail->fail("must be false but for direct paths of buffers in GPU memory");
   }
   if (const auto factor = in.find("wire_factor")) {
     constexpr double kLeast = 0.01;

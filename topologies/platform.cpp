@@ -68,6 +68,16 @@ Locality Platform::locality(int device_a, int device_b) const {
              : Locality::kPeer;
 }
 
+int Platform::on_rail_of(int from, int to) const {
+  const auto first = [&](int device) {
+    return devices[static_cast<size_t>(device)].node * node_device_count;
+  };
+  const int rail = nic_of(to) - first(to);
+  if (nic_of(from) - first(from) == rail) return from;
+  const int beside = to - first(to) + first(from);
+  return nic_of(beside) - first(beside) == rail ? beside : from;
+}
+
 Route Platform::route(int from, int to) const {
   Route route;
   if (from == to) return route;

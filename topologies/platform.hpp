@@ -89,6 +89,9 @@ class Platform {
   // The NIC that a device uses to leave its node (itself for kHost).
   int nic_of(int device) const;
   Locality locality(int device_a, int device_b) const;
+  // The device of `from`'s node whose adapter has the number, in its node, of `to`'s adapter:
+  // itself, or the one in `to`'s place. Both are of nodes, and not of the same.
+  int on_rail_of(int from, int to) const;
 
   // Where data travels from one device to another. GPU to GPU inside a node: over PCIe directly;
   // across nodes: device, its NIC, fabric, NIC, device (GPUDirect RDMA). FORESCALE_CHECK if there

@@ -89,6 +89,7 @@ class Stack:
     ll_wire: dict = None  # likewise
     all_to_all: str = "pairwise"
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
+    by_rail: bool = True  # PXN, from 2.12 on and where NVLink joins all GPUs of a node
     flush_us: float = 0
     nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow
     nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
@@ -201,6 +202,8 @@ def direct(stack, where, protocol, latency, wire_factor):
     path |= {"buffers": "gpu", "mechanism": "direct",
              "o_send_s": known(0, "NCCL's kernels post without a call a message"),
              "latency_s": latency}
+    if where == "inter-node" and stack.by_rail:
+        path["by_rail"] = True
     if protocol == "tree-simple":
         path |= tree_caps(stack, wire_factor)
     return path | ({"wire_factor": wire_factor} if wire_factor else {})
@@ -759,7 +762,7 @@ def stacks():
 
     def mesh(name, description, **more):
         return Stack(name, description, cube_mesh(), 8, rules=[], generation="volta", tree_gbps=120,
-                     search_channels=4, **more)
+                     search_channels=4, by_rail=False, **more)
 
     a100 = {"generation": "ampere", "tree_gbps": 233.3}
     h100 = {"generation": "hopper", "tree_gbps": 370.8,
@@ -942,7 +945,7 @@ def stacks():
     stack = Stack(
         "rccl-2.22-mi300x", "RCCL 2.22 on nodes of eight MI300X with an xGMI link between every "
         "two: rings along all of them, low-latency and simple protocol.", full_mesh(), 8,
-        ["ring-ll"], rules=[], peer_channels=None, generation="cdna3", tree_gbps=319, all_to_all="linear",
+        ["ring-ll"], rules=[], peer_channels=None, by_rail=False, generation="cdna3", tree_gbps=319, all_to_all="linear",
         ll_wire=assumed(1.55, "fitted: 206 GB/s of bus bandwidth beside NCCL's steps, all-reduces "
                         f"of 1 and 4 MiB on {MI300X}", 1.35, 2))
     stack.rules = [Rule("ring-ll", f"size range: as the times of {MI300X} bend", 8 * MIB, 8),

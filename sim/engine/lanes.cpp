@@ -141,7 +141,14 @@ std::unique_ptr<Lane> Lanes::make_lane(int from, int to, const PathRule& rule) c
     } else {
       const bool has_servers = platform_.has_gpus();
       if (has_servers && !from_gpu) resources.push_back({ResourceKind::kMemoryRead, from_host, -1});
-      add_route(lane, from, to);
+      if (rule.by_rail && from_gpu && to_gpu &&
+          platform_.locality(from, to) == Locality::kInterNode) {
+        const int relay = platform_.on_rail_of(from, to);
+        if (relay != from) lane.route_latency_s += platform_.route(from, relay).latency.value;
+        add_route(lane, relay, to);
+      } else {
+        add_route(lane, from, to);
+      }
       if (has_servers && !to_gpu) resources.push_back({ResourceKind::kMemoryWrite, to_host, -1});
     }
     // Ranks of one host share what its software can move out of host memory, and into it.

@@ -425,6 +425,12 @@ TEST_F(StackFiles, ChannelCapsAreOfQueuesAndOneForAProtocol) {
   EXPECT_THAT(refusal_of(content), HasSubstr("must be \"direct\" to have"));
 }
 
+TEST_F(StackFiles, RailsAreOfDirectPathsBetweenGpus) {
+  EXPECT_EQ(refusal_with("/paths/1/by_rail", true), "accepted");
+  for (const char* path : {"/paths/2/by_rail", "/paths/3/by_rail"})
+    EXPECT_THAT(refusal_with(path, true), HasSubstr("must be false but for direct paths"));
+}
+
 TEST_F(StackFiles, MessagesMayHaveAProtocol) {
   json content = with_protocol(good());
   EXPECT_EQ(load_stack(write("mine.json", content)).message_protocol, 0);

@@ -174,6 +174,43 @@ TEST(Parts, TreesOfTwoNodesBeatTheRingsShareOfTheAdapters) {
   EXPECT_LT(tree_s, 1.1 * both_s);
 }
 
+// Four nodes of a scalable unit: each rail has a leaf switch of its own, and what changes rails
+// crosses spines.
+Platform unit_of_rails(const std::string& spine_bytes_per_s) {
+  return read_platform(R"({
+    "format": "forescale-platform-1", "name": "unit", "assumptions": ["a test"],
+    "link_classes": {"spine": {"bandwidth_bytes_per_s": )" +
+                           spine_bytes_per_s + R"(, "latency_s": 1e-6}},
+    "node": {"count": 32, "layout": "preset", "preset": "dgx-h100"},
+    "fabric": {"layout": "fat-tree", "down": [4, 64], "up": [4], "rails": 8, "routing": "adaptive",
+               "link": "ndr", "up_link": "spine"}})",
+                       "unit.json");
+}
+
+// By way of the GPU that has the adapter of the receiver's number.
+TEST(Rails, NcclKeepsToThem) {
+  const Platform fast = unit_of_rails("48.8e9");
+  const Platform slow = unit_of_rails("1e9");
+  const Stack stack = load_stack("nccl-2.20-h100");
+  Stack across = stack;
+  for (PathRule& rule : across.paths) rule.by_rail = false;
+  const auto time_s = [](const Platform& platform, const Stack& taken, CollectiveOp op) {
+    return in_child([&] {
+      const CollectiveStep step{.op = op, .bytes = 256 * kMiB, .label = "rails"};
+      return simulate_collective(platform, taken, step, 32, {}).time_s;
+    });
+  };
+  for (const CollectiveOp op :
+       {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kAllToAll}) {
+    const double kept_s = time_s(slow, stack, op);
+    EXPECT_NEAR(kept_s / time_s(fast, stack, op), 1, 1e-9) << name_of(op);
+    EXPECT_GT(time_s(slow, across, op), 3 * kept_s) << name_of(op);
+  }
+  const int from = fast.endpoints[1];
+  EXPECT_EQ(fast.on_rail_of(from, fast.endpoints[8]), fast.endpoints[0]);
+  EXPECT_EQ(fast.on_rail_of(from, fast.endpoints[9]), from);
+}
+
 // Rooted ones keep their root: of rank 3's vector both parts, one over each adapter.
 TEST(Parts, KeepTheRoot) {
   const Platform platform = rails();
