@@ -231,6 +231,18 @@ std::int64_t chunk_of(const OptionsText& options) {
   return bytes;
 }
 
+// That a rule of the stack is of; empty: none.
+std::string alternative_of(const Stack& stack, const std::string& op, const GroupShape& group,
+                           std::int64_t bytes, const SelectionRule* own) {
+  if (own == nullptr) return "";
+  for (const auto& [known, alternative] : stack.alternatives) {
+    const SelectionRule* rule = find_rule(alternative.rules, op, group, bytes);
+    if (rule != nullptr && rule->algorithm == own->algorithm && rule->protocol == own->protocol)
+      return known;
+  }
+  return "";
+}
+
 }  // namespace
 
 const char* name_of(ChannelsOf owner) {
@@ -344,6 +356,8 @@ void Stack::take(const AlternativeChoice& choice, const std::string& where) {
     selection[op] = std::move(rules);
   }
   alternatives.clear();
+  preferences.clear();
+  allowed.clear();
 }
 
 bool Stack::is_allowed(const std::string& op, const std::string& alternative) const {
@@ -355,7 +369,8 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
                                      std::int64_t bytes) const {
   const SelectionRule* own = find_rule(selection, op, group, bytes);
   const auto bands = preferences.find(op);
-  if (bands == preferences.end() || is_allowed(op, own_choice(op, group, bytes))) return own;
+  if (bands == preferences.end() || is_allowed(op, alternative_of(*this, op, group, bytes, own)))
+    return own;
   const auto band =
       std::find_if(bands->second.begin(), bands->second.end(), [&](const Preference& each) {
         return group.ranks <= each.up_to_ranks && bytes <= each.up_to_bytes;
@@ -369,14 +384,7 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
 
 std::string Stack::own_choice(const std::string& op, const GroupShape& group,
                               std::int64_t bytes) const {
-  const SelectionRule* own = find_rule(selection, op, group, bytes);
-  if (own == nullptr) return "";
-  for (const auto& [known, alternative] : alternatives) {
-    const SelectionRule* rule = find_rule(alternative.rules, op, group, bytes);
-    if (rule != nullptr && rule->algorithm == own->algorithm && rule->protocol == own->protocol)
-      return known;
-  }
-  return "";
+  return alternative_of(*this, op, group, bytes, rule_for(op, group, bytes));
 }
 
 std::string Stack::beyond_measured(const MessageSizes& sent) const {

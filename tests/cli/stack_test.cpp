@@ -43,6 +43,10 @@ TEST(StackCommand, NcclsEnvironmentIsTakenAtItsWord) {
   expect_refused(
       "collective --platform dgx-h100 --ranks 8 --bytes 1MiB --stack nccl:NCCL_ALGO=Tree",
       {"all-reduce: cannot be done on 8 ranks by what NCCL_ALGO and NCCL_PROTO leave"});
+  expect_answer(
+      "tune collective --platform dgx-h100:nodes=4 --ranks 32 --bytes 4MiB --stack "
+      "nccl:NCCL_ALGO=Ring",
+      {"own choice: ring/"});
   expect_refused(ask + "nccl:NCCL_ALGO=Rign", {"NCCL_ALGO = Rign: must be a list of"});
 }
 

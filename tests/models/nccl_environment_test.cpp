@@ -58,6 +58,11 @@ TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
   EXPECT_EQ(protocol_of(rings, "all-reduce", kNode, kMiB / 4), "ring-ll") << "its own choice there";
   EXPECT_EQ(protocol_of(rings, "all-reduce", kFourNodes, 128 * kMiB), "ring-ll128");
   EXPECT_EQ(protocol_of(with("NCCL_ALGO=Tree"), "all-reduce", kFourNodes, 16 * kMiB), "tree-ll128");
+  EXPECT_EQ(plain.own_choice("all-reduce", kFourNodes, 16 * kMiB), "nvls_tree/simple");
+  EXPECT_EQ(with("NCCL_ALGO=Tree").own_choice("all-reduce", kFourNodes, 16 * kMiB), "tree/ll128");
+  Stack told = with("NCCL_ALGO=Ring");
+  told.take({.name = "ring/ll"}, "test");
+  EXPECT_EQ(protocol_of(told, "all-reduce", kFourNodes, 16 * kMiB), "ring-ll");
   EXPECT_EQ(protocol_of(with("NCCL_ALGO=Tree"), "all-reduce", kNode, 16 * kMiB), "none")
       << "no tree of one node is known";
   EXPECT_EQ(protocol_of(with("NCCL_PROTO=LL128"), "allgather", kFourNodes, 1024), "ring-ll128");
