@@ -52,7 +52,8 @@ struct CollectiveCall {
   OptionValues options = {};       // of those that the collective declares
 };
 
-// How far a rank's buffer reaches: `bytes`, and what others' values are behind.
+// How far a rank's buffer reaches: `bytes`, and room behind them for what others send (all-to-all,
+// shift).
 std::int64_t buffer_bytes(CollectiveOp op, const CollectiveCall& call, int rank);
 
 // What one step costs where nothing contends: alpha + beta b to move b bytes, then

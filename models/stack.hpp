@@ -241,8 +241,8 @@ struct Stack {
   // InputError when no rule fits.
   const PathRule& path(const std::string& locality, BufferPlace buffers, std::int64_t bytes) const;
   // With an alternative in place of its own choice, for the operations that it is for; nothing else
-  // can be told then. InputError naming `where` for one that it has not, and a chunk where it takes
-  // none.
+  // can be told then, and what its environment leaves counts no more. InputError naming `where` for
+  // one that it has not, and a chunk where it takes none.
   void take(const AlternativeChoice& choice, const std::string& where);
   // What it takes: the rule of its selection or, where that is not allowed, of the alternative that
   // it prefers of those that are. Null when there is none.

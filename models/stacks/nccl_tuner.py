@@ -142,6 +142,9 @@ def bands(machine, nodes):
     return best_by_size(choices, lambda choice, size: estimate_us(machine, nodes, choice, size))
 
 
+SIZES = [1 << exponent for exponent in range(3, 35)]
+
+
 def best_by_size(choices, estimate):
     """(the fastest, its last size in bytes) by size, 8 B to 16 GiB by doublings; the last has None."""
     return merged((min(choices, key=lambda choice: estimate(choice, size)), size) for size in SIZES)
@@ -152,10 +155,8 @@ def orders_by_size(choices, estimate):
     return merged((sorted(choices, key=lambda choice: estimate(choice, size)), size) for size in SIZES)
 
 
-SIZES = [1 << exponent for exponent in range(3, 35)]
-
-
 def merged(by_size):
+    """(choice, size) with one entry, the last, for sizes in a row of the same choice."""
     found = []
     for best, size in by_size:
         if found and found[-1][0] == best:

@@ -58,12 +58,15 @@ def seconds(us):
 
 # Channels on which two GPUs of different nodes send to each other, at most, and where that is from.
 PEER_CHANNELS_TO_2_28 = (2, "NCCL up to 2.28")
+PEER_CHANNELS_OF_RANKS = 128  # channels times ranks of the communicator, at most
+PEER_CHANNEL_GBPS = (14.7, 17.2, 13)  # of one of them: as it is, fast, slow
+
+# GB/s of all that a rank sends on one of a tree's channels by the simple protocol, B200: as it is, fast, slow.
+TREE_BLOCK_GBPS = (24.8, 27, 22)
+
+
 def peer_channels_2_29(count, adapter_gbps):
     return count, f"NCCL 2.29: an adapter's {adapter_gbps} GB/s over 14, to a power of two"
-
-
-PEER_CHANNELS_OF_RANKS = 128  # channels times ranks of the communicator, at most
-PEER_CHANNEL_GBPS = (14.7, 17.2, 13)
 
 
 @dataclasses.dataclass
@@ -161,10 +164,6 @@ def table_of(protocol):
     return TUNING
 
 
-# GB/s that one of NCCL's channels of a tree of the simple protocol passes on, up and down together: B200.
-TREE_BLOCK_GBPS = (24.8, 27, 22)
-
-
 def tree_caps(stack, wire_factor):
     """Of a message of a tree of the simple protocol, and of all that a rank sends on one of its channels."""
     generation = "hopper" if stack.generation == "blackwell" else stack.generation
@@ -173,26 +172,26 @@ def tree_caps(stack, wire_factor):
     of_plan = (f"; {stack.channels} channels on {2 * len(stack.orders)} of a plan"
                if stack.of_a_queue(1 << 20) != 1 << 20 else "")
 
-    wire = wire_factor["value"] if wire_factor else 1
-    counted = f"; counted with the wire factor, {wire:g}" if wire != 1 else ""
-
     def cap(gbps, factor=1):
         return round(stack.of_a_queue(gbps * 1e9) * factor, -7)
 
-    one = assumed(cap(bus_gbps / 2, wire), "one way on a tree's channel: half of the bus bandwidth that NCCL reckons with on two "
-                  f"nodes, {reckoned}" + ("; B200 as H100" if generation != stack.generation else "") + of_plan + counted,
-                  cap(bus_gbps, wire), cap(bus_gbps / 4, wire))
+    wire = wire_factor["value"] if wire_factor else 1
+    why_one = ("one way on a tree's channel: half of the bus bandwidth that NCCL reckons with on two "
+               f"nodes, {reckoned}" + ("; B200 as H100" if generation != stack.generation else "") + of_plan +
+               (f"; counted with the wire factor, {wire:g}" if wire != 1 else ""))
     rate, fast, slow = TREE_BLOCK_GBPS
     share = bus_gbps / hopper_gbps
-    what = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
-            "together, as one block of threads does both")
+    why_all = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
+               "together, as one block of threads does both")
     if stack.generation == "hopper":
-        what += "; the same is assumed of H100"
+        why_all += "; the same is assumed of H100"
     elif share != 1:
-        what += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
+        why_all += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
         fast = fast / share
-    return {"connection_cap_bytes_per_s": one,
-            "channel_cap_bytes_per_s": assumed(cap(rate * share), what + of_plan, cap(fast * share), cap(slow * share))}
+    return {"connection_cap_bytes_per_s": assumed(cap(bus_gbps / 2, wire), why_one, cap(bus_gbps, wire),
+                                                  cap(bus_gbps / 4, wire)),
+            "channel_cap_bytes_per_s": assumed(cap(rate * share), why_all + of_plan, cap(fast * share),
+                                               cap(slow * share))}
 
 
 def direct(stack, where, protocol, latency, wire_factor):
@@ -648,6 +647,22 @@ def preferences(stack, told):
     return found
 
 
+def shift_rules(stack):
+    """Of every rank's send to the next one: by ranks, as channels are, and by bytes, as calls are."""
+    rules = []
+    for name, count, ranks in peer_protocols(stack) or [(None, 0, None)]:
+        why = "ncclSend to the next rank and ncclRecv from the one before"
+        if name:
+            why += (f"; {count} channel{'s' * (count > 1)} of two GPUs ({stack.peer_channels[1]}: no more than "
+                    f"{stack.peer_channels[0]}, and {PEER_CHANNELS_OF_RANKS} channels times ranks; ncclTopoGetNchannels, "
+                    "src/graph/paths.cc)")
+        for up_to, call in stack.sends_calls or ((None, None),):
+            rules.append(({"up_to_ranks": ranks} if ranks else {}) | ({"up_to_bytes": up_to} if up_to else {}) |
+                         {"algorithm": "ring"} | ({"protocol": name} if name else {}) |
+                         {"call_overhead_s": call or launch("ring-simple"), "source": why})
+    return rules
+
+
 # Files
 
 def document(stack):
@@ -671,17 +686,6 @@ def document(stack):
     pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
     told = alternatives(stack, rings, chain)
     peers = peer_protocols(stack)
-    shifts = []
-    for name, count, ranks in peers or [(None, 0, None)]:
-        why = "ncclSend to the next rank and ncclRecv from the one before"
-        if name:
-            why += (f"; {count} channel{'s' * (count > 1)} of two GPUs ({stack.peer_channels[1]}: no more than "
-                    f"{stack.peer_channels[0]}, and {PEER_CHANNELS_OF_RANKS} channels times ranks; ncclTopoGetNchannels, "
-                    "src/graph/paths.cc)")
-        for up_to, call in stack.sends_calls or ((None, None),):
-            shifts.append(({"up_to_ranks": ranks} if ranks else {}) | ({"up_to_bytes": up_to} if up_to else {}) |
-                          {"algorithm": "ring"} | ({"protocol": name} if name else {}) |
-                          {"call_overhead_s": call or launch("ring-simple"), "source": why})
     return {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
@@ -693,7 +697,7 @@ def document(stack):
         "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
-                      "all-to-all": pairs, "shift": shifts},
+                      "all-to-all": pairs, "shift": shift_rules(stack)},
         **({"message_protocol": peers[0][0]} if peers else {}),
         **({"alternatives": told, "preferences": preferences(stack, told)} if told else {}),
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "

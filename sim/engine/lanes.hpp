@@ -39,7 +39,7 @@ struct Resource {
   ResourceKind kind = ResourceKind::kLink;
   std::int32_t index = 0;
   std::int32_t rule = -1;    // caps: which path rule of the stack
-  std::int32_t channel = 0;  // kConnection, kChannel: of a rank, or of the two
+  std::int32_t channel = 0;  // kConnection: of a rank, or of the two; kChannel: of a rank
   std::int32_t other = -1;   // kPairCap: the device with the greater index; kConnection
   auto operator<=>(const Resource&) const = default;
 };
