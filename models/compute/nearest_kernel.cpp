@@ -5,6 +5,10 @@
 namespace forescale {
 namespace {
 
+bool is_half(Precision precision) {
+  return precision == Precision::kBf16 || precision == Precision::kFp16;
+}
+
 // A convolution as the product of its filters and the inputs that each output sees; the passes'
 // operands change places. Nothing for both gradients together, and for groups.
 std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
@@ -28,6 +32,19 @@ std::optional<GpuKernel> as_product(const GpuKernel& kernel) {
       break;
   }
   return std::nullopt;
+}
+
+// Values of 2 bytes that a tensor core's operands are loaded by, 16 bytes at once.
+constexpr std::int64_t kAlignedValues = 8;
+
+// Several products of a kernel, as attention's with its scores in memory, whose rows do not begin
+// where tensor cores can load them.
+bool is_unaligned(const GpuKernel& kernel) {
+  const auto* several = std::get_if<GemmShape>(&kernel.shape);
+  return several != nullptr && several->count > 1 && !several->is_grouped &&
+         is_half(kernel.precision) &&
+         (several->m % kAlignedValues != 0 || several->n % kAlignedValues != 0 ||
+          several->k % kAlignedValues != 0);
 }
 
 }  // namespace
@@ -62,8 +79,7 @@ std::optional<NearestKernel> NearestKernels::find(const GpuKernel& kernel) const
 // Over the GPU's own model, which was measured on one machine.
 double NearestKernels::elsewhere(const GpuKernel& kernel) const {
   const bool is_product = std::holds_alternative<GemmShape>(kernel.shape);
-  const bool is_half = kernel.precision == Precision::kBf16 || kernel.precision == Precision::kFp16;
-  return is_product && is_half ? products_elsewhere_ : 1;
+  return is_product && is_half(kernel.precision) ? products_elsewhere_ : 1;
 }
 
 std::optional<NearestKernels::Found> NearestKernels::fit_for(const GpuKernel& kernel) const {
@@ -75,6 +91,7 @@ std::optional<NearestKernels::Found> NearestKernels::fit_for(const GpuKernel& ke
   std::optional<Found> found = in_any_precision(*product);
   if (!found) return std::nullopt;
   if (is_convolution) found->factor = over_product(kernel.pass);
+  if (is_unaligned(kernel)) found->factor = unaligned_products();
   found->added_s = grouped_bytes(kernel) / memory_bandwidth_.value;
   found->is_scaled = true;
   return found;
@@ -124,6 +141,11 @@ const KernelFit* NearestKernels::of_kind(KernelKind kind) const {
 double NearestKernels::other_precision() const {
   if (!other_precision_) other_precision_ = read_other_precision(provenance_);
   return *other_precision_;
+}
+
+double NearestKernels::unaligned_products() const {
+  if (!unaligned_products_) unaligned_products_ = read_unaligned_products(provenance_);
+  return *unaligned_products_;
 }
 
 double NearestKernels::over_product(KernelPass pass) const {

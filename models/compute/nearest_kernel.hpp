@@ -4,8 +4,9 @@
 // same in another precision, FLOP/s scaled by the data sheet's peaks; for a convolution the product
 // that it is (filters x outputs x inputs of a filter), times what convolutions take over products;
 // for attention's backward pass the forward one, FLOP for FLOP; several products as one of as many
-// columns (models/compute/assumptions.json has the factors). Gradients of products are products
-// like any other where they were not measured apart.
+// columns, longer where tensor cores cannot load their rows (models/compute/assumptions.json has
+// the factors). Gradients of products are products like any other where they were not measured
+// apart.
 #pragma once
 
 #include <map>
@@ -42,6 +43,7 @@ class NearestKernels {
   const KernelFit* of_kind(KernelKind kind) const;
   double elsewhere(const GpuKernel& kernel) const;
   double other_precision() const;
+  double unaligned_products() const;
   double over_product(KernelPass pass) const;
 
   const FittedGpu& fitted_;
@@ -52,6 +54,7 @@ class NearestKernels {
   // Read when a kernel asks for them.
   mutable std::optional<double> other_precision_;
   mutable std::optional<double> attention_backward_;
+  mutable std::optional<double> unaligned_products_;
   mutable std::map<KernelPass, double> over_product_;
 };
 

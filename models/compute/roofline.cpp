@@ -64,6 +64,10 @@ double read_attention_backward(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("attention_backward").factor(1e-3, 1e3);
 }
 
+double read_unaligned_products(Provenance* provenance) {
+  return assumptions(provenance).at("compute").at("unaligned_products").factor(1, 1e3);
+}
+
 double read_other_precision(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("other_precision").factor(1e-3, 1e3);
 }
@@ -84,7 +88,7 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   const JsonInput in = all.at("compute");
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
                  "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
-                 "frameworks", "other_precision", "attention_backward"});
+                 "frameworks", "other_precision", "attention_backward", "unaligned_products"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);

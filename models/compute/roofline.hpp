@@ -56,6 +56,10 @@ double read_other_precision(Provenance* provenance);
 // Time of attention's backward pass over its forward one, FLOP for FLOP. From assumptions.json.
 double read_attention_backward(Provenance* provenance);
 
+// Time of several products in one kernel, FP16 or BF16, one of whose dimensions is no multiple of 8
+// values, over that of aligned ones. From assumptions.json.
+double read_unaligned_products(Provenance* provenance);
+
 // What a convolution takes over the product that it is, by pass. From
 // models/compute/assumptions.json.
 std::map<KernelPass, double> read_convolution_over_product(Provenance* provenance);

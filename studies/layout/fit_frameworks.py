@@ -4,20 +4,30 @@
     forescale validate -o validation.json
     python3 studies/layout/fit_frameworks.py validation.json [build/release/forescale]
 
-prints, by framework and kind of layout, how much less and more time than the prediction 90 % of the rows
-take, adjusted ones and predictions: calibration is too near. Beside it, of how many rows of one network
-lie between the ends that the other networks' rows make. Intervals made of the adjusted rows alone
-held 12 of the 21 predictions of llm-blackwell. The program is asked which layouts fill the memory
-(minutes): what those take is `full_memory`, and they are left out. Without it they count as the others."""
+prints, by framework and kind of layout, how much less and more time than the prediction the rows take,
+adjusted ones and predictions: calibration is too near. The ends are made for a source that is not here
+(a repository, of MLPerf a submitter, of Together a cluster), each counting as much as any other of three
+rows and more: each is left out in turn, the others make ends with an equal share of them beyond each,
+and that share is the greatest, of one to five in a hundred, with which nine of ten of the rows left out
+are held. Where fewer than three sources are known the share is five in a hundred, and what is left out
+is a network. Ends made of the adjusted rows alone held 12 of the 21 predictions of llm-blackwell, and
+36 of the first 54 of llm-together.
+
+The program is asked which layouts fill the memory (minutes): what those take is `full_memory`, and they
+are left out. Without it they count as the others."""
 import collections
 import concurrent.futures
 import json
-import math
 import re
+import statistics
 import subprocess
 import sys
 
 LEAST_ROWS = 5
+LEAST_SOURCES = 3
+FULL_WEIGHT = 3  # rows with which a source counts fully
+OUTSIDE = tuple(step / 200 for step in range(10, 1, -1))  # 5 % to 1 %
+HELD = 0.9
 
 
 def degree(layout, name):
@@ -43,11 +53,21 @@ def is_full(program, command):
     return "full_memory" in json.loads(answer.stdout)["predictions"][0]
 
 
+def source_of(row):
+    place = row["section"].removeprefix("github:")
+    repository = re.split(r"[ ,]", place)[0]
+    if "training_results" in repository:
+        return "MLPerf, " + re.search(r", ([^,/]+)/results", place).group(1)
+    if "together-dgxc-benchmarking" in repository:
+        return "Together, " + row["id"].removeprefix("llm-together-").split("-")[0]
+    return repository
+
+
 def ratios_of(validation, program):
-    """(network, measured over predicted time) of layouts, by framework and kind."""
+    """(source, network, measured over predicted time) of layouts, by framework and kind."""
     rows = [row for row in validation["rows"]
-            if row["unit"] == "s" and row["error"] is not None and row["role"] != "calibration"
-            and "--layout" in " ".join(row["commands"])]
+            if row["unit"] == "s" and row["error"] is not None
+            and row["role"] in ("adjusted", "prediction") and "--layout" in " ".join(row["commands"])]
     commands = [row["commands"][0] for row in rows]
     full = [False] * len(rows)
     if program:
@@ -62,39 +82,69 @@ def ratios_of(validation, program):
         kind = kind_of(re.search(r"--layout (\S+)", command).group(1),
                        int(re.search(r"--gpus (\d+)", command).group(1)), row["nodes"])
         network = re.search(r"--model (\S+)", command).group(1)
-        ratios[name, kind].append((network, row["measured"] / row["predicted"]))
+        ratios[name, kind].append((source_of(row), network, row["measured"] / row["predicted"]))
     return ratios
 
 
-def ends_of(ratios):
-    ordered = sorted(ratios)
-    low = ordered[int(0.05 * len(ordered))]
-    high = ordered[math.ceil(0.95 * len(ordered)) - 1]
-    return {"faster": round(max(0, 1 - low), 3), "slower": round(max(0, high - 1), 3)}
+SOURCE, NETWORK, RATIO = range(3)
 
 
-def held_of_others(found):
-    """How many of each network's rows lie between the ends of the others, of how many."""
-    held = judged = 0
-    for network in {name for name, _ in found}:
-        others = [ratio for name, ratio in found if name != network]
-        own = [ratio for name, ratio in found if name == network]
-        if len(others) < LEAST_ROWS:
-            continue
-        ends = ends_of(others)
-        held += sum(1 - ends["faster"] <= ratio <= 1 + ends["slower"] for ratio in own)
-        judged += len(own)
-    return f"{held} of {judged}"
+def weights_of(rows):
+    """Of each row, so that sources count alike."""
+    counts = collections.Counter(row[SOURCE] for row in rows)
+    return [1 / max(counts[row[SOURCE]], FULL_WEIGHT) for row in rows]
+
+
+def end_of(weighted, outside):
+    """The first ratio with no more than so much of the weight before it."""
+    before = 0
+    for ratio, weight in weighted:
+        if before + weight > outside * sum(weight for _, weight in weighted):
+            return ratio
+        before += weight
+    return weighted[-1][0]
+
+
+def ends_of(rows, outside):
+    weighted = sorted(zip((row[RATIO] for row in rows), weights_of(rows)))
+    return min(1, end_of(weighted, outside)), max(1, end_of(weighted[::-1], outside))
+
+
+def held_left_out(rows, apart, outside):
+    """The share of the rows' weight that lies between the ends of the rows that are not of the same source or network."""
+    weights = weights_of(rows)
+    held = 0
+    for group in {row[apart] for row in rows}:
+        low, high = ends_of([row for row in rows if row[apart] != group], outside)
+        held += sum(weight for row, weight in zip(rows, weights)
+                    if row[apart] == group and low <= row[RATIO] <= high)
+    return held / sum(weights)
+
+
+def describe(rows):
+    if len(rows) < LEAST_ROWS:
+        return "too few"
+    sources, networks = ({row[of] for row in rows} for of in (SOURCE, NETWORK))
+    apart, outside = (NETWORK, OUTSIDE[0]) if len(sources) < LEAST_SOURCES else (SOURCE, next(
+        (share for share in OUTSIDE if held_left_out(rows, SOURCE, share) >= HELD), OUTSIDE[-1]))
+    low, high = ends_of(rows, outside)
+    text = (f'"faster": {1 - low:.3f}, "slower": {high - 1:.3f} of {len(sources)} sources; '
+            f"{outside:.1%} beyond each end")
+    if len(networks if apart == NETWORK else sources) == 1:
+        return text
+    return (f"{text}; of {'networks' if apart == NETWORK else 'sources'} left out "
+            f"{held_left_out(rows, apart, outside):.0%} held")
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         ratios = ratios_of(json.load(file), sys.argv[2] if len(sys.argv) > 2 else None)
-    for (framework, kind), found in sorted(ratios.items()):
-        what = "too few"
-        if len(found) >= LEAST_ROWS:
-            what = f"{ends_of([ratio for _, ratio in found])}; of other networks' ends {held_of_others(found)} held"
-        print(f"{framework}, {kind}: {len(found)} rows, {what}")
+    for (framework, kind), rows in sorted(ratios.items()):
+        print(f"{framework}, {kind}: {len(rows)} rows: {describe(rows)}")
+        for source in sorted({row[SOURCE] for row in rows}):
+            own = sorted(row[RATIO] for row in rows if row[SOURCE] == source)
+            print(f"    {source}: {len(own)} rows, measured over predicted {own[0]:.2f}, "
+                  f"{statistics.median(own):.2f}, {own[-1]:.2f}")
 
 
 if __name__ == "__main__":

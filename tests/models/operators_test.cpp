@@ -162,14 +162,14 @@ TEST(Operators, ViewsHaveTheSameValuesAndPartsSome) {
   EXPECT_EQ(layer_named(network, "part").output_shape, (Shape{8, 12}));
   EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{3, 4, 8}));
   EXPECT_EQ(layer_named(network, "last").activation_per_image.value, 0);
-  EXPECT_NE(refusal([] {
+  EXPECT_NE(testing::refusal([] {
               network_of(
                   R"({"name": "last", "type": "Reshape", "bottom": "data", "num_output": 5,
                       "rows": 8})",
                   "[6, 8, 6]");
             }).find("must have the values of 8x5"),
             std::string::npos);
-  EXPECT_NE(refusal([] {
+  EXPECT_NE(testing::refusal([] {
               network_of(R"({"name": "last", "type": "Slice", "bottom": "data", "count": 7})",
                          "[6, 8, 6]");
             }).find("must be <= the input's 6"),

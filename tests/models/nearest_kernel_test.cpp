@@ -1,0 +1,46 @@
+// What stands in for kernels that were not measured.
+#include "models/compute/nearest_kernel.hpp"
+
+#include <gtest/gtest.h>
+
+#include "models/hardware.hpp"
+
+namespace forescale {
+namespace {
+
+double time_s(const char* gpu_name, const GpuKernel& kernel) {
+  const GpuModel gpu = load_gpu(gpu_name, "test", nullptr);
+  const FittedGpu fitted = load_fitted_gpu(gpu.fitted, "test", nullptr);
+  return NearestKernels(fitted, gpu, nullptr).find(kernel)->time_s;
+}
+
+GpuKernel scores(std::int64_t head_size, Precision precision = Precision::kBf16) {
+  return {.shape = GemmShape{.m = 2048, .n = 2048, .k = head_size, .count = 64},
+          .precision = precision};
+}
+
+// Heads of 108 values begin at 216 bytes, of 104 and 112 at a multiple of 16.
+TEST(NearestKernel, ProductsThatTensorCoresCannotLoadTakeTenTimesAsLong) {
+  const double aligned_s = (time_s("a100", scores(104)) + time_s("a100", scores(112))) / 2;
+  EXPECT_NEAR(time_s("a100", scores(108)) / aligned_s, 10, 0.5);
+  GpuKernel odd_sequence = scores(112);
+  std::get<GemmShape>(odd_sequence.shape).n = 2050;
+  EXPECT_NEAR(time_s("a100", odd_sequence) / time_s("a100", scores(112)), 10, 0.5);
+}
+
+TEST(NearestKernel, SingleProductsGroupsAndFp32TakeNoLonger) {
+  GpuKernel single = scores(108);
+  std::get<GemmShape>(single.shape).count = 1;
+  GpuKernel single_aligned = scores(112);
+  std::get<GemmShape>(single_aligned.shape).count = 1;
+  EXPECT_LT(time_s("a100", single) / time_s("a100", single_aligned), 1.1);
+  GpuKernel group = scores(108);
+  std::get<GemmShape>(group.shape).is_grouped = true;
+  EXPECT_LT(time_s("a100", group) / time_s("a100", scores(112)), 1.5);
+  EXPECT_LT(time_s("v100-sxm2", scores(108, Precision::kFp32)) /
+                time_s("v100-sxm2", scores(112, Precision::kFp32)),
+            1.1);
+}
+
+}  // namespace
+}  // namespace forescale
