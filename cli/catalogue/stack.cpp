@@ -11,6 +11,7 @@
 #include "algorithms/common_options.hpp"
 #include "base/data_files.hpp"
 #include "cli/catalogue/catalogue.hpp"
+#include "cli/catalogue/stack_log.hpp"
 
 namespace forescale {
 namespace {
@@ -246,7 +247,7 @@ void add_stack(Subcommand app) {
   auto options = std::make_shared<StackOptions>();
   Subcommand command = add_catalogue_command(
       app, {.name = "stack",
-            .summary = "Stacks (how communication software behaves): list, show, check",
+            .summary = "Stacks (how communication software behaves): list, show, check, log",
             .examples = {"stack list", "stack show ideal"}});
   Subcommand verb = add_verb(
       command,
@@ -269,6 +270,8 @@ void add_stack(Subcommand app) {
                             .examples = {"stack check my-stack.json"}});
   verb.add_option("NAME", options->names, "Stacks or JSON files");
   verb.callback([options] { check(*options); });
+
+  add_stack_log(command);
 }
 
 const bool kStackRegistered = Registry<Command>::add({.name = "stack", .add = add_stack});

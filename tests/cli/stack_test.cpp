@@ -1,3 +1,4 @@
+#include "base/json_text.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -61,6 +62,41 @@ TEST(StackCommand, ListsSources) {
                 {"1 of them assumed", "mine.json:/eager_limit_bytes", "8192", "16384 .. 4096",
                  "assumed: typical"});
   expect_answer("stack show " + file, {"eager:      up to 8 KiB"});
+}
+
+TEST(StackCommand, LogSaysWhatNcclDoesAndHowToPredictIt) {
+  const std::string log = source_file("tests/models/data/nccl_jean_zay.log");
+  expect_answer("stack log " + log,
+                {"NCCL 2.10.3: 16 ranks, 4 on each of 4 nodes, network IB",
+                 "1 in use at a time, 0 connections with GPUDirect and 9 without",
+                 "ring         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 (channels 0, 1)",
+                 "note: of 4 adapters one is in use"});
+  expect_answer("stack log " + log + " --platform dgx-a100",
+                {"to predict so: --network-scale 0.125 (1 of 8 adapters of a node of dgx-a100, "
+                 "taken to be as fast)"});
+  const nlohmann::json document = parse_json(expect_answer("stack log " + log + " --json").out);
+  EXPECT_EQ(document["hosts"]["jean-zay-iam37"]["sending"], nlohmann::json({1}));
+  EXPECT_EQ(document["adapters_in_use"], 1);
+  EXPECT_TRUE(document["options"].empty());
+  const Workshop workshop;
+  const std::string told =
+      workshop.file("told.txt",
+                    "a:1:2 [0] NCCL INFO NCCL_PROTO set by environment to LL128.\n"
+                    "a:1:2 [0] NCCL INFO NCCL_IB_TC set by environment to 106.\n"
+                    "a:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 - Init COMPLETE\n");
+  expect_answer("stack log " + told,
+                {"NCCL of unknown version: 2 ranks, of which the log has 1, on 1 node",
+                 "variable     NCCL_IB_TC=106",
+                 "to predict so: --stack nccl:NCCL_PROTO=LL128 (what its environment says)"});
+}
+
+TEST(StackCommand, LogRefusesWhatIsNone) {
+  const Workshop workshop;
+  const std::string other = workshop.file("other.txt", "hello\n");
+  expect_refused("stack log " + other, {other + ": has no line of NCCL", "NCCL_DEBUG=INFO"});
+  expect_refused("stack log " + workshop.file("none.txt", " \n"), {"none.txt: is empty"});
+  expect_refused("stack log missing.txt", {"missing.txt: cannot be read"});
+  expect_refused("stack log .", {".: is a folder"});
 }
 
 TEST(StackCommand, CheckNamesFilePathAndNearest) {

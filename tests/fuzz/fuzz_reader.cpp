@@ -30,6 +30,7 @@
 #include "models/compute/fitted_gpu.hpp"
 #include "models/compute/measured_throughput.hpp"
 #include "models/failures.hpp"
+#include "models/nccl_log.hpp"
 #include "models/stack.hpp"
 #include "models/storage.hpp"
 #include "models/workload/caffe/import_caffe.hpp"
@@ -230,6 +231,9 @@ const std::vector<Reader>& readers() {
       {"mpich-tree",
        {"tests/fuzz/seeds/mpich-tree"},
        [](const FuzzedInput& input) { read_mpich_tree(input.text, kSource); }},
+      {"nccl-log",
+       {"tests/fuzz/seeds/nccl-log"},
+       [](const FuzzedInput& input) { remarks(read_nccl_log(input.text, kSource)); }},
       {"log",
        {"tests/calibrate/data"},
        [](const FuzzedInput& input) {
