@@ -41,8 +41,7 @@ constexpr std::int64_t kAlignedValues = 8;
 // where tensor cores can load them.
 bool is_unaligned(const GpuKernel& kernel) {
   const auto* several = std::get_if<GemmShape>(&kernel.shape);
-  return several != nullptr && several->count > 1 && !several->is_grouped &&
-         is_half(kernel.precision) &&
+  return several != nullptr && !several->is_grouped && is_half(kernel.precision) &&
          (several->m % kAlignedValues != 0 || several->n % kAlignedValues != 0 ||
           several->k % kAlignedValues != 0);
 }

@@ -29,7 +29,9 @@ def groups_of(rows, paper):
         command = row["commands"][0]
         layout = re.search(r"--layout (\S+)", command).group(1)
         batch = re.search(r"global=\d+", layout)
-        groups[command.replace(layout, batch.group() if batch else "")].append(
+        # What groups of a layout find of a network is the layout's.
+        question = re.sub(r" --network-scale \S+", "", command)
+        groups[question.replace(layout, batch.group() if batch else "")].append(
             (row["measured"], row["predicted"], layout, command))
     return {name: rows for name, rows in groups.items() if len(rows) >= 3}
 

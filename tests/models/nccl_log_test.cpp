@@ -78,6 +78,15 @@ TEST(NcclLog, ReadsWhatLaterReleasesWrite) {
   EXPECT_NE(found[0].find("SHM/direct/direct"), std::string::npos);
 }
 
+TEST(NcclLog, CountsTheLesserDirectionOfTheHostThatHasFewest) {
+  NcclLog log;
+  EXPECT_EQ(adapters_in_use(log), 0);
+  log.adapters_of_host["a"] = {.sending = {0, 1, 2}, .receiving = {0, 1}};
+  EXPECT_EQ(adapters_in_use(log), 2);
+  log.adapters_of_host["b"] = {.sending = {0}, .receiving = {0, 1, 2, 3}};
+  EXPECT_EQ(adapters_in_use(log), 1);
+}
+
 TEST(NcclLog, SaysThatAllGoesThroughTcp) {
   const NcclLog log = read_nccl_log(
       "a:1:2 [0] NCCL INFO Using network Socket\n"
