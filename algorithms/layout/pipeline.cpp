@@ -12,17 +12,22 @@ namespace {
 
 constexpr double kNotYet = -1;
 
-// When passes of a kind ended, by stage and micro-batch.
-class Ends {
+// What a pass made.
+struct Result {
+  double end_s = kNotYet;
+  int messages = 1;  // that go to the same rank at once, it among them
+};
+
+// Of passes by kind, stage and micro-batch.
+class Results {
  public:
-  explicit Ends(const PipelineShape& shape)
+  explicit Results(const PipelineShape& shape)
       : micro_batches_(shape.micro_batches),
-        forward_(static_cast<size_t>(shape.stages()) * static_cast<size_t>(shape.micro_batches),
-                 kNotYet),
+        forward_(static_cast<size_t>(shape.stages()) * static_cast<size_t>(shape.micro_batches)),
         backward_(forward_) {}
 
-  double& forward(int stage, int micro_batch) { return forward_[place(stage, micro_batch)]; }
-  double& backward(int stage, int micro_batch) { return backward_[place(stage, micro_batch)]; }
+  Result& forward(int stage, int micro_batch) { return forward_[place(stage, micro_batch)]; }
+  Result& backward(int stage, int micro_batch) { return backward_[place(stage, micro_batch)]; }
 
  private:
   size_t place(int stage, int micro_batch) const {
@@ -30,8 +35,8 @@ class Ends {
            static_cast<size_t>(micro_batch);
   }
   int micro_batches_;
-  std::vector<double> forward_;
-  std::vector<double> backward_;
+  std::vector<Result> forward_;
+  std::vector<Result> backward_;
 };
 
 // Passes of one copy, and its parameters.
@@ -43,7 +48,7 @@ class Clock {
         shape_(shape),
         stages_(copy.stages),
         transfer_s_(copy.transfer_s),
-        ends_(shape),
+        results_(shape),
         orders_(orders),
         has_begun_(static_cast<size_t>(shape.stages()), false),
         times_(orders_.size()),
@@ -66,24 +71,32 @@ class Clock {
   double ready_s(const PipelinePass& pass) {
     const int stage = pass.stage;
     const int last = shape_.stages() - 1;
-    if (pass.kind == PassKind::kWeightGradient) return ends_.backward(stage, pass.micro_batch);
+    if (pass.kind == PassKind::kWeightGradient)
+      return results_.backward(stage, pass.micro_batch).end_s;
     if (pass.kind == PassKind::kForward)
-      return stage == 0 ? 0 : arrived(ends_.forward(stage - 1, pass.micro_batch), stage - 1, stage);
-    const double own = ends_.forward(stage, pass.micro_batch);
+      return stage == 0 ? 0
+                        : arrived(results_.forward(stage - 1, pass.micro_batch), stage - 1, stage);
+    const double own = results_.forward(stage, pass.micro_batch).end_s;
     if (stage == last || own < 0) return own;
-    const double below = arrived(ends_.backward(stage + 1, pass.micro_batch), stage + 1, stage);
+    const double below = arrived(results_.backward(stage + 1, pass.micro_batch), stage + 1, stage);
     return below < 0 ? kNotYet : std::max(own, below);
   }
 
-  double arrived(double end_s, int from, int to) const {
+  double arrived(const Result& result, int from, int to) const {
     const bool stays = rank_of(schedule_, shape_, from) == rank_of(schedule_, shape_, to);
-    return end_s < 0 || stays ? end_s : end_s + transfer_s_;
+    return result.end_s < 0 || stays ? result.end_s : result.end_s + result.messages * transfer_s_;
   }
 
   bool advance(size_t rank) {
-    const PipelinePass& pass = orders_[rank][times_[rank].size()];
-    const double ready = ready_s(pass);
+    const size_t place = times_[rank].size();
+    const PipelinePass& pass = orders_[rank][place];
+    double ready = ready_s(pass);
     if (ready < 0) return false;
+    if (pass.with_next) {
+      const double next = ready_s(orders_[rank][place + 1]);
+      if (next < 0) return false;
+      ready = std::max(ready, next);
+    }
     const double free = times_[rank].empty() ? 0 : times_[rank].back().end_s;
     double begin = std::max(free, ready);
     double end = begin + duration_s(pass);
@@ -91,10 +104,29 @@ class Clock {
     if (!has_begun_[stage]) wait_for_parameters(rank, pass, begin, end);
     has_begun_[stage] = true;
     times_[rank].push_back({.pass = pass, .begin_s = begin, .end_s = end});
-    if (pass.kind == PassKind::kForward) ends_.forward(pass.stage, pass.micro_batch) = end;
-    if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kInputGradient)
-      ends_.backward(pass.stage, pass.micro_batch) = end;
+    if (pass.with_next) return true;
+    Result result{.end_s = end};
+    if (place > 0 && orders_[rank][place - 1].with_next) {
+      const PipelinePass& first = orders_[rank][place - 1];
+      if (const int to = receiver(first); to >= 0 && to == receiver(pass)) result.messages = 2;
+      set(first, result);
+    }
+    set(pass, result);
     return true;
+  }
+
+  void set(const PipelinePass& pass, const Result& result) {
+    if (pass.kind == PassKind::kForward) results_.forward(pass.stage, pass.micro_batch) = result;
+    if (pass.kind == PassKind::kBackward || pass.kind == PassKind::kInputGradient)
+      results_.backward(pass.stage, pass.micro_batch) = result;
+  }
+
+  // The other rank that gets what the pass makes; -1: none.
+  int receiver(const PipelinePass& pass) const {
+    const int next = pass.kind == PassKind::kForward ? pass.stage + 1 : pass.stage - 1;
+    if (pass.kind == PassKind::kWeightGradient || next < 0 || next >= shape_.stages()) return -1;
+    const int to = rank_of(schedule_, shape_, next);
+    return to == rank_of(schedule_, shape_, pass.stage) ? -1 : to;
   }
 
   // Part i of n is there (i + 1) / n of the way; what follows it of the pass is n - i of n. Both
@@ -137,7 +169,7 @@ class Clock {
   const PipelineShape& shape_;
   const std::vector<StageCost>& stages_;
   double transfer_s_;
-  Ends ends_;
+  Results results_;
   const std::vector<std::vector<PipelinePass>>& orders_;
   std::vector<bool> has_begun_;  // by stage
   std::vector<std::vector<PassTime>> times_;
@@ -206,6 +238,11 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
   if (schedule.needs_full_rounds && shape.micro_batches % shape.ranks != 0)
     refuse(option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
            fmt::format("pp must divide the {} micro-batches", shape.micro_batches));
+  const int least = schedule.micro_batches_a_rank_min;
+  if (shape.micro_batches < least * shape.ranks)
+    refuse(option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
+           fmt::format("needs {} micro-batches, {} a rank, and has {}", least * shape.ranks, least,
+                       shape.micro_batches));
 }
 
 double PipelineTimes::passes_end_s() const {

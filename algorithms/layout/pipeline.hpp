@@ -23,6 +23,9 @@ struct PipelinePass {
   PassKind kind = PassKind::kForward;
   int stage = 0;
   int micro_batch = 0;
+  // Runs side by side with the rank's next pass: both begin when what feeds either has come, and
+  // what they make is there when both have ended.
+  bool with_next = false;
   bool operator==(const PipelinePass&) const = default;
 };
 
@@ -43,6 +46,7 @@ struct PipelineSchedule {
   bool splits_backward = false;  // into I and W, all or some
   // Micro-batches must be a multiple of the ranks.
   bool needs_full_rounds = false;
+  int micro_batches_a_rank_min = 0;
   // Null: stage % ranks.
   std::function<int(const PipelineShape& shape, int stage)> rank_of = nullptr;
   // Of each rank.
@@ -112,7 +116,9 @@ struct PipelineTimes {
 };
 
 // When every pass runs: each as soon as its rank is free and what feeds it has come `transfer_s`
-// after its end (0 within a rank). SimulationStuck where orders wait for each other.
+// after its end (0 within a rank, twice as long for two messages of passes side by side that go to
+// the same rank). Of two that run side by side the first is shown first.
+// SimulationStuck where orders wait for each other.
 PipelineTimes pipeline_times(const PipelineSchedule& schedule, const PipelineShape& shape,
                              const std::vector<StageCost>& stages, double transfer_s);
 // The same of copies, in their order, that reduce their gradients together: each part once all have

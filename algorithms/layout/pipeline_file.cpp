@@ -64,7 +64,7 @@ void read_pass(const CsvCell& cell, const std::string& text, std::vector<Pipelin
   order.push_back({.kind = pass->second, .stage = stage, .micro_batch = micro_batch});
 }
 
-// "(0F1;1B0)OVERLAP_F_B" is both, one after the other.
+// "(0F1;1B0)OVERLAP_F_B" is both, side by side where the second does not wait for the first.
 void read_cell(const CsvCell& cell, std::vector<PipelinePass>& order) {
   if (cell.text.empty()) return;
   if (cell.text.front() != '(') {
@@ -75,8 +75,13 @@ void read_cell(const CsvCell& cell, std::vector<PipelinePass>& order) {
   const size_t middle = cell.text.find(';');
   if (close == std::string::npos || middle == std::string::npos || middle > close)
     cell.refuse("must be two passes, such as (0F1;1B0)OVERLAP_F_B");
+  const size_t first = order.size();
   read_pass(cell, cell.text.substr(1, middle - 1), order);
   read_pass(cell, cell.text.substr(middle + 1, close - middle - 1), order);
+  if (order.size() < first + 2) return;
+  const PipelinePass& second = order.back();
+  order[first].with_next =
+      order[first].stage != second.stage || order[first].micro_batch != second.micro_batch;
 }
 
 Orders read_orders(const std::string& file, const std::string& option) {

@@ -310,7 +310,10 @@ class RankWriter {
     for (size_t i = 0; i < order_.size(); ++i) {
       const PipelinePass& pass = order_[i];
       const StageWork& stage = work_.stages[static_cast<size_t>(pass.stage)];
-      if (arriving[i] >= 0) about(kMain, Action::Kind::kWait, arriving[i]);
+      const bool with_last = i > 0 && order_[i - 1].with_next;
+      if (arriving[i] >= 0 && !with_last) about(kMain, Action::Kind::kWait, arriving[i]);
+      if (pass.with_next && arriving[i + 1] >= 0)
+        about(kMain, Action::Kind::kWait, arriving[i + 1]);
       const bool is_first = !std::exchange(has_begun[pass.stage], true);
       const bool is_last = --passes_left[pass.stage] == 0;
       const std::vector<int> none;
@@ -327,7 +330,8 @@ class RankWriter {
       } else {
         run_pass(body, label, before, after);
       }
-      send_result(pass, open);
+      if (with_last) send_result(order_[i - 1], open);
+      if (!pass.with_next) send_result(pass, open);
     }
     for (const int request : open) about(kMain, Action::Kind::kWait, request);
     run(kMain, work_.norm, Phase::kAggregation, kExchanges);

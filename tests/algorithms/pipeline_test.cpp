@@ -57,9 +57,16 @@ TEST(Pipeline, EveryScheduleRunsEveryPassOnceAndOnItsRank) {
           ++counts[{pass.kind, pass.stage, pass.micro_batch}];
           EXPECT_EQ(rank_of(schedule, shape, pass.stage), rank);
         }
-      EXPECT_EQ(counts.size(), static_cast<size_t>((schedule.splits_backward ? 3 : 2) *
-                                                   shape.stages() * shape.micro_batches));
       for (const auto& [pass, count] : counts) EXPECT_EQ(count, 1);
+      // A whole backward pass, or both halves.
+      for (int stage = 0; stage < shape.stages(); ++stage)
+        for (int i = 0; i < shape.micro_batches; ++i) {
+          const auto has = [&](PassKind kind) { return counts.contains({kind, stage, i}); };
+          EXPECT_TRUE(has(PassKind::kForward));
+          EXPECT_NE(has(PassKind::kBackward), has(PassKind::kInputGradient)) << name;
+          EXPECT_EQ(has(PassKind::kInputGradient), has(PassKind::kWeightGradient)) << name;
+          EXPECT_TRUE(schedule.splits_backward || has(PassKind::kBackward)) << name;
+        }
     }
   }
 }
@@ -98,6 +105,78 @@ TEST(Pipeline, ZeroBubbleHalvesLeaveAThird) {
   for (const int p : {1, 2, 4, 8})
     for (const int m : {p, 2 * p, 4 * p})
       EXPECT_DOUBLE_EQ(iteration_s(schedule_named("zb-h1"), {p, 1, m}, cost), 3.0 * m + p - 1);
+}
+
+// deepseek-ai/DualPipe, README.md, table of its bubbles: (p - 1) (FB + B - 3 W) of its V on p
+// ranks, FB the pair, B the whole backward pass; where F, I and W take as long it is reached, else
+// not more.
+TEST(Pipeline, DualPipeVHasTheBubbleAndActivationsOfItsTable) {
+  const PipelineSchedule& schedule = schedule_named("dualpipev");
+  for (const int p : {1, 2, 3, 4, 8})
+    for (const int m : {2 * p, 2 * p + 1, 6 * p}) {
+      for (const double weights_s : {0.5, 1.0}) {
+        const StageCost cost{.forward_s = 1, .backward_s = 1, .weights_s = weights_s};
+        const double whole_s = 1 + weights_s;
+        const double table_s = (p - 1) * (1 + whole_s + whole_s - 3 * weights_s);
+        const double bubble_s = iteration_s(schedule, {p, 2, m}, cost) - 2 * m * (1 + whole_s);
+        EXPECT_LE(bubble_s, table_s + 1e-9) << p << " " << m;
+        EXPECT_GE(bubble_s, (weights_s == 1 ? 1 : 0.8) * table_s - 1e-9) << p << " " << m;
+      }
+      const std::vector<int> held = activations_held(schedule.orders({p, 2, m}));
+      EXPECT_EQ(held, std::vector<int>(static_cast<size_t>(p), 2 * p + 1)) << p << " " << m;
+    }
+  EXPECT_NE(refusal([&] {
+              check_shape(schedule, {4, 2, 7}, "--layout");
+            }).find("schedule=dualpipev,pp=4: needs 8 micro-batches, 2 a rank, and has 7"),
+            std::string::npos);
+}
+
+// Two ranks, one micro-batch each way: rank 0 runs 0F1 (1 s) beside 0B0 (2 s, fed by 1B0, which
+// ends at 4 s). Both begin then, and rank 1 has what 0F1 made when both have ended.
+TEST(Pipeline, WhatRunsSideBySideBeginsAndEndsTogether) {
+  PipelineSchedule pairs = schedule_named("gpipe");
+  using enum PassKind;
+  pairs.orders = [](const PipelineShape&) -> std::vector<std::vector<PipelinePass>> {
+    return {{{kForward, 0, 0}, {kForward, 0, 1, true}, {kBackward, 0, 0}, {kBackward, 0, 1}},
+            {{kForward, 1, 0}, {kBackward, 1, 0}, {kForward, 1, 1}, {kBackward, 1, 1}}};
+  };
+  const std::vector<StageCost> stages(2, {.forward_s = 1, .backward_s = 2});
+  const PipelineTimes times = pipeline_times(pairs, {2, 1, 2}, stages, 0);
+  EXPECT_DOUBLE_EQ(times.passes[0][1].begin_s, 4);
+  EXPECT_DOUBLE_EQ(times.passes[0][2].end_s, 7);
+  EXPECT_DOUBLE_EQ(times.passes[1][2].begin_s, 7);
+  EXPECT_DOUBLE_EQ(times.end_s(), 12);
+}
+
+// Of four stages there and back on two ranks: what a pair makes goes to the other rank at once, and
+// takes twice as long.
+TEST(Pipeline, TwoMessagesToOneRankShareTheWay) {
+  PipelineSchedule pairs = schedule_named("zbv");
+  pairs.splits_backward = false;
+  using enum PassKind;
+  pairs.orders = [](const PipelineShape&) -> std::vector<std::vector<PipelinePass>> {
+    return {{{kForward, 0, 0},
+             {kForward, 3, 0},
+             {kForward, 0, 1, true},
+             {kBackward, 3, 0},
+             {kForward, 3, 1},
+             {kBackward, 3, 1},
+             {kBackward, 0, 0},
+             {kBackward, 0, 1}},
+            {{kForward, 1, 0},
+             {kForward, 2, 0},
+             {kBackward, 2, 0},
+             {kBackward, 1, 0},
+             {kForward, 1, 1},
+             {kForward, 2, 1},
+             {kBackward, 2, 1},
+             {kBackward, 1, 1}}};
+  };
+  const std::vector<StageCost> stages(4, {.forward_s = 1, .backward_s = 2});
+  const PipelineTimes times = pipeline_times(pairs, {2, 2, 2}, stages, 0.25);
+  // F0 0 to 1, F1 and F2 1.25 to 3.25, F3 3.5 to 4.5, the pair 4.5 to 7.5, B2 from 8 on.
+  EXPECT_DOUBLE_EQ(times.passes[0][3].end_s, 7.5);
+  EXPECT_DOUBLE_EQ(times.passes[1][2].begin_s, 8);
 }
 
 // One rank, a forward pass of 2 s and a backward pass of 4 s. In one part nothing overlaps; in four
@@ -181,9 +260,15 @@ TEST(Pipeline, HoldsWhatItsPaperSays) {
 std::string csv_of(const std::vector<std::vector<PipelinePass>>& orders) {
   std::string text;
   for (const auto& order : orders) {
-    for (const PipelinePass& pass : order)
-      text += fmt::format("{}{}{},,{}SEND_F{},", pass.stage, letter_of(pass.kind), pass.micro_batch,
-                          pass.stage, pass.micro_batch);
+    bool is_second = false;
+    for (const PipelinePass& pass : order) {
+      const std::string name =
+          fmt::format("{}{}{}", pass.stage, letter_of(pass.kind), pass.micro_batch);
+      text += fmt::format("{}{}{}", pass.with_next ? "(" : "", name,
+                          pass.with_next ? ";" : (is_second ? ")OVERLAP_F_B," : ","));
+      if (!pass.with_next) text += fmt::format(",{}SEND_F{},", pass.stage, pass.micro_batch);
+      is_second = pass.with_next;
+    }
     text += "\r\n";
   }
   return text;
@@ -221,7 +306,14 @@ TEST_F(PipelineFile, KnowsOldNamesAndPairs) {
   EXPECT_EQ(old.orders({1, 1, 1})[0][1].kind, PassKind::kInputGradient);
   const PipelineSchedule pairs =
       read_pipeline_file(write("0F0,(0F1;0B0)OVERLAP_F_B,0B1"), {1, 1, 2}, "x");
-  EXPECT_EQ(pairs.orders({1, 1, 2})[0].size(), 4U);
+  ASSERT_EQ(pairs.orders({1, 1, 2})[0].size(), 4U);
+  EXPECT_TRUE(pairs.orders({1, 1, 2})[0][1].with_next);
+  // Not where the second waits for the first, or is an exchange.
+  for (const char* text : {"(0F0;0B0)OVERLAP_F_B", "(0F0;0SEND_F0)OVERLAP_F_B,0B0"}) {
+    const PipelineSchedule alone = read_pipeline_file(write(text), {1, 1, 1}, "x");
+    EXPECT_FALSE(alone.orders({1, 1, 1})[0][0].with_next) << text;
+    EXPECT_DOUBLE_EQ(iteration_s(alone, {1, 1, 1}, {.forward_s = 1, .backward_s = 2}), 3) << text;
+  }
 }
 
 TEST_F(PipelineFile, IsRefusedWithLineAndCell) {

@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"zero=1,overlap=false,global=4", 4}, FullCase{"tp=4,tp_overlap=true,global=2", 4},
         FullCase{"pp=4,global=8", 4}, FullCase{"pp=4,global=8,schedule=gpipe", 4},
         FullCase{"pp=2,vpp=2,global=4", 2}, FullCase{"pp=4,global=8,schedule=zb-h1", 4},
-        FullCase{"pp=2,global=4,schedule=zbv,vpp=2", 2}, FullCase{"pp=2,tp=2,global=4", 4},
+        FullCase{"pp=2,global=4,schedule=zbv,vpp=2", 2},
+        FullCase{"pp=2,global=6,schedule=dualpipev,vpp=2", 2}, FullCase{"pp=2,tp=2,global=4", 4},
         FullCase{"cp=2,overlap=false,global=2", 2},
         FullCase{"cp=4,cp_comm=a2a,overlap=false,global=2", 4},
         FullCase{"cp=2,cp_comm=all_gather,recompute=selective,overlap=false,global=2", 2}));

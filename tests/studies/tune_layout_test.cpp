@@ -82,7 +82,8 @@ TEST(TuneLayout, NoIterationIsShorterThanItsBound) {
        {"tp=2,global=32", "pp=4,global=32", "pp=8,global=16", "pp=4,vpp=2,global=32",
         "pp=2,vpp=4,micro=2,global=32", "pp=4,global=32,schedule=gpipe",
         "pp=4,global=32,schedule=zb-h1", "pp=4,global=32,recompute=full",
-        "zero=parameters,global=64", "pp=4,vpp=2,global=32,schedule=zbv"})
+        "zero=parameters,global=64", "pp=4,vpp=2,global=32,schedule=zbv",
+        "pp=4,vpp=2,global=32,schedule=dualpipev"})
     for (const char* stack : {"ideal", "nccl-2.20-h100"}) {
       Question question = search_of(layout);
       question.stack = stack;
