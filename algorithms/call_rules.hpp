@@ -11,10 +11,10 @@ namespace forescale {
 
 struct CallRules {
   PlanChoice plan;
-  // Says how the call is made: copies through the host, overhead. Null: nothing.
+  // Says how the call is made: copies through the host and what they cost. Null: nothing.
   const SelectionRule* of_call = nullptr;
-  // The first that fits and has the plan's algorithm: its protocol and orders belong to that,
-  // whoever chose it. Null: there is none.
+  // The first that fits and has the plan's algorithm: its protocol, orders and overhead belong to
+  // that, whoever chose it. Null: there is none, and the overhead is the call's.
   const SelectionRule* of_plan = nullptr;
 };
 

@@ -107,9 +107,12 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
     resolved.through_host_bandwidth = rules.of_call->through_host_bandwidth.value;
     resolved.default_stream = rules.of_call->default_stream && buffers == BufferPlace::kGpu;
     if (resolved.through_host) resolved.place = BufferPlace::kHost;
-    // Of a rule that copies GPU buffers, the overhead is theirs too.
-    if (resolved.through_host || !rules.of_call->through_host)
+    // Of a rule that copies GPU buffers, the overhead is theirs too; of others it is the plan's,
+    // whoever chose that.
+    if (resolved.through_host)
       resolved.call_s = rules.of_call->call_overhead.value;
+    else if (!rules.of_call->through_host)
+      resolved.call_s = (rules.of_plan ? rules.of_plan : rules.of_call)->call_overhead.value;
   }
   if (rules.of_plan != nullptr && !resolved.through_host) {
     resolved.protocol = rules.of_plan->protocol;

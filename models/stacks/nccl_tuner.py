@@ -33,6 +33,9 @@ TREE_CORRECTION = {
                .9, .9)}
 NVLS_US = 23  # a reduction by the switches
 NVLS_SHARE = 5 / 6  # of the links' rate
+# Of Blackwell as NCCL 2.29 reckons (src/tuning/nvls.cc: nvlsEfficiency, and all channels but one; between two nodes
+# both directions count).
+NVLS_BLACKWELL = 0.74
 
 
 @dataclasses.dataclass
@@ -96,15 +99,21 @@ def tree_latency_us(machine, nodes, protocol):
     return LAUNCH_US[tree] + 2 * (inside + int(math.log2(nodes)) * network_us)
 
 
+def nvls_gbps(machine, nodes):
+    """Bytes of an all-reduce a second, GB/s."""
+    between = machine.network_gbps / (1 if nodes == 2 else 2) if nodes > 1 else math.inf
+    if machine.generation == "blackwell":
+        share = NVLS_BLACKWELL * (machine.node_channels - 1) / machine.node_channels
+        return min(machine.node_gbps * share, between)
+    return min(machine.node_gbps, between) * NVLS_SHARE
+
+
 def estimate_us(machine, nodes, choice, size):
     """Of an all-reduce of `size` bytes by `choice`, as "tree-ll128"."""
     levels = int(math.log2(nodes))
     if choice == "nvls":
-        rate = machine.node_gbps
-        if nodes > 1:
-            rate = min(rate, machine.network_gbps / (1 if nodes == 2 else 2))
         network_us = 14 + 2 * machine.network_latency_us
-        return NVLS_US + 2 * levels * network_us + size / (rate * NVLS_SHARE) / 1e3
+        return NVLS_US + 2 * levels * network_us + size / nvls_gbps(machine, nodes) / 1e3
     algorithm, protocol = choice.split("-")
     bus = bus_gbps(machine, nodes, algorithm, protocol)
     if algorithm == "ring":

@@ -96,6 +96,7 @@ class Stack:
     flush_us: float = 0
     nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow
     nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
+    between_calls: object = None  # BetweenCalls of its all-reduces
     flush_why: str = FLUSH
 
     @property
@@ -300,6 +301,9 @@ def paths(stack):
 
 # Rules of the all-reduce
 
+NODES = (2, 4, 8, 16, 32)  # the last stands for more
+
+
 @dataclasses.dataclass
 class Rule:
     protocol: str
@@ -391,7 +395,62 @@ def nvls_pieces(stack, nodes):
     return rules
 
 
-def rules_of_band(stack, nodes, choice, after, up_to, why):
+# What collectives between nodes take beyond the steps of NCCL's table, by protocol: up to these bytes, us as it is,
+# fast, slow; and where that was fitted. LL above what it is taken for has LL128's.
+@dataclasses.dataclass
+class BetweenCalls:
+    where: str
+    steps: dict
+    rings: object = None  # BetweenCalls of low-latency rings, where they were fitted elsewhere
+
+    def added(self, choice, pieces):
+        """The same rules with what is added, more where that changes."""
+        if self.rings and choice in ("ring-ll", "ring-ll128"):
+            return self.rings.added(choice, pieces)
+        calls = self.steps.get(choice.split("-")[-1])
+        if not calls:
+            return pieces
+        rules = []
+        for end in sorted({end for end, _ in [*pieces, *calls] if end is not None}) + [None]:
+            rule = next(rule for up_to, rule in pieces if up_to is None or (end and end <= up_to))
+            times = next(us for up_to, us in calls if up_to is None or (end and end <= up_to))
+            base = rule.call_overhead_s or launch(rule.protocol)
+            values = [base["value"], base.get("fast", base["value"]), base.get("slow", base["value"])]
+            value, fast, slow = (round(of_base + seconds(us), 10) for of_base, us in zip(values, times))
+            why = (f"what the steps of NCCL's table leave out between nodes: fitted to this size range of {self.where}, above "
+                   + base.get("assumed", base.get("source")))
+            rules.append((end, dataclasses.replace(rule, call_overhead_s=assumed(value, why, fast, slow))))
+        return rules
+
+
+GATHERS_BETWEEN = BetweenCalls("allgathers of 16 B200 (A4, GoogleCloudPlatform/cluster-toolkit)", {
+    "ll": ((None, (8, 4, 37)),),
+    "ll128": ((2 * MIB, (34, 15, 40)), (8 * MIB, (45, 30, 60)), (None, (80, 43, 110))),
+    "simple": ((512 * MIB, (126, 76, 208)), (None, (208, 166, 505)))})
+BETWEEN_CALLS = {
+    "hopper": BetweenCalls("all-reduces of 16 H100 (Nebius, dstackai/dstack; XE9680, NVIDIA/nccl-tests issue 309)", {
+        "ll": ((None, (7, 0, 12)),),
+        "nvls": ((8 * MIB, (0, 0, 12)), (16 * MIB, (33, 20, 46)), (32 * MIB, (59, 40, 80)), (128 * MIB, (125, 117, 143)),
+                 (512 * MIB, (185, 165, 204)), (None, (252, 242, 700)))}, GATHERS_BETWEEN),
+    "efa": BetweenCalls("all-reduces of 16 H100 of p5 (KeitaW/p5-nccl-test-2024-07-19, NCCL 2.20.3)", {
+        "ll": ((8 * KIB, (13, 6, 20)), (2 * MIB, (52, 26, 80)), (8 * MIB, (83, 41, 125)), (None, (159, 80, 240))),
+        "ll128": ((512 * KIB, (22, 11, 50)), (2 * MIB, (45, 22, 67)), (8 * MIB, (83, 41, 125)), (None, (159, 80, 240))),
+        "simple": ((None, (159, 80, 240)),),  # not measured: as much as LL128's messages
+        "nvls": ((128 * MIB, (102, 50, 150)), (512 * MIB, (21, 10, 100)), (None, (285, 140, 700)))}),
+    "ampere": BetweenCalls("all-reduces of 16 A100 (Azure's NDm v4; Crusoe, dstackai/dstack)", {
+        "ll": ((512 * KIB, (21, 5, 32)), (2 * MIB, (35, 28, 43)), (None, (64, 52, 76))),
+        "ll128": ((512 * KIB, (17, 8, 26)), (2 * MIB, (35, 28, 43)), (None, (64, 52, 76))),
+        "simple": ((32 * MIB, (104, 78, 138)), (128 * MIB, (167, 133, 211)), (None, (190, 88, 400)))}),
+    "blackwell": BetweenCalls("all-reduces of 16 B200 (Lambda, dstackai/dstack)", {
+        "ll": ((None, (18, 12, 24)),),
+        "ll128": ((None, (17, 8, 26)),),
+        "nvls": ((8 * MIB, (30, 14, 42)), (32 * MIB, (39, 30, 56)), (128 * MIB, (52, 40, 80)), (None, (95, 27, 280)))}, GATHERS_BETWEEN),
+    "slingshot": BetweenCalls("all-reduces of 8 GH200 (Santis, NCCL over CXI)", {
+        "ll": ((8 * KIB, (0, 0, 5)), (32 * KIB, (17, 8, 65)), (128 * KIB, (41, 20, 90)), (None, (90, 45, 340)))}),
+}
+
+
+def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
     """One protocol's, above `after` bytes: more where its chunk changes."""
     if choice == "nvls":
         pieces = nvls_pieces(stack, nodes)
@@ -404,6 +463,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why):
         pieces = [(None, Rule(name, TREE_LL_SOURCE, chunk_bytes=stack.of_a_queue(32 * KIB)))]
     else:
         pieces = [(None, Rule(choice, why))]
+    if between and nodes > 1:
+        pieces = between.added(choice, pieces)
     rules = []
     for end, rule in pieces:
         end = earlier(end, up_to)
@@ -415,10 +476,10 @@ def rules_of_band(stack, nodes, choice, after, up_to, why):
     return rules
 
 
-def rules_up_to(stack, ranks, nodes, found, why=CROSSING):
+def rules_up_to(stack, ranks, nodes, found, why=CROSSING, between=None):
     rules, after = [], 0
     for choice, up_to in found:
-        for rule in rules_of_band(stack, nodes, choice, after, up_to, why):
+        for rule in rules_of_band(stack, nodes, choice, after, up_to, why, between):
             rules.append(dataclasses.replace(rule, up_to_ranks=ranks))
         after = up_to
     return rules
@@ -434,7 +495,7 @@ def tuned_rules(stack, machine, one_node=None):
         found, why = bands(machine, nodes), CROSSING
         if nodes == 1 and one_node:
             found, why = one_node
-        rules += rules_up_to(stack, ranks, nodes, found, why)
+        rules += rules_up_to(stack, ranks, nodes, found, why, stack.between_calls)
     if rules[-1].protocol != "ring-simple":
         rules.append(RING_ASKED_FOR)
     return rules
@@ -511,12 +572,13 @@ NVLINK5 = MEASURED["blackwell"].link_gbps
 NVLS_GBPS, SEND_GBPS = 756, 550
 
 
-def gathers_of(measured, machine):
+def gathers_of(stack, machine, of_one_node):
     """In one node as measured, on more as NCCL's estimates are."""
-    found = measured.rules("gather", lambda ranks: 2 * MIB, nodes=1)
-    for nodes in (2, 4, 8, 16, 32):
-        ranks = None if nodes == 32 else nodes * machine.gpus
-        found += rules_up_to(None, ranks, nodes, gather_bands(machine, nodes))
+    found = list(of_one_node)
+    for nodes in NODES:
+        ranks = None if nodes == NODES[-1] else nodes * machine.gpus
+        between = GATHERS_BETWEEN if stack.between_calls else None
+        found += rules_up_to(stack, ranks, nodes, gather_bands(machine, nodes), between=between)
     return [*found, dataclasses.replace(RING_ASKED_FOR, source="rings")]
 
 
@@ -544,7 +606,6 @@ def blackwell_rules(largest):
 
 # What NCCL can be told to take, by the names of its tuner's algorithms and protocols
 
-NODES = (2, 4, 8, 16, 32)  # the last stands for more
 TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
 
 
@@ -582,7 +643,7 @@ def told_between_nodes(stack, choices):
     for choice in choices:
         by_nodes = [[dataclasses.replace(rule, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
                                          ranks_per_node=stack.gpus if choice == "nvls" else None)
-                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD)] for nodes in NODES]
+                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, stack.between_calls)] for nodes in NODES]
         of_more = by_nodes[-1]
         rules = []
         for of_nodes in by_nodes[:-1]:
@@ -786,7 +847,7 @@ def stacks():
                          "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
                          f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
                          "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100, **more)
-        stack.gathers = gathers_of(hopper, machine)
+        stack.gathers = gathers_of(stack, machine, hopper.rules("gather", lambda ranks: 2 * MIB, nodes=1))
         stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
             stack, machine,
             one_node=([("ring-ll", MIB), ("nvls", None)],
@@ -795,15 +856,16 @@ def stacks():
         stack.machine = machine
         return stack
 
-    yield eight_h100("nccl-2.20-h100", "nodes of eight H100 or H200 with NVSwitch", EIGHT_H100)
+    yield eight_h100("nccl-2.20-h100", "nodes of eight H100 or H200 with NVSwitch", EIGHT_H100,
+                     between_calls=BETWEEN_CALLS["hopper"])
     yield eight_h100(
         "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
-        EIGHT_H100_OF_P5, nvls_proxy_us=(2.45, 1.5, 3.5),
+        EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=(2.45, 1.5, 3.5),
         nvls_tree_most=(512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)"))
 
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
-        "their protocols; parts that use every adapter.", protocols=ALL,
+        "their protocols; parts that use every adapter.", protocols=ALL, between_calls=BETWEEN_CALLS["ampere"],
         own=ampere.wires() | {"ring-simple-few": assumed(
             1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
             f"of log(measured / predicted) of 64 MiB to 1 GiB on four A100 {GALVATRON}", 1, 1.15)},
@@ -817,7 +879,7 @@ def stacks():
         ll_step=call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
                         f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)"), **a100)
     machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24)
-    stack.gathers = gathers_of(ampere, machine)
+    stack.gathers = gathers_of(stack, machine, ampere.rules("gather", lambda ranks: 2 * MIB, nodes=1))
     bends = f"size range: as the times of {A100} bend"
     few = [(2, 512 * KIB, (31, 15, 50)), (4, MIB, (25, 12, 45))]
     stack.rules = [rule for ranks, up_to, us in few for rule in (
@@ -878,7 +940,7 @@ def stacks():
         "nccl-2.20-gh200", "NCCL 2.20 on nodes of four GH200, each with NVLinks to all others: "
         "rings and trees with their protocols; parts that use every link and adapter.",
         even_permutations(4), 4, ["ring-ll", "tree-ll-two", "tree-ll", "tree-simple"], rules=[],
-        generation="hopper", tree_gbps=247, ring_gbps=370.8, search_channels=4)
+        generation="hopper", tree_gbps=247, ring_gbps=370.8, search_channels=4, between_calls=BETWEEN_CALLS["slingshot"])
     stack.machine = Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
                             choices=("tree-ll", "tree-simple", "ring-simple"))
     stack.rules = tuned_rules(
@@ -900,17 +962,18 @@ def stacks():
                  "ll_step": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
                                     f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
                                     f"{TUNING}, hwLat)")}
-    for name, gpu, adapters, network in (("b200", "B200", "eight NDR adapters", 320),
-                                         ("b300", "B300", "eight 800G adapters", 640)):
+    for name, gpu, adapters, network in (("b200", "B200", "eight NDR adapters", 384),
+                                         ("b300", "B300", "eight 800G adapters", 768)):
         stack = switched(
             f"nccl-2.29-{name}", f"NCCL 2.29 on nodes of eight {gpu} with NVSwitch and {adapters}: "
             "rings, trees and NVLS with their protocols.", protocols=[*ALL, "nvls"],
+            between_calls=BETWEEN_CALLS["blackwell"],
             nvls=nvls, **blackwell | ({"peer_channels": peer_channels_2_29(8, 100)} if name == "b300" else {}))
-        reduces, stack.gathers = blackwell_rules(8)
+        reduces, gathers = blackwell_rules(8)
         machine = Machine(8, "blackwell", NVLINK5, network, channels=8, node_channels=16, nvls=True)
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
                                    if rule.up_to_ranks != 8)]
-        stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
+        stack.gathers = gathers_of(stack, machine, gathers)
         stack.machine = machine
         yield stack
 

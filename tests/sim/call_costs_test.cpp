@@ -1,4 +1,4 @@
-// What a stack's rule says of a call holds for every algorithm: copies through the host, overhead.
+// What a stack says of a call: for every algorithm (copies through the host) or for one (overhead).
 #include <gtest/gtest.h>
 
 #include "models/stack.hpp"
@@ -41,6 +41,23 @@ INSTANTIATE_TEST_SUITE_P(Stacks, CallCosts,
                              if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
                            return name;
                          });
+
+// Trees are what this stack takes; a ring that is asked for has the call of the ring's own rule.
+TEST(CallCosts, OfAnAlgorithmThatIsAskedForAreItsOwn) {
+  Stack stack = load_stack("ideal");
+  SelectionRule trees;
+  trees.algorithm = "recursive-doubling";
+  trees.call_overhead.value = 1e-3;
+  SelectionRule rings;
+  rings.algorithm = "ring";
+  rings.call_overhead.value = 2e-3;
+  stack.selection["all-reduce"] = {trees};
+  const double ring_s = named_all_reduce_s(stack, "ring");
+  stack.selection["all-reduce"] = {trees, rings};
+  EXPECT_NEAR(named_all_reduce_s(stack, "ring") - ring_s, 1e-3, 1e-12);
+  EXPECT_NEAR(named_all_reduce_s(stack, ""), named_all_reduce_s(stack, "recursive-doubling"),
+              1e-12);
+}
 
 TEST(CallCosts, CopiesOfGpuBuffersCostNothingForBuffersOnTheHost) {
   Stack stack = load_stack("mvapich2-2.3");
