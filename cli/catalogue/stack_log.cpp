@@ -47,7 +47,7 @@ std::vector<OptionToTell> options_of(const NcclLog& log, const std::optional<Pla
   std::vector<std::string> taken;
   for (const auto& [name, value] : log.variables)
     if (std::find(known.begin(), known.end(), name) != known.end())
-      taken.push_back(name + "=" + value);
+      taken.push_back(fmt::format("{}={}", name, value));
   if (!taken.empty())
     options.push_back(
         {fmt::format("--stack nccl:{}", fmt::join(taken, ",")), "what its environment says"});

@@ -61,6 +61,13 @@ PEER_CHANNELS_TO_2_28 = (2, "NCCL up to 2.28")
 PEER_CHANNELS_OF_RANKS = 128  # channels times ranks of the communicator, at most
 PEER_CHANNEL_GBPS = (14.7, 17.2, 13)  # of one of them: as it is, fast, slow
 
+# Inside a node: channels, shared out among a communicator's ranks; bytes of a part from which two GPUs take twice as
+# many; GB/s of a channel, by generation: as it is, fast, slow, and why.
+NODE_CHANNELS, NODE_PART_MOST = 32, 16 * MIB
+NODE_SENDS = "64 MiB of a sendrecv of eight B200 (\"B200 / Vultr POC cluster test summary\", nccl_tests_dgxc.log)"
+NODE_CHANNEL_GBPS = {"blackwell": (21.6, 24.8, 20, f"fitted to {NODE_SENDS}, four channels"),
+                     "hopper": (21.6, 24.8, 15, f"not measured, as on B200: fitted to {NODE_SENDS}, four channels")}
+
 # GB/s of all that a rank sends on one of a tree's channels by the simple protocol, B200: as it is, fast, slow.
 TREE_BLOCK_GBPS = (24.8, 27, 22)
 
@@ -261,6 +268,28 @@ def peer_paths(stack):
     return found
 
 
+def node_channels(ranks):
+    """(channels of two GPUs, up to these bytes) of sends in a communicator of one node."""
+    count = NODE_CHANNELS // ranks
+    while count < NODE_CHANNELS:
+        yield count, count * NODE_PART_MOST
+        count *= 2
+    yield count, None
+
+
+def node_send_paths(stack):
+    if not (stack.sends and stack.generation in NODE_CHANNEL_GBPS):
+        return []
+    *rates, why = NODE_CHANNEL_GBPS[stack.generation]
+    rate, fast, slow = (each * 1e9 for each in rates)
+    counts = sorted({count for ranks in (2, 4, 8) for count, _ in node_channels(ranks)})
+    path = {name: value for name, value in in_node(stack, "send-recv").items() if name != "wire_factor"}
+    return [path | {
+        "protocol": f"send-recv-in-node-{count}", "connection_cap_bytes_per_s": assumed(
+            count * rate, f"{count} channels of {rate / 1e9:g} GB/s: {why}", count * fast, count * slow)}
+            for count in counts]
+
+
 def proxy(stack, protocol):
     """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
     if not stack.nvls_proxy_us or protocol != "nvls":
@@ -279,6 +308,7 @@ def paths(stack):
         if protocol == "ring-simple" and stack.sends:
             pair = {"pair_cap_bytes_per_s": stack.sends[1]}
             all_paths.append(in_node(stack, "send-recv") | pair)
+            all_paths += node_send_paths(stack)
         if protocol == "ring-simple":
             all_paths += peer_paths(stack)
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
@@ -711,6 +741,17 @@ def preferences(stack, told):
 def shift_rules(stack):
     """Of every rank's send to the next one: by ranks, as channels are, and by bytes, as calls are."""
     rules = []
+    for ranks in (2, 4, 8) if node_send_paths(stack) else ():
+        for count, most in node_channels(ranks):
+            for up_to, call in stack.sends_calls:
+                end = earlier(up_to, most)
+                rules.append({"up_to_ranks": ranks, "up_to_nodes": 1} | ({"up_to_bytes": end} if end else {}) | {
+                    "algorithm": "ring", "protocol": f"send-recv-in-node-{count}", "call_overhead_s": call,
+                    "source": f"{count} of {NODE_CHANNELS} channels of two GPUs, of {ranks}: as many as share them out, and "
+                              "twice as many as long as a part is above 16 MiB (src/enqueue.cc: calcP2pChannelCount, 32 "
+                              "chunks of NCCL_P2P_NVL_CHUNKSIZE)"})
+                if end == most:
+                    break
     for name, count, ranks in peer_protocols(stack) or [(None, 0, None)]:
         why = "ncclSend to the next rank and ncclRecv from the one before"
         if name:

@@ -108,5 +108,30 @@ TEST(NcclBetweenNodes, TwoGpusHaveFewChannels) {
   near(message_s, 2);
 }
 
+// A sendrecv inside a node: 32 channels over the ranks, and twice as many as long as a part is
+// above 16 MiB (NCCL's calcP2pChannelCount).
+TEST(NcclInsideANode, TwoGpusHaveChannelsByRanksAndBytes) {
+  const Platform platform = load_platform("dgx-b200");
+  const Stack stack = load_stack("nccl-2.29-b200");
+  constexpr double kChannel = 21.6e9;
+  constexpr double kLatencies_s = 50e-6;
+  const auto has_channels = [&](int ranks, std::int64_t bytes, int channels) {
+    const double took_s = in_child([&] {
+      const CollectiveStep step{.op = CollectiveOp::kShift, .bytes = bytes, .label = "shift"};
+      return simulate_collective(platform, stack, step, ranks, {}).time_s;
+    });
+    const double least_s = static_cast<double>(bytes) / (channels * kChannel);
+    EXPECT_GE(took_s, least_s) << ranks << " " << bytes;
+    EXPECT_LE(took_s, least_s + kLatencies_s) << ranks << " " << bytes;
+  };
+  has_channels(8, 16 * kMiB, 4);
+  has_channels(8, 64 * kMiB, 4);
+  has_channels(8, 64 * kMiB + 1, 8);
+  has_channels(8, 256 * kMiB, 16);
+  has_channels(8, 1024 * kMiB, 32);
+  has_channels(4, 64 * kMiB, 8);
+  has_channels(2, 64 * kMiB, 16);
+}
+
 }  // namespace
 }  // namespace forescale::testing
