@@ -3,6 +3,8 @@
 
     train_step.py -o step.json [--models resnet-50,transformer] [--batches 8,32,128]
                   [--precisions fp32,tf32,bf16] [--budget 120] [--device cuda:0]
+    train_step.py -o step.json --config llama-3.2-1b/config.json --sequence 4096 --batches 1,2
+                  --precisions bf16 [--compile] [--profile trace.json]
 
 A step is what a training loop does with a batch that lies on the GPU already: forward, loss,
 backward, SGD with momentum; no data loading, no communication. resnet-50 is torchvision's where it
@@ -10,15 +12,23 @@ is installed, else the same network built here (stride in the 3x3 convolution, H
 million parameters). transformer is a stack of BERT-large's encoder layers (hidden 1024, 16 heads,
 feed-forward 4096, sequences of 512; Devlin et al. 2019): --layers of them, without embeddings.
 
+--config FILE, which may be repeated, takes Llama and its kin by their config.json: BF16 weights and
+gradients with FP32 master weights, AdamW fused, scaled_dot_product_attention as PyTorch chooses it,
+random tokens; --compile compiles each layer and the loss by torch.compile, as FSDP users do. It is the
+model that `forescale predict --model DIR/config.json --framework PyTorch` predicts.
+
 Precisions: fp32 without TF32; tf32 with it; fp16 and bf16 by autocast with FP32 weights, as
 mixed-precision training does, fp16 with a scaled loss.
 
 Times are medians of steps by CUDA events with the 95 % interval of the median, whatever their
-distribution. The file is written after each case. Exit code 2: no torch, no GPU, or a bad option.
+distribution; beside them the memory that PyTorch allocated and reserved at most, and, where NVML can be
+asked, the clock and the power just after. The file is written after each case. Exit code 2: no torch, no GPU, or a bad option.
 """
 
 import argparse
+import contextlib
 import datetime
+import gc
 import json
 import math
 import os
@@ -91,6 +101,138 @@ def transformer(torch, layers):
     return torch.nn.TransformerEncoder(layer, layers)
 
 
+def rms_norm_class(torch):
+    """torch.nn's, from PyTorch 2.4 on."""
+    class RmsNorm(torch.nn.Module):
+        def __init__(self, size, eps):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(size))
+            self.eps = eps
+
+        def forward(self, x):
+            wide = x.float()
+            wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+            return wide.type_as(x) * self.weight
+
+    return getattr(torch.nn, "RMSNorm", RmsNorm)
+
+
+def rotated(torch, values, turns):
+    """Of words x heads x head size, by complex numbers in FP32."""
+    pairs = torch.view_as_complex(values.float().reshape(*values.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(3).type_as(values)
+
+
+def attend(torch, query, key, value):
+    """Causal; of batch x heads x words x head size, as many keys as queries."""
+    fused = getattr(torch.nn.functional, "scaled_dot_product_attention", None)
+    if fused:
+        return fused(query, key, value, is_causal=True)
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    ahead = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    return scores.masked_fill(ahead, -math.inf).softmax(-1) @ value
+
+
+def decoder_layer_class(torch):
+    nn = torch.nn
+    norm = rms_norm_class(torch)
+
+    class Layer(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            hidden, inner = config["hidden_size"], config["intermediate_size"]
+            self.heads = config["num_attention_heads"]
+            self.kv_heads = config.get("num_key_value_heads") or self.heads
+            self.size = config.get("head_dim") or hidden // self.heads
+            eps = config.get("rms_norm_eps", 1e-5)
+            self.attention_norm, self.mlp_norm = norm(hidden, eps), norm(hidden, eps)
+            self.query = nn.Linear(hidden, self.heads * self.size, bias=False)
+            self.key = nn.Linear(hidden, self.kv_heads * self.size, bias=False)
+            self.value = nn.Linear(hidden, self.kv_heads * self.size, bias=False)
+            self.output = nn.Linear(self.heads * self.size, hidden, bias=False)
+            self.gate = nn.Linear(hidden, inner, bias=False)
+            self.up = nn.Linear(hidden, inner, bias=False)
+            self.down = nn.Linear(inner, hidden, bias=False)
+
+        def forward(self, x, turns):
+            normed = self.attention_norm(x)
+            batch, words, _ = x.shape
+
+            def heads(product, count):
+                return product(normed).view(batch, words, count, self.size)
+
+            query = rotated(torch, heads(self.query, self.heads), turns)
+            key = rotated(torch, heads(self.key, self.kv_heads), turns)
+            value = heads(self.value, self.kv_heads)
+            if self.kv_heads != self.heads:
+                key, value = (each.repeat_interleave(self.heads // self.kv_heads, dim=2)
+                              for each in (key, value))
+            attended = attend(torch, *(each.transpose(1, 2) for each in (query, key, value)))
+            x = x + self.output(attended.transpose(1, 2).reshape(batch, words, -1))
+            normed = self.mlp_norm(x)
+            return x + self.down(nn.functional.silu(self.gate(normed)) * self.up(normed))
+
+    return Layer
+
+
+def decoder(torch, config):
+    """Llama (Touvron et al. 2023) as its config.json says."""
+    nn = torch.nn
+    layer, norm = decoder_layer_class(torch), rms_norm_class(torch)
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            hidden = config["hidden_size"]
+            self.embedding = nn.Embedding(config["vocab_size"], hidden)
+            self.layers = nn.ModuleList(layer(config) for _ in range(config["num_hidden_layers"]))
+            self.norm = norm(hidden, config.get("rms_norm_eps", 1e-5))
+            self.head = nn.Linear(hidden, config["vocab_size"], bias=False)
+            if config.get("tie_word_embeddings"):
+                self.head.weight = self.embedding.weight
+            self.turns = None
+
+        def turns_of(self, words):
+            size = self.layers[0].size
+            rates = config.get("rope_theta", 10000.0) ** (-torch.arange(0, size, 2).float() / size)
+            angles = torch.outer(torch.arange(words).float(), rates)
+            return torch.polar(torch.ones_like(angles), angles)[:, None, :]
+
+        def forward(self, tokens):
+            if self.turns is None:
+                self.turns = self.turns_of(tokens.shape[1]).to(tokens.device)
+            x = self.embedding(tokens)
+            for each in self.layers:
+                x = each(x, self.turns)
+            return self.head(self.norm(x))
+
+    return Decoder()
+
+
+class MasterWeights:
+    """AdamW on FP32 copies of BF16 weights."""
+
+    def __init__(self, torch, parameters, on_gpu):
+        self.parameters = [each for each in parameters if each.requires_grad]
+        self.masters = [each.detach().clone().float() for each in self.parameters]
+        self.torch = torch
+        fused = {"fused": True} if on_gpu else {}
+        self.optimizer = torch.optim.AdamW(self.masters, lr=1e-5, **fused)
+
+    def zero_grad(self, set_to_none=True):
+        for each in self.parameters:
+            each.grad = None
+
+    def step(self):
+        for master, parameter in zip(self.masters, self.parameters):
+            master.grad = parameter.grad.float()
+        self.optimizer.step()
+        with self.torch.no_grad():
+            for master, parameter in zip(self.masters, self.parameters):
+                parameter.copy_(master)
+                master.grad = None
+
+
 class Case:
     """A network, a batch that stays on the device, and one training step."""
 
@@ -101,6 +243,9 @@ class Case:
         self.on_gpu = self.device.startswith("cuda")
         self.allow_tf32(precision != "fp32")
         torch.manual_seed(1)
+        if model in options.configs:
+            self.take_decoder(options, options.configs[model], batch)
+            return
         if model == "resnet-50":
             self.model, self.source = resnet_50(torch)
             self.inputs = torch.randn(batch, 3, options.image, options.image)
@@ -119,6 +264,30 @@ class Case:
         self.inputs = self.inputs.to(self.device, **layout)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
         self.scaler = self.make_scaler(precision == "fp16" and self.on_gpu)
+
+    def take_decoder(self, options, config, batch):
+        torch = self.torch
+        if self.precision != "bf16":
+            raise ValueError(f"{self.precision}: a decoder is timed in bf16")
+        with torch.device(self.device) if self.on_gpu else contextlib.nullcontext():
+            self.model = decoder(torch, config).to(torch.bfloat16).train()
+            self.inputs = torch.randint(0, config["vocab_size"], (batch, options.sequence))
+            self.labels = torch.randint(0, config["vocab_size"], (batch * options.sequence,))
+        self.source = "built by train_step.py from its config.json"
+        self.precision = "own"  # no autocast: weights are in BF16
+        criterion = torch.nn.functional.cross_entropy
+
+        def loss(scores):
+            return criterion(scores.flatten(0, 1).float(), self.labels)
+
+        self.loss = loss
+        if options.compile:
+            self.source += ", layers compiled"
+            for each in self.model.layers:
+                each.compile()
+            self.loss = torch.compile(loss)
+        self.optimizer = MasterWeights(torch, self.model.parameters(), self.on_gpu)
+        self.scaler = self.make_scaler(False)
 
     def allow_tf32(self, allowed):
         self.torch.backends.cuda.matmul.allow_tf32 = allowed
@@ -195,6 +364,31 @@ def gpu_facts(torch, device):
             "runtime": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
 
 
+def clocks(torch, device):
+    """The clock and the power of now, where NVML can be asked."""
+    try:
+        return {"clock_mhz": torch.cuda.clock_rate(device),
+                "power_w": round(1e-3 * torch.cuda.power_draw(device), 1)}
+    except (AttributeError, ImportError, RuntimeError, AssertionError):
+        return {}
+
+
+def after(torch, device):
+    if not device.startswith("cuda"):
+        return {}
+    return {"allocated_bytes": torch.cuda.max_memory_allocated(device),
+            "reserved_bytes": torch.cuda.max_memory_reserved(device), **clocks(torch, device)}
+
+
+def profile(torch, case, file):
+    """A trace of one step, as Chrome and `forescale trace` read it."""
+    with torch.profiler.profile(record_shapes=True) as recorded:
+        case.step()
+        if case.on_gpu:
+            torch.cuda.synchronize()
+    recorded.export_chrome_trace(file)
+
+
 def keep(result, file):
     if file:
         with open(file + ".part", "w", encoding="utf-8") as stream:
@@ -205,11 +399,19 @@ def keep(result, file):
 def run_case(torch, options, result, what, until):
     model, batch, precision = what
     entry = {"model": model, "batch": batch, "precision": precision}
+    if model in options.configs:
+        entry["sequence"] = options.sequence
+    if options.device.startswith("cuda"):
+        torch.cuda.reset_peak_memory_stats(options.device)
+    case = None
     try:
         case = Case(torch, options, model, batch, precision)
         entry["source"] = case.source
         entry["parameters"] = case.parameters()
         entry.update(measure(case, until, options.steps))
+        entry.update(after(torch, options.device))
+        if options.profile:
+            profile(torch, case, options.profile)
         result["steps"].append(entry)
         print(f"{model:12} batch {batch:5} {precision}: {1e3 * entry['time_s']:.2f} ms "
               f"({batch / entry['time_s']:.0f} samples/s)")
@@ -218,6 +420,8 @@ def run_case(torch, options, result, what, until):
             raise
         result["notes"].append(f"out of memory, left out: {model}, batch {batch}, {precision}")
         print(result["notes"][-1])
+    case = None
+    gc.collect()  # a case's loss refers to the case
     if options.device.startswith("cuda"):
         torch.cuda.empty_cache()
 
@@ -239,6 +443,26 @@ def whole_numbers(text):
     return numbers
 
 
+def read_config(file):
+    needed = ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers",
+              "vocab_size")
+    try:
+        with open(file, encoding="utf-8") as stream:
+            config = json.load(stream)
+        for key in needed:
+            if not isinstance(config.get(key), int) or config[key] < 1:
+                raise ValueError(f"{key} must be a whole number from 1 on")
+    except (OSError, ValueError, AttributeError) as error:
+        stop(f"{file}: {error}")
+    return config
+
+
+def name_of(file):
+    """The folder's name, as predictions name it, else the file's."""
+    folder, name = os.path.split(os.path.abspath(file))
+    return os.path.basename(folder) if name == "config.json" else os.path.splitext(name)[0]
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("-o", "--out", help="JSON file, written after each case")
@@ -252,7 +476,15 @@ def parse_options():
     parser.add_argument("--image", type=int, default=224, help="side of resnet-50's images")
     parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens of a sample")
     parser.add_argument("--channels-last", action="store_true", help="convolutions in NHWC")
-    return parser.parse_args()
+    parser.add_argument("--config", action="append", default=[],
+                        help="a Llama's config.json instead of --models; may be repeated")
+    parser.add_argument("--compile", action="store_true", help="a decoder's layers and loss")
+    parser.add_argument("--profile", help="a trace of one step of the last case")
+    options = parser.parse_args()
+    options.configs = {name_of(file): read_config(file) for file in options.config}
+    if options.configs:
+        options.models = list(options.configs)
+    return options
 
 
 def main():
@@ -273,7 +505,8 @@ def main():
                              "torch": torch.__version__,
                              "gpu": gpu_facts(torch, options.device)},
               "settings": {"image": options.image, "layers": options.layers,
-                           "sequence": options.sequence, "channels_last": options.channels_last},
+                           "sequence": options.sequence, "channels_last": options.channels_last,
+                           "compile": options.compile},
               "notes": [], "steps": []}
     cases = [(model, batch, precision) for precision in options.precisions
              for model in options.models for batch in options.batches]
