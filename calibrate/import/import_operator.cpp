@@ -118,15 +118,86 @@ std::optional<ConvolutionShape> convolution_of(const OperatorInputs& inputs) {
   return std::nullopt;
 }
 
+// Where queries, keys, values and whether it is causal stand, and whether words come before heads.
+struct AttentionPlaces {
+  const char* name;
+  const char* algorithm;
+  size_t query;
+  size_t causal;
+  bool is_words_first;
+};
+constexpr AttentionPlaces kAttentions[] = {
+    {"aten::_cudnn_attention_forward", "cudnn", 0, 10, false},
+    {"aten::_cudnn_attention_backward", "cudnn", 1, 14, false},
+    {"aten::_flash_attention_forward", "flash", 0, 8, true},
+    {"aten::_flash_attention_backward", "flash", 1, 11, true},
+};
+
+std::optional<AttentionShape> attention_of(const OperatorInputs& inputs,
+                                           const AttentionPlaces& places) {
+  const Sizes query = sizes_at(inputs.dims, places.query);
+  const Sizes key = sizes_at(inputs.dims, places.query + 1);
+  const json& values = inputs.values;
+  if (query.size() != 4 || key.size() != 4 || !values.is_array() ||
+      values.size() <= places.causal || !values[places.causal].is_string())
+    return std::nullopt;
+  const size_t words = places.is_words_first ? 1 : 2;
+  const size_t heads = 3 - words;
+  if (query[words] != key[words] || query[heads] % key[heads] != 0) return std::nullopt;
+  return AttentionShape{.batch = query[0],
+                        .sequence = query[words],
+                        .heads = query[heads],
+                        .kv_heads = key[heads],
+                        .head_size = query[3],
+                        .is_causal = values[places.causal] == "True"};
+}
+
+// Of layers as models/workload/ names them. A backward pass has the forward one's shape.
+struct LayerPlaces {
+  const char* name;
+  const char* type;
+  size_t input;
+};
+constexpr LayerPlaces kLayers[] = {
+    {"aten::native_batch_norm", "BatchNorm", 0},
+    {"aten::cudnn_batch_norm", "BatchNorm", 0},
+    {"aten::native_batch_norm_backward", "BatchNorm", 1},
+    {"aten::cudnn_batch_norm_backward", "BatchNorm", 0},
+    {"aten::relu", "ReLU", 0},
+    {"aten::relu_", "ReLU", 0},
+    {"aten::clamp_min", "ReLU", 0},
+    {"aten::clamp_min_", "ReLU", 0},
+    {"aten::threshold_backward", "ReLU", 1},
+};
+
+double values_of(const Sizes& sizes) {
+  double values = 1;
+  for (const std::int64_t size : sizes) values *= static_cast<double>(size);
+  return values;
+}
+
+// As many values out as in; what a normalisation scales and shifts by besides.
+std::optional<LayerShape> known_layer_of(const OperatorInputs& inputs, Precision precision) {
+  for (const LayerPlaces& places : kLayers) {
+    if (inputs.name != places.name) continue;
+    const Sizes image = sizes_at(inputs.dims, places.input);
+    if (image.size() != 4) return std::nullopt;
+    LayerShape layer{.type = places.type, .batch = image[0]};
+    layer.input_bytes = layer.output_bytes = values_of(image) * bytes_a_value(precision);
+    if (layer.type == "BatchNorm")
+      layer.parameter_bytes = 2 * static_cast<double>(image[1]) * bytes_a_value(precision);
+    return layer;
+  }
+  return std::nullopt;
+}
+
 // Bytes of all inputs together.
 LayerShape layer_of(const OperatorInputs& inputs, Precision precision) {
   LayerShape layer{.type = inputs.name};
   for (size_t i = 0; i < inputs.dims.size(); ++i) {
     const Sizes sizes = sizes_at(inputs.dims, i);
     if (sizes.empty()) continue;
-    double values = 1;
-    for (const std::int64_t size : sizes) values *= static_cast<double>(size);
-    layer.input_bytes += values * bytes_a_value(precision);
+    layer.input_bytes += values_of(sizes) * bytes_a_value(precision);
     if (layer.batch == 1 && sizes.size() > 1) layer.batch = sizes[0];
   }
   return layer;
@@ -140,17 +211,27 @@ std::optional<OperatorCall> operator_call(const OperatorInputs& inputs) {
   OperatorCall call;
   call.kernel.precision = *precision;
   call.kernel.pass = pass_of(inputs.name);
+  call.key = fmt::format("{} {} {} {} {}", inputs.name, inputs.dims.dump(), inputs.types.dump(),
+                         inputs.strides.dump(), inputs.values.dump());
+  for (const AttentionPlaces& places : kAttentions) {
+    if (inputs.name != places.name) continue;
+    const auto attention = attention_of(inputs, places);
+    if (!attention) break;
+    call.kernel.shape = *attention;
+    call.algorithm = places.algorithm;
+    return call;
+  }
   if (const auto product = product_of(inputs)) {
     call.kernel.shape = *product;
   } else if (const auto convolution = convolution_of(inputs)) {
     call.kernel.shape = *convolution;
+  } else if (const auto known = known_layer_of(inputs, *precision)) {
+    call.kernel.shape = *known;
   } else {
     const LayerShape layer = layer_of(inputs, *precision);
     if (layer.input_bytes <= 0) return std::nullopt;
     call.kernel.shape = layer;
   }
-  call.key = fmt::format("{} {} {} {} {}", inputs.name, inputs.dims.dump(), inputs.types.dump(),
-                         inputs.strides.dump(), inputs.values.dump());
   return call;
 }
 

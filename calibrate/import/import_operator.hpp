@@ -11,7 +11,8 @@ namespace forescale {
 
 struct OperatorCall {
   GpuKernel kernel;
-  std::string key;  // calls alike have the same
+  std::string key;             // calls alike have the same
+  std::string algorithm = {};  // of attention: "cudnn", "flash"
 };
 
 // Of an event with "args": "Input Dims" and, where given, "Input type", "Input Strides", "Concrete

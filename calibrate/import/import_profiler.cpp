@@ -84,7 +84,8 @@ class Trace {
                                      .time_s = middle,
                                      .low_s = middle,
                                      .high_s = middle,
-                                     .samples = static_cast<int>(calls.times_s.size())});
+                                     .samples = static_cast<int>(calls.times_s.size()),
+                                     .algorithm = calls.call.algorithm});
     }
     if (shapeless > 0)
       measurement.notes.push_back(fmt::format(

@@ -15,6 +15,13 @@ took, from tables of tens of thousands of rows a GPU. Of the shapes' SHA-256 the
 whether a shape is "fitted" or "judged", on all GPUs alike; of each half stand 240 shapes a GPU and
 precision in the tables here, in the order of another SHA-256. The judged ones go to JUDGED and
 nowhere else. GEMM: activations m x k by weights n x k, row-major, which is TN with m and n exchanged.
+The H100 has more, which this project measured (calibrate/measured_gpus/): convolutions, the products of
+both gradients, attention by cuDNN, forward and backward, and BatchNorm as PyTorch ran it in
+BF16, channels last, in a step of ResNet-50. Attention by cuDNN takes the place of TensorRT-LLM's
+attention, whose times are those of an operator that turns positions and writes a cache of keys besides. By
+the last bit of the SHA-256 of its shape each is fitted or judged, in all passes and precisions alike. Left
+out: convolutions in groups, and those by cuDNN's plainest algorithms, many of them 3 to 33 times as slow as
+their neighbours (docs/gpu_measurements.md).
 NVFP4 and all of B300 came later, at shapes that had their half by then. Attention is causal; several rows of a shape differ in what the table does not say (the cache's
 precision; a sliding window, which is faster): the two slowest are averaged geometrically.
 SimuMax (MooreThreads/SimuMax, commit 4dcaae51): shares of 2,250 TFLOP/s that Transformer Engine's
@@ -26,6 +33,7 @@ With --check nothing is written: exit 1 when a file differs.
 """
 import csv
 import gzip
+import hashlib
 import json
 import math
 import pathlib
@@ -300,6 +308,54 @@ def aiconfigurator(tables):
                 "series": [], "kernels": timed}
 
 
+# Of the kernels that were measured here, which count: operation and pass, precisions, library.
+MEASURED = HERE.parent / "measured_gpus"
+SLOW_ALGORITHMS = ("implicit-gemm", "algorithm-0")
+GRADIENTS = ("backward-data", "backward-weights")
+
+
+def counts(kernel):
+    if kernel["operation"] == "convolution":
+        return kernel.get("groups", 1) == 1 and kernel["algorithm"] not in SLOW_ALGORITHMS
+    if kernel["operation"] == "attention":
+        return kernel["algorithm"] == "cudnn"
+    if kernel["operation"] == "layer":
+        return kernel["type"] == "BatchNorm"
+    return (kernel["operation"] == "gemm" and kernel["precision"] == "bf16"
+            and kernel["pass"] in GRADIENTS)
+
+
+def is_judged_shape(kernel):
+    shape = {key: kernel[key] for key in sorted(kernel)
+             if key not in ("pass", "precision", "time_s", "low_s", "high_s", "samples",
+                            "algorithm", "transposes")}
+    return bool(hashlib.sha256(json.dumps(shape).encode()).digest()[-1] & 1)
+
+
+def measured_here(gpu):
+    """Fitted and judged kernels."""
+    halves = ([], [])
+    # Of each file what it is best for.
+    operations = {"convolutions": ("convolution",), "pytorch": ("attention", "gemm"),
+                  "resnet-50": ("layer",)}
+    for name, wanted in operations.items():
+        document = json.loads((MEASURED / f"{gpu}-{name}.json").read_text(encoding="utf-8"))
+        for kernel in document["kernels"]:
+            if kernel["operation"] in wanted and counts(kernel):
+                halves[is_judged_shape(kernel)].append(kernel)
+    return halves
+
+
+def with_measured(name, is_judged, document):
+    if name != "h100":
+        return document
+    kernels = [kernel for kernel in document["kernels"] if kernel["operation"] != "attention"]
+    return document | {
+        "library": "TensorRT-LLM, cuDNN, cuBLAS",
+        "notes": ["convolutions, both gradients of products and attention: calibrate/measured_gpus"],
+        "kernels": kernels + measured_here(name)[is_judged]}
+
+
 SIMUMAX_PEAK = 2250e12
 SIMUMAX_PASSES = {"TN": "forward", "NN": "backward-data", "NT": "backward-weights"}
 
@@ -360,7 +416,8 @@ def main():
     differ = []
     documents = [(HERE / f"{name}.json", document)
                  for name, document in (*deepbench(tables), *convnet(tables), simumax(tables))]
-    documents += [((JUDGED if is_judged else HERE) / f"{name}.json", document)
+    documents += [((JUDGED if is_judged else HERE) / f"{name}.json",
+                   with_measured(name, is_judged, document))
                   for is_judged, name, document in aiconfigurator(tables)]
     for file, document in documents:
         new = text(document)

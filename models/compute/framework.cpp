@@ -11,9 +11,13 @@ namespace {
 
 const std::vector<std::pair<Framework, std::string>>& names() {
   static const std::vector<std::pair<Framework, std::string>> table = {
-      {Framework::kCaffe, "Caffe"},           {Framework::kTensorFlow, "TensorFlow"},
-      {Framework::kMxnet, "MXNet"},           {Framework::kPyTorch, "PyTorch"},
-      {Framework::kMegatron, "Megatron-LM"},  {Framework::kNanotron, "nanotron"},
+      {Framework::kCaffe, "Caffe"},
+      {Framework::kTensorFlow, "TensorFlow"},
+      {Framework::kMxnet, "MXNet"},
+      {Framework::kPyTorch, "PyTorch"},
+      {Framework::kPyTorchTo210, "PyTorch-2.10"},
+      {Framework::kMegatron, "Megatron-LM"},
+      {Framework::kNanotron, "nanotron"},
       {Framework::kLlmFoundry, "llm-foundry"}};
   return table;
 }

@@ -10,7 +10,16 @@
 namespace forescale {
 
 // In the order of the default (measurements.hpp).
-enum class Framework { kCaffe, kTensorFlow, kMxnet, kPyTorch, kMegatron, kNanotron, kLlmFoundry };
+enum class Framework {
+  kCaffe,
+  kTensorFlow,
+  kMxnet,
+  kPyTorch,
+  kPyTorchTo210,  // releases up to 2.10, where a transformer's attention is another
+  kMegatron,
+  kNanotron,
+  kLlmFoundry
+};
 
 const std::vector<Framework>& frameworks();
 std::string to_text(Framework framework);  // "Caffe", "TensorFlow", "Megatron-LM", ...

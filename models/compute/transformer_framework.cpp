@@ -59,11 +59,14 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
   const std::string name = to_text(framework);
   if (!all.has(name))
     refuse(option, name, fmt::format("has no transformers: {}", fmt::join(all.keys(), ", ")));
-  const JsonInput one = all.at(name);
+  const JsonInput own = all.at(name);
+  const auto attention = own.find("attention");
+  const auto as = own.find("as");
+  if (as) own.allow_only({"as", "attention"});
+  const JsonInput one = as ? all.at(as->string()) : own;
   one.allow_only({"kernels", "kernels_fp8", "attention", "score_bytes", "gradient_buffer_bytes",
                   "gates_are_two_kernels", "held_results", "memory", "full_memory", "host_layer_s",
                   "host_expert_layer_s", "host_pipeline_layer_s", "buckets", "unmodelled"});
-  const auto attention = one.find("attention");
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
   const auto buffers = one.find("gradient_buffer_bytes");

@@ -245,6 +245,87 @@ TEST(ImportProfiler, OperatorsAreKernelsOfTheirShapes) {
   EXPECT_THAT(read.notes.at(0), HasSubstr("1 calls of operators are left out"));
 }
 
+// One operator of BF16 with a kernel of 4 us, as the profiler writes it.
+nlohmann::json profile_of(const char* name, nlohmann::json dims, nlohmann::json values) {
+  nlohmann::json types = nlohmann::json::array();
+  for (size_t i = 0; i < dims.size(); ++i) types.push_back("c10::BFloat16");
+  return {{"traceEvents",
+           {{{"ph", "X"},
+             {"cat", "cpu_op"},
+             {"name", name},
+             {"args",
+              {{"External id", 1},
+               {"Input Dims", std::move(dims)},
+               {"Input type", std::move(types)},
+               {"Concrete Inputs", std::move(values)}}}},
+            {{"ph", "X"},
+             {"cat", "cuda_runtime"},
+             {"name", "cudaLaunchKernel"},
+             {"args", {{"correlation", 7}, {"External id", 1}}}},
+            {{"ph", "X"},
+             {"cat", "kernel"},
+             {"name", "k"},
+             {"dur", 4.0},
+             {"args", {{"correlation", 7}}}}}}};
+}
+
+MeasuredKernel imported(const nlohmann::json& trace) {
+  const ScratchFolder folder("profile");
+  const std::string file = folder.file("trace.json");
+  std::ofstream(file) << trace;
+  const Measurement read = import_profiler_trace(file);
+  EXPECT_EQ(read.kernels.size(), 1U);
+  return read.kernels.at(0);
+}
+
+// Signatures of PyTorch 2.11 (aten/src/ATen/native/native_functions.yaml); its trace of a step on
+// H100 has cuDNN's.
+TEST(ImportProfiler, FusedAttentionIsAttention) {
+  const nlohmann::json heads_first = {{2, 32, 4096, 64}, {2, 8, 4096, 64}, {2, 8, 4096, 64}};
+  const AttentionShape shape{
+      .batch = 2, .sequence = 4096, .heads = 32, .kv_heads = 8, .head_size = 64, .is_causal = true};
+  const MeasuredKernel forward =
+      imported(profile_of("aten::_cudnn_attention_forward", heads_first,
+                          {"", "", "", "", "", "", "4096", "4096", "True", "0.", "True", "False"}));
+  EXPECT_EQ(std::get<AttentionShape>(forward.kernel.shape), shape);
+  EXPECT_EQ(forward.kernel.pass, KernelPass::kForward);
+  EXPECT_EQ(forward.kernel.precision, Precision::kBf16);
+  EXPECT_EQ(forward.algorithm, "cudnn");
+
+  // A gradient before them; words before heads; not causal.
+  const nlohmann::json words_first = {
+      {2, 4096, 32, 64}, {2, 4096, 32, 64}, {2, 4096, 8, 64}, {2, 4096, 8, 64}};
+  AttentionShape whole = shape;
+  whole.is_causal = false;
+  const MeasuredKernel backward =
+      imported(profile_of("aten::_flash_attention_backward", words_first,
+                          {"", "", "", "", "", "", "", "", "4096", "4096", "0.", "False"}));
+  EXPECT_EQ(std::get<AttentionShape>(backward.kernel.shape), whole);
+  EXPECT_EQ(backward.kernel.pass, KernelPass::kBackward);
+  EXPECT_EQ(backward.algorithm, "flash");
+}
+
+// With what a network's own layers read and write, so that a fit on them predicts those.
+TEST(ImportProfiler, NormsAndActivationsAreLayersOfNetworks) {
+  constexpr double kBytes = 2.0 * 16 * 8 * 10 * 12;
+  const nlohmann::json image = {{16, 8, 10, 12}, {16, 8, 10, 12}, {8}};
+  const auto layer_of = [&](const char* name) {
+    const MeasuredKernel read = imported(profile_of(name, image, {"", "", ""}));
+    return std::pair(std::get<LayerShape>(read.kernel.shape), read.kernel.pass);
+  };
+  const LayerShape norm{.type = "BatchNorm",
+                        .batch = 16,
+                        .input_bytes = kBytes,
+                        .output_bytes = kBytes,
+                        .parameter_bytes = 2 * 8 * 2};
+  EXPECT_EQ(layer_of("aten::native_batch_norm"), std::pair(norm, KernelPass::kForward));
+  EXPECT_EQ(layer_of("aten::native_batch_norm_backward"), std::pair(norm, KernelPass::kBackward));
+  const LayerShape activation{
+      .type = "ReLU", .batch = 16, .input_bytes = kBytes, .output_bytes = kBytes};
+  EXPECT_EQ(layer_of("aten::clamp_min_"), std::pair(activation, KernelPass::kForward));
+  EXPECT_EQ(layer_of("aten::threshold_backward"), std::pair(activation, KernelPass::kBackward));
+}
+
 TEST(ImportProfiler, RefusesWhatHasNoShapes) {
   const ScratchFolder folder("profile");
   const std::string file = folder.file("trace.json");

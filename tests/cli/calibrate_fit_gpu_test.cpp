@@ -53,6 +53,36 @@ TEST(CalibrateFitGpu, WritesAModelThatPredictionsTake) {
   expect_refused(predict + "--gpu-model m40 --precision fp8", {"--precision = fp8"});
 }
 
+// Kernels that are twice the model's own times: the ratio is one half, whatever they are.
+TEST(CalibrateJudge, SaysHowFarAModelIsOff) {
+  const Workshop workshop;
+  const std::string judged = source_file("tests/calibrate/data/judged_gpus/h100.json");
+  const nlohmann::json first =
+      expect_answer("calibrate judge " + judged + " --gpu h100 --json").json();
+  EXPECT_EQ(first["gpu_model"], "h100");
+  nlohmann::json twice = parse_json(text_of(judged));
+  ASSERT_EQ(first["kernels"].size(), twice["kernels"].size());
+  for (size_t i = 0; i < twice["kernels"].size(); ++i) {
+    nlohmann::json& kernel = twice["kernels"][i];
+    for (const char* end : {"low_s", "high_s"}) kernel.erase(end);
+    kernel["time_s"] = 2 * first["kernels"][i]["predicted_s"].get<double>();
+  }
+  const std::string file = workshop.file("twice.json", twice.dump());
+  for (const nlohmann::json& group :
+       expect_answer("calibrate judge " + file + " --gpu h100 --json").json()["groups"]) {
+    EXPECT_NEAR(group["median_ratio"], 0.5, 1e-9) << group;
+    EXPECT_NEAR(group["p90_abs_error"], 0.5, 1e-9) << group;
+  }
+  expect_answer("calibrate judge " + file + " --gpu h100",
+                {"by the model h100", "attention backward bf16, cudnn", "50.0 %"});
+  expect_answer("calibrate judge " + file + " --gpu h200 --csv", {"kernel,pass,precision"});
+  expect_refused("calibrate judge " + file + " --gpu k80", {"--gpu = k80", "--gpu-model"});
+  expect_refused("calibrate judge " + file + " --gpu h1000", {"--gpu = h1000", "h100"});
+  expect_refused(
+      "calibrate judge " + source_file("calibrate/measured_gpus/h100-copies.json") + " --gpu h100",
+      {"h100-copies.json", "must have kernels that h100 knows"});
+}
+
 TEST(CalibrateFitGpu, HoldsKernelsOutAndPrintsTheError) {
   const std::string files = published("p100") + " " + published("titan-x-caffe");
   expect_answer("calibrate fit --hold-out " + files,

@@ -45,7 +45,7 @@ WARM_UP, STEPS_MIN = 5, 6
 
 
 def stop(why, exit_code=2):
-    print(f"train_step.py: {why}", file=sys.stderr)
+    print(f"{os.path.basename(sys.argv[0])}: {why}", file=sys.stderr)
     sys.exit(exit_code)
 
 
