@@ -113,7 +113,8 @@ void print(const Replay& replay) {
   if (replay.against) fmt::print("\n{}", against_table(replay));
   fmt::print("\n{}", overlap_table(replay));
   if (!replay.links.empty()) fmt::print("\n{}", link_table(replay.links));
-  fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
+  if (!replay.busiest.empty())
+    fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
   for (const std::string& note : replay.notes) fmt::print("note: {}\n", note);
   if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
 }

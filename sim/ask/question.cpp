@@ -14,6 +14,7 @@
 #include "models/compute/kernel_fit_json.hpp"
 #include "models/failures.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/traced_throughput.hpp"
 #include "sim/engine/message_noise.hpp"
 #include "sim/run/other_jobs.hpp"
 #include "topologies/link_faults.hpp"
@@ -233,7 +234,7 @@ Texts print_memory_format(const Question& question) {
 
 void parse_throughput_field(Question& question, const std::string& text,
                             const std::string& source) {
-  question.throughput = parse_throughput(text, source);
+  question.throughput = parse_throughput(traced_throughput(text, source).value_or(text), source);
 }
 Texts print_throughput(const Question& question) {
   return question.throughput ? Texts{to_text(*question.throughput)} : Texts{};
@@ -344,8 +345,9 @@ std::vector<QuestionField> make_fields() {
        .print = print_memory_format},
       {.name = "throughput",
        .doc = "Measured on one GPU: 2500images/s@256, with its spread 2500images/s@256:3% (default "
-              "2%), several batches 1400@64,2500@256, or a CSV file of them (columns batch and "
-              "images_per_s or iteration_s); layers keep their shares of it",
+              "2%), several batches 1400@64,2500@256, a CSV file of them (columns batch and "
+              "images_per_s or iteration_s), or a profiler's trace step.json.gz@256; layers keep "
+              "their shares of it",
        .parse = parse_throughput_field,
        .print = print_throughput},
       {.name = "data",

@@ -98,7 +98,8 @@ TEST_P(KinetoSample, IsImportedWithoutLoss) {
 INSTANTIATE_TEST_SUITE_P(Public, KinetoSample,
                          ::testing::Values("nccl_data.json.gz", "b200_eager.json.gz",
                                            "control.json.gz", "sampled_rank-1.json.gz",
-                                           "h100_qwen.json.gz", "mi300x_resnet.json.gz"),
+                                           "h100_qwen.json.gz", "mi300x_resnet.json.gz",
+                                           "h100_resnet_50.json.gz"),
                          [](const auto& sample) {
                            std::string name = std::filesystem::path(sample.param).filename();
                            for (char& c : name)
