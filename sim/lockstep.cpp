@@ -34,7 +34,7 @@ ResolvedCall resolved_call(const PredictionInputs& inputs, const Lanes& lanes,
                   .element_bytes = whole_bytes_a_value(inputs.precision)});
 }
 
-std::vector<CollectiveStep> collectives_of(const PredictionInputs& inputs, const TrainingRun& run) {
+std::vector<CollectiveStep> traffic_of(const PredictionInputs& inputs, const TrainingRun& run) {
   return inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes).collectives;
 }
 
@@ -44,7 +44,7 @@ class Pricing {
   Pricing(const PredictionInputs& inputs, const TrainingRun& run)
       : lanes_(run.platform, inputs.stack) {
     const SharedGroup workers = shared_first_slots(run.platform, run.workers);
-    for (const CollectiveStep& step : collectives_of(inputs, run))
+    for (const CollectiveStep& step : traffic_of(inputs, run))
       calls_.try_emplace(price_key(step), resolved_call(inputs, lanes_, workers, step));
   }
   Pricing(const Pricing&) = delete;
@@ -144,7 +144,7 @@ std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& 
     return "collectives advance inside calls of their stack only";
   const Lanes lanes(run.platform, inputs.stack);
   const SharedGroup workers = shared_first_slots(run.platform, run.workers);
-  for (const CollectiveStep& step : collectives_of(inputs, run)) {
+  for (const CollectiveStep& step : traffic_of(inputs, run)) {
     if (step.group) return "it has groups of some workers";
     const ResolvedCall resolved = resolved_call(inputs, lanes, workers, step);
     if (lanes.reduction(resolved.place).place == ReductionPlace::kGpu)

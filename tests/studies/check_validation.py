@@ -25,7 +25,7 @@ LIMITS = {
     "open-nccl-node": (324, 0.07, 10),
     "open-nccl-together": (65, 0.055, 8),
     "open-nodes": (33, 0.105, 6),
-    "open-gpus": (88, 0.155, 33),
+    "open-gpus": (88, 0.155, 34),
     "open-8-gpus": (16, 0.05, 0),
     "llm-large": (4, 0.055, 0),
     "llm-blackwell": (21, 0.07, 0),
