@@ -16,6 +16,7 @@
 #include "models/compute/transformer_framework.hpp"
 #include "studies/layout/layout_program.hpp"
 #include "studies/layout/layout_trace.hpp"
+#include "studies/layout/measured_layout.hpp"
 
 namespace forescale {
 namespace {
@@ -29,6 +30,7 @@ struct PredictOptions {
   RangeOptions range;
   AskFiles files;
   TrainingPlan plan;
+  std::string measured;
   bool sources = false;
   OutputOptions output;
   std::string line;  // as typed
@@ -91,6 +93,28 @@ void print_machine_sources(Asker& asker, const LayoutCase& about) {
              about.question.model, gpu);
 }
 
+// The cases with kernels scaled to the iteration that was measured, and what people are told.
+std::string start_from_measured(const std::string& text, std::vector<LayoutCase>& cases,
+                                Asker& asker) {
+  const Question& question = cases.front().question;
+  if (question.compute_scale != 1)
+    refuse("--compute-scale", fmt::format("{:g}", question.compute_scale),
+           "is what --measured finds out");
+  const MeasuredLayout measured = parse_measured_layout(text, question.layout);
+  const double scale = kernel_scale(measured, question, asker);
+  const Layout layout =
+      resolved(parse_layout(measured.layout, kMeasuredOption), measured.gpus, kMeasuredOption);
+  for (LayoutCase& each : cases) {
+    each.question.compute_scale = scale;
+    each.is_measured = differ_in_copies_alone(
+        resolved(parse_layout(each.question.layout, kLayoutOption), each.gpus, kLayoutOption),
+        layout);
+  }
+  return fmt::format(
+      "from {} measured on {} GPUs: kernels take {:.3g} of the time that is predicted without\n",
+      to_text(Seconds{measured.iteration_s}), measured.gpus, scale);
+}
+
 void run_layout(const PredictOptions& options, const Question& question) {
   check_layout_question(question);
   check_draws(options);
@@ -104,13 +128,15 @@ void run_layout(const PredictOptions& options, const Question& question) {
   std::vector<LayoutCase> cases;
   for (const std::int64_t gpus : question.gpus)
     cases.push_back({.question = question, .gpus = gpus});
+  const std::string told =
+      options.measured.empty() ? "" : start_from_measured(options.measured, cases, asker);
   const std::vector<LayoutPrediction> predictions =
       options.range.interval ? predict_layout_ranges(cases, asker) : predict_layouts(cases, asker);
   write_files(options.files, cases, predictions, asker);
   if (options.output.json) {
     json document = {{"format", "forescale-layouts-1"},
                      {"command", options.line},
-                     {"question", to_json(question)},
+                     {"question", to_json(cases.front().question)},
                      {"predictions", json::array()}};
     for (const LayoutPrediction& each : predictions)
       document["predictions"].push_back(to_json(each, plan));
@@ -118,7 +144,7 @@ void run_layout(const PredictOptions& options, const Question& question) {
   } else if (options.output.csv) {
     print_rows(layout_rows(predictions, plan), layout_columns(predictions, plan), options.output);
   } else {
-    fmt::print("{}", to_table(predictions, plan));
+    fmt::print("{}{}", to_table(predictions, plan), told);
     if (options.sources) print_machine_sources(asker, cases.front());
   }
 }
@@ -128,6 +154,9 @@ void run(const PredictOptions& options) {
   check_writable(options.files.trace, "--trace");
   check_writable(options.files.record, "--record");
   const Question question = options.question.question();
+  if (question.layout.empty() && !options.measured.empty())
+    refuse(kMeasuredOption, options.measured,
+           "needs --layout; of other networks --throughput takes what was measured");
   if (!question.layout.empty()) {
     run_layout(options, question);
     return;
@@ -160,12 +189,17 @@ void add_predict(Subcommand app) {
       "    --scaling weak --schedule sc-ob --stack mvapich2-gdr --json\n"
       "  forescale predict --platform dgx-h100 --model llama-3-70b --seq 8192 --gpus 64 \\\n"
       "    --layout tp=8,pp=4,micro=1,global=128,zero=optimizer --tokens 15e12 --price 2.50\n"
+      "  forescale predict --platform dgx-h100 --model llama-3-8b --seq 8192 --gpus 64,256 \\\n"
+      "    --layout tp=2,micro=1,global=256,zero=optimizer --measured 2.0s@8:global=16\n"
       "Times are the steady state of several simulated iterations. A count whose share of the\n"
       "batch does not fit in GPU memory is reported as such.");
   add_question_options(command, options->question, {"platform", "model"});
   add_range_options(command, options->range);
   command.add_option("--tokens", options->plan.tokens,
                      "With --layout: days and GPU hours of a training on so many tokens (15e12)");
+  command.add_option("--measured", options->measured,
+                     "With --layout: an iteration that was measured, 6.7s@8 on 8 GPUs, with other "
+                     "fields of the layout 6.7s@8:global=64; all kernels are scaled to it");
   command.add_option("--price", options->plan.hour_price,
                      "With --tokens: of one GPU hour, in any currency");
   command.add_flag("--sources", options->sources, "List every number with its source");

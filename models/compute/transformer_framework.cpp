@@ -53,7 +53,7 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
                                            const std::string& option, Provenance* provenance) {
   const JsonInput in =
       JsonInput::from_file(data_path("models/compute/transformer_frameworks.json"), provenance);
-  in.allow_only({"format", "frameworks"});
+  in.allow_only({"format", "from_measured", "frameworks"});
   in.at("format").one_of({"forescale-transformer-frameworks-1"});
   const JsonInput all = in.at("frameworks");
   const std::string name = to_text(framework);
@@ -92,7 +92,8 @@ TransformerFramework transformer_framework(Framework framework, const std::strin
               (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
           .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
           .buckets = read_buckets(one.at("buckets")),
-          .unmodelled = read_layout_unmodelled(one.at("unmodelled"))};
+          .unmodelled = read_layout_unmodelled(one.at("unmodelled")),
+          .from_measured = read_unmodelled(in.at("from_measured"))};
 }
 
 }  // namespace forescale

@@ -56,6 +56,7 @@ struct TransformerFramework {
   double host_pipeline_layer_s = 0;
   GradientBuckets buckets;
   LayoutUnmodelled unmodelled;
+  Unmodelled from_measured;  // where kernels are scaled to an iteration that was measured
 };
 
 // Where nobody says.

@@ -75,7 +75,9 @@ class LayoutRun {
     };
     const bool has_whole_gradients = answer_.nodes > 1 && layout.pipeline > 1 && layout.data > 1 &&
                                      layout.sharding == StateSharding::kNone;
-    if (set_up_.has_experts && of.experts)
+    if (about_.is_measured)
+      choose(set_up_.framework.from_measured, "that were predicted from a measured one");
+    else if (set_up_.has_experts && of.experts)
       choose(*of.experts, "with experts");
     else if (of.whole_gradients && has_whole_gradients)
       choose(*of.whole_gradients, "with copies of a pipeline on several nodes and zero=none");

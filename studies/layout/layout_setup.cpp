@@ -96,6 +96,10 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   set_up.framework =
       transformer_framework(question.framework.value_or(kDefaultTransformerFramework),
                             set_up.gpu.name, "--framework", nullptr);
+  for (double* each :
+       {&set_up.framework.kernels, &set_up.framework.kernels_fp8, &set_up.framework.host_layer_s,
+        &set_up.framework.host_expert_layer_s, &set_up.framework.host_pipeline_layer_s})
+    *each *= question.compute_scale;
   for (const std::string& module : layout.modules()) {
     const std::vector<std::string> known = recompute_modules();
     if (std::find(known.begin(), known.end(), module) == known.end())
@@ -129,9 +133,9 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
 
 const std::set<std::string>& layout_question_fields() {
   static const std::set<std::string> kFields = {
-      "platform",  "placement", "stack",     "model",     "sequence",
-      "layout",    "gpus",      "precision", "gpu_model", "network_scale",
-      "framework", "failures",  "links",     "noise",     "stragglers"};
+      "platform", "placement", "stack",      "model",         "sequence",  "layout",
+      "gpus",     "precision", "gpu_model",  "network_scale", "framework", "failures",
+      "links",    "noise",     "stragglers", "compute_scale"};
   return kFields;
 }
 

@@ -17,6 +17,9 @@ struct LayoutCase {
   Question question;
   std::int64_t gpus = 0;
   Scenario scenario = {};  // of the machine's numbers
+  // compute_scale is of an iteration that was measured on this layout with other numbers of copies:
+  // what is not modelled is what was left so (transformer_frameworks.json).
+  bool is_measured = false;
 };
 
 struct LayoutSetUp {

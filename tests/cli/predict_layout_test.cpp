@@ -9,6 +9,7 @@
 namespace forescale {
 namespace {
 
+using testing::expect_answer;
 using testing::expect_refused;
 using testing::Outcome;
 using testing::run_program;
@@ -193,6 +194,37 @@ TEST(PredictLayout, RefusesWhatItWouldLeaveOut) {
   expect_refused("predict --platform dgx-h100 --model alexnet --gpus 8 --layout tp=2",
                  {"must be a transformer"});
   expect_refused("predict --platform kesch --model alexnet --system s-caffe-b", {"--batch"});
+}
+
+// Twice the predicted time as measured: kernels are scaled until it is predicted, others follow,
+// and the question that is printed gives the same again.
+TEST(PredictLayout, StartsFromAMeasuredIteration) {
+  const std::string question =
+      "predict --platform dgx-h100 --model llama-3.2-1b --seq 2048 --no-range --layout "
+      "micro=1,global=16,zero=optimizer --gpus 8,16 --json";
+  const nlohmann::json without = expect_answer(question).json()["predictions"];
+  const double measured_s = 1.2 * without[0]["iteration_s"].get<double>();
+  const nlohmann::json answer =
+      expect_answer(question + " --measured " + std::to_string(measured_s) + "s@8").json();
+  EXPECT_NEAR(answer["predictions"][0]["iteration_s"], measured_s, 1e-5 * measured_s);
+  EXPECT_GT(answer["predictions"][1]["iteration_s"], without[1]["iteration_s"]);
+  const auto scale = answer["question"]["compute_scale"].get<std::string>();
+  EXPECT_GT(std::stod(scale), 1.2);
+  const nlohmann::json again =
+      expect_answer(question + " --compute-scale " + scale).json()["predictions"];
+  EXPECT_EQ(again[1]["iteration_s"], answer["predictions"][1]["iteration_s"]);
+
+  expect_answer(
+      "predict --platform dgx-h100 --model llama-3.2-1b --seq 2048 --layout "
+      "micro=1,global=16 --gpus 16 --measured 100ms@8",
+      {"from 100 ms measured on 8 GPUs: kernels take",
+       "of measured rows that were predicted from a measured one"});
+  expect_refused(question + " --measured 1s", {"--measured = 1s: must be TIME@GPUS"});
+  expect_refused(question + " --measured 1s@8 --compute-scale 2",
+                 {"--compute-scale = 2: is what --measured finds out"});
+  expect_refused(question + " --measured 1h@8", {"is not what this training takes on 8 GPUs"});
+  expect_refused("predict --platform dgx-h100 --model alexnet --batch 64 --gpus 2 --measured 1s@1",
+                 {"--measured = 1s@1: needs --layout"});
 }
 
 // What knows nothing of layouts says so and answers no other question.
