@@ -72,7 +72,8 @@ const kinds = {
       await expectColumn(page, "Layouts", "Iteration", predictions.map((one) => one.iteration_s));
       await expectColumn(page, "Layouts", "MFU", predictions.map((one) => one.model_flops_share));
       await expectColumn(page, "Layouts", "Memory", predictions.map((one) => one.memory_bytes));
-      assert.match(await text(page, "layouts"), /16 GPUs .*tokens\/s a GPU, MFU 41.3 %; .* of 80 GiB on the fullest GPU/);
+      const flops = (100 * predictions[0].model_flops_share).toFixed(1);
+      assert.match(await text(page, "layouts"), new RegExp(`16 GPUs .*tokens/s a GPU, MFU ${flops} %; .* of 80 GiB on the fullest GPU`));
       // A limit for each rank of the pipeline, and the memory of each.
       assert.equal(await page.locator("#layouts-1 .limit line").count(), 4);
       await page.locator("#layouts-1 figure", {hasText: "Memory of a GPU"}).locator("summary").click();
