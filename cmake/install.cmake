@@ -21,6 +21,7 @@ install(TARGETS forescale-simgrid LIBRARY DESTINATION lib/forescale COMPONENT pr
 set(data_folder ${CMAKE_INSTALL_DATADIR}/forescale)
 file(GLOB_RECURSE data_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      ${CMAKE_SOURCE_DIR}/algorithms/*.json ${CMAKE_SOURCE_DIR}/calibrate/published*/*.json
+     ${CMAKE_SOURCE_DIR}/calibrate/measured_gpus/*.json
      ${CMAKE_SOURCE_DIR}/models/*.json ${CMAKE_SOURCE_DIR}/studies/*.json
      ${CMAKE_SOURCE_DIR}/topologies/*.json ${CMAKE_SOURCE_DIR}/cli/report/page/*)
 list(APPEND data_files studies/settings/mpich-COPYRIGHT)
@@ -32,6 +33,9 @@ endforeach()
 install(PROGRAMS ${CMAKE_SOURCE_DIR}/traces/trace_gloo.py DESTINATION ${data_folder}/traces
         COMPONENT program)
 install(PROGRAMS ${CMAKE_SOURCE_DIR}/calibrate/bench/gpu/train_step.py
+                 ${CMAKE_SOURCE_DIR}/calibrate/bench/gpu/torch_kernels.py
+        DESTINATION ${data_folder}/calibrate/bench/gpu COMPONENT program)
+install(FILES ${CMAKE_SOURCE_DIR}/calibrate/bench/gpu/llama.py
         DESTINATION ${data_folder}/calibrate/bench/gpu COMPONENT program)
 
 set(completion ${CMAKE_SOURCE_DIR}/cli/completion/completion)

@@ -15,6 +15,9 @@ took, from tables of tens of thousands of rows a GPU. Of the shapes' SHA-256 the
 whether a shape is "fitted" or "judged", on all GPUs alike; of each half stand 240 shapes a GPU and
 precision in the tables here, in the order of another SHA-256. The judged ones go to JUDGED and
 nowhere else. GEMM: activations m x k by weights n x k, row-major, which is TN with m and n exchanged.
+NVFP4 and all of B300 came later, at shapes that had their half by then. Attention is causal; several
+rows of a shape differ in what the table does not say (the cache's precision; a sliding window, which is
+faster): the two slowest are averaged geometrically.
 The H100 has more, which this project measured (calibrate/measured_gpus/): convolutions, the products of
 both gradients, attention by cuDNN, forward and backward, and BatchNorm as PyTorch ran it in
 BF16, channels last, in a step of ResNet-50. Attention by cuDNN takes the place of TensorRT-LLM's
@@ -22,8 +25,6 @@ attention, whose times are those of an operator that turns positions and writes 
 the last bit of the SHA-256 of its shape each is fitted or judged, in all passes and precisions alike. Left
 out: convolutions in groups, and those by cuDNN's plainest algorithms, many of them 3 to 33 times as slow as
 their neighbours (docs/gpu_measurements.md).
-NVFP4 and all of B300 came later, at shapes that had their half by then. Attention is causal; several rows of a shape differ in what the table does not say (the cache's
-precision; a sliding window, which is faster): the two slowest are averaged geometrically.
 SimuMax (MooreThreads/SimuMax, commit 4dcaae51): shares of 2,250 TFLOP/s that Transformer Engine's
 products and attention reach on B200 in a container for training, backward passes too; attention's
 count all FLOP, causal or not. The machine's products take 1.4 times as long as
@@ -41,6 +42,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 JUDGED = HERE.parents[1] / "tests/calibrate/data/judged_gpus"
+MEASURED = HERE.parent / "measured_gpus"
 GPUS = {
     "titan-x": ("NV_TitanX", "TITAN X (Maxwell)"),
     "m40": ("NV_M40", "Tesla M40"),
@@ -265,6 +267,7 @@ AICONFIGURATOR = {"a100": ("a100_sxm", "NVIDIA A100-SXM4-80GB"),
                   "h100": ("h100_sxm", "NVIDIA H100 80GB HBM3"), "b200": ("b200_sxm", "NVIDIA B200"),
                   "gb200": ("gb200", "NVIDIA GB200"),
                   "b300": ("b300_sxm", "NVIDIA B300 SXM6 AC")}
+MEASURED_GPUS = {name for name in AICONFIGURATOR if (MEASURED / f"{name}-pytorch.json").exists()}
 AICONFIGURATOR_PRECISIONS = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "nvfp4"}
 
 
@@ -282,8 +285,11 @@ def aiconfigurator_attention(row):
 def aiconfigurator(tables):
     """(whether judged, name, document)"""
     found = {}
+    measured = {AICONFIGURATOR[name][0] for name in MEASURED_GPUS}  # whose attention is not theirs
     for table, shape_of in (("gemm", aiconfigurator_gemm), ("attention", aiconfigurator_attention)):
         for row in rows(tables / f"aiconfigurator_{table}.csv.gz"):
+            if table == "attention" and row["system"] in measured:
+                continue
             kernel = shape_of(row) | {"pass": "forward",
                                       "precision": AICONFIGURATOR_PRECISIONS[row["dtype"]]}
             paths, kernels = found.setdefault((row["split"], row["system"]), (set(), {}))
@@ -309,7 +315,6 @@ def aiconfigurator(tables):
 
 
 # Of the kernels that were measured here, which count: operation and pass, precisions, library.
-MEASURED = HERE.parent / "measured_gpus"
 SLOW_ALGORITHMS = ("implicit-gemm", "algorithm-0")
 GRADIENTS = ("backward-data", "backward-weights")
 
@@ -347,13 +352,15 @@ def measured_here(gpu):
 
 
 def with_measured(name, is_judged, document):
-    if name != "h100":
+    if name not in MEASURED_GPUS:
         return document
-    kernels = [kernel for kernel in document["kernels"] if kernel["operation"] != "attention"]
+    provenance = document["provenance"]
     return document | {
         "library": "TensorRT-LLM, cuDNN, cuBLAS",
+        "provenance": provenance | {
+            "source": f"{provenance['source']}; this project's calibrate/measured_gpus/{name}-*.json"},
         "notes": ["convolutions, both gradients of products and attention: calibrate/measured_gpus"],
-        "kernels": kernels + measured_here(name)[is_judged]}
+        "kernels": document["kernels"] + measured_here(name)[is_judged]}
 
 
 SIMUMAX_PEAK = 2250e12

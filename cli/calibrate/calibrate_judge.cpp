@@ -1,7 +1,6 @@
 // `forescale calibrate judge`: a GPU model against kernels that were measured.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/median.hpp"
 #include "base/units.hpp"
+#include "calibrate/fit/quantile.hpp"
 #include "calibrate/measure/measurement.hpp"
 #include "cli/calibrate/calibrate.hpp"
 #include "cli/catalogue/catalogue.hpp"
@@ -91,13 +91,6 @@ std::string judged_kind(const MeasuredKernel& measured) {
   return group;
 }
 
-// Nine in ten are at most this.
-double nine_tenths(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto rank = static_cast<size_t>(std::ceil(0.9 * static_cast<double>(values.size())));
-  return values[rank - 1];
-}
-
 json group_rows(const Judged& judged) {
   std::map<std::string, std::vector<double>> ratios;
   for (const JudgedKernel& each : judged.kernels)
@@ -110,7 +103,7 @@ json group_rows(const Judged& judged) {
                     {"count", of_group.size()},
                     {"median_ratio", median(of_group)},
                     {"median_abs_error", median(errors)},
-                    {"p90_abs_error", nine_tenths(errors)}});
+                    {"p90_abs_error", quantile(errors, 0.9)}});
   }
   return rows;
 }

@@ -199,7 +199,7 @@ void add_predict(Subcommand app) {
                      "With --layout: days and GPU hours of a training on so many tokens (15e12)");
   command.add_option("--measured", options->measured,
                      "With --layout: an iteration that was measured, 6.7s@8 on 8 GPUs, with other "
-                     "fields of the layout 6.7s@8:global=64; all kernels are scaled to it");
+                     "fields of the layout 6.7s@8:global=64; its passes' kernels are scaled to it");
   command.add_option("--price", options->plan.hour_price,
                      "With --tokens: of one GPU hour, in any currency");
   command.add_flag("--sources", options->sources, "List every number with its source");

@@ -1,8 +1,8 @@
 // An iteration that the user measured, as what a layout's prediction starts from.
 //
-// All kernels, and what the CPU takes to ask for them, are scaled by one factor, so that this
-// iteration is predicted as long as it was; what is exchanged stays the model's. Nothing else is
-// changed, whatever the difference comes from.
+// The passes' kernels, and what the CPU takes to ask for them, are scaled by one factor, so that
+// this iteration is predicted as long as it was; exchanges and the optimizer stay the model's.
+// Nothing else is changed, whatever the difference comes from.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ ADJUSTED = {
     "llm-blackwell-experts": (18, 0.145),
     "llm-foundry": (110, 0.09),
     "llm-memory": (391, 0.065),
-    "llm-nanotron": (392, 0.0875),
+    "llm-nanotron": (392, 0.085),
     "llm-large": (13, 0.065),
     "llm-nvidia": (15, 0.03),
     "own-h100": (8, 0.135),

@@ -30,7 +30,8 @@ import statistics
 import sys
 import time
 
-from train_step import clocks, gpu_facts, stop, summary
+from llama import rotated
+from train_step import clocks, gpu_facts, stop, summary, torch_on
 
 SAMPLE_S, SAMPLES_MAX, MOST_S = 200e-6, 50, 0.25
 INTERVAL = 0.03
@@ -189,11 +190,6 @@ def attention(torch, device, kernel, backend):
     return lambda: torch.autograd.grad(result, operands, gradient, retain_graph=True)
 
 
-def rotated(torch, values, turns):
-    pairs = torch.view_as_complex(values.float().reshape(*values.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * turns).flatten(3).type_as(values)
-
-
 def layers(torch, device, tokens, hidden):
     """Type, bytes that must be read, bytes that must be written, what to call; forward and backward."""
     functional, kind, wide = torch.nn.functional, torch.bfloat16, 2
@@ -330,15 +326,7 @@ def set_precision(torch, precision):
 def main():
     options = parse_options()
     request = read_request(options.request)
-    try:
-        import torch
-    except ImportError as error:
-        stop(f"PyTorch is needed: {error}")
-    if options.device.startswith("cuda"):
-        if not torch.cuda.is_available():
-            stop("PyTorch sees no GPU (torch.cuda.is_available() is false)")
-        torch.cuda.set_device(options.device)
-        torch.backends.cudnn.benchmark = True
+    torch = torch_on(options.device)
     facts = gpu_facts(torch, options.device)
     now = datetime.datetime.now(datetime.timezone.utc)
     answer = {"format": "forescale-measurement-1", "machine": facts["name"],
