@@ -341,7 +341,7 @@ def measured_here(gpu):
     """Fitted and judged kernels."""
     halves = ([], [])
     # Of each file what it is best for.
-    operations = {"convolutions": ("convolution",), "pytorch": ("attention", "gemm"),
+    operations = {"convolutions": ("convolution", "gemm"), "pytorch": ("attention", "gemm"),
                   "resnet-50": ("layer",)}
     for name, wanted in operations.items():
         document = json.loads((MEASURED / f"{gpu}-{name}.json").read_text(encoding="utf-8"))
