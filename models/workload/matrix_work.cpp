@@ -24,6 +24,17 @@ std::vector<MatrixPass> passes_of(GemmShape shape, std::int64_t batch) {
           {KernelPass::kBackwardData, of(shape.k, shape.n, shape.m)}};
 }
 
+// A step's vectors are the batch's; weights learn from all steps at once.
+std::vector<MatrixPass> passes_of(const RecurrentShape& shape, std::int64_t batch) {
+  std::vector<MatrixPass> passes;
+  for (const MatrixPass& step : fully_connected(shape.outputs, shape.inputs, batch)) {
+    const bool is_joined = step.pass == KernelPass::kBackwardWeights;
+    if (!is_joined) passes.insert(passes.end(), static_cast<std::size_t>(shape.steps), step);
+  }
+  passes.push_back(fully_connected(shape.outputs, shape.inputs, batch * shape.steps).back());
+  return passes;
+}
+
 }  // namespace
 
 std::vector<MatrixPass> fully_connected(std::int64_t outputs, std::int64_t inputs,
@@ -49,6 +60,8 @@ std::vector<GpuKernel> kernels_of(const MatrixWork& work, std::int64_t batch, Pr
     for (const auto& [pass, shape] : passes_of(*linear, batch)) add(shape, pass);
   } else if (const auto* product = std::get_if<GemmShape>(&work)) {
     for (const auto& [pass, shape] : passes_of(*product, batch)) add(shape, pass);
+  } else if (const auto* recurrent = std::get_if<RecurrentShape>(&work)) {
+    for (const auto& [pass, shape] : passes_of(*recurrent, batch)) add(shape, pass);
   } else if (const auto* filters = std::get_if<ConvolutionShape>(&work)) {
     ConvolutionShape shape = *filters;
     shape.batch *= batch;

@@ -3,8 +3,8 @@
 // Fully connected, M outputs, N inputs, over V vectors an image, column-major: forward M x batch V
 // x N "TN", by data N x batch V x M "NN", by weights N x M x batch V "NT"; weights lie as Caffe and
 // PyTorch keep them. Products without weights have two gradients by data. Attention's backward pass
-// is one kernel. Limits: a recurrent layer's products of one step are not joined with the next
-// one's.
+// is one kernel. A recurrent layer's products follow each other, a step each; the gradient of its
+// weights is one product over all steps.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,16 @@ struct LinearShape {
   std::int64_t groups = 1;
 };
 
+// `outputs` x `inputs` weights by the state of the step before, once a step.
+struct RecurrentShape {
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+  std::int64_t steps = 1;
+};
+
 // For one image. A GemmShape is a product without weights.
-using MatrixWork =
-    std::variant<std::monostate, LinearShape, ConvolutionShape, AttentionShape, GemmShape>;
+using MatrixWork = std::variant<std::monostate, LinearShape, ConvolutionShape, AttentionShape,
+                                GemmShape, RecurrentShape>;
 
 double forward_flops_of(const MatrixWork& work);
 

@@ -126,6 +126,45 @@ TEST(Zoo, AlexNet22kByHand) {
   EXPECT_EQ(find(network, "fc8").fully_connected()->outputs, 21841);
 }
 
+// Ronneberger et al., Figure 1: 572 pixels a side become 388, the smallest map has 28; transposed
+// convolutions of 3x3.
+TEST(Zoo, UNetByHand) {
+  const Network network = load_network("u-net-medical", "--model");
+  EXPECT_EQ(find(network, "bottom/conv2").output_shape, (Shape{1024, 28, 28}));
+  EXPECT_EQ(find(network, "up1/concat").output_shape, (Shape{1024, 56, 56}));
+  EXPECT_EQ(find(network, "classes").output_shape, (Shape{2, 388, 388}));
+  const auto pair = [](std::int64_t in, std::int64_t filters) {
+    return 9 * in * filters + filters + 9 * filters * filters + filters;
+  };
+  std::int64_t sum = pair(1, 64) + 64 * 2 + 2;
+  for (const std::int64_t filters : {64, 128, 256, 512})
+    sum += pair(filters, 2 * filters) +           // down
+           9 * 2 * filters * filters + filters +  // transposed
+           pair(2 * filters, filters);            // up
+  EXPECT_EQ(network.parameters(), sum);
+}
+
+// Eight memories of 1,024 (the first in both directions), two tables, attention.
+TEST(Zoo, GnmtByHand) {
+  const auto memory = [](std::int64_t inputs) { return 4 * 1024 * (inputs + 1024) + 2 * 4 * 1024; };
+  const std::int64_t memories =
+      2 * memory(1024) + memory(2048) + 2 * memory(1024) + memory(1024) + 3 * memory(2048);
+  const std::int64_t words = 2 * 32'320 * 1024 + 32'320;
+  const std::int64_t attention = 2 * 1024 * 1024 + 1024 + 1024;
+  EXPECT_EQ(load_network("gnmt", "--model").parameters(), memories + words + attention);
+}
+
+// Six maps of 38, 19, 10, 5, 3 and 1 pixels a side with 8,732 boxes: Liu et al., section 2.1.
+TEST(Zoo, Ssd300HasItsBoxes) {
+  const Network network = load_network("ssd300-resnet-50", "--model");
+  std::int64_t boxes = 0;
+  for (int i = 1; i <= 6; ++i) {
+    const Shape& shape = find(network, "place" + std::to_string(i)).output_shape;
+    boxes += shape[0] / 4 * shape[1] * shape[2];
+  }
+  EXPECT_EQ(boxes, 8732);
+}
+
 TEST(Zoo, AlexNetFlopsByHand) {
   const Network network = load_network("alexnet", "--model");
   const double convolutions = 2.0 * 96 * 3 * 11 * 11 * 55 * 55 + 2.0 * 256 * 48 * 5 * 5 * 27 * 27 +
@@ -159,6 +198,8 @@ TEST(Zoo, MultiplyAddsOfTheOthers) {
   EXPECT_NEAR(main("mobilenet-v1"), 569e6, 1e6);      // Howard et al., Table 4
   EXPECT_NEAR(main("mobilenet-v2"), 300e6, 2e6);      // Sandler et al., Table 4
   EXPECT_NEAR(main("nasnet-large"), 23.8e9, 0.05e9);  // Zoph et al., Table 2
+  EXPECT_NEAR(main("vit-b-16"), 17.56e9, 0.01e9);     // torchvision vit_b_16: 17.56 GFLOPS
+  EXPECT_NEAR(main("vit-l-16"), 61.55e9, 0.01e9);     // torchvision vit_l_16: 61.55
   EXPECT_DOUBLE_EQ(load_network("cifar10-quick", "--model").forward_flops() / 2,
                    32.0 * 3 * 25 * 32 * 32 + 32.0 * 32 * 25 * 16 * 16 + 64.0 * 32 * 25 * 8 * 8 +
                        64.0 * 1024 + 10.0 * 64);

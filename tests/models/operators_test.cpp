@@ -191,5 +191,99 @@ TEST(Operators, LearnedVectorsAreParametersAndTiedLayersHaveNone) {
   EXPECT_EQ(layer_named(network, "again").parameters, 0);
 }
 
+// Five pixels a side become 2 (5 - 1) + 3 - 2 + 1 = 10, each with 3 x 3 values of 4 channels.
+TEST(Operators, ATransposedConvolutionIsAProductOfEachPixel) {
+  const Network network = network_of(
+      R"({"name": "last", "type": "Deconvolution", "bottom": "data", "num_output": 4,
+          "kernel_size": 3, "stride": 2, "pad": 1, "output_padding": 1})",
+      "[6, 5, 5]");
+  const Layer& layer = layer_named(network, "last");
+  EXPECT_EQ(layer.output_shape, (Shape{4, 10, 10}));
+  EXPECT_EQ(layer.parameters, 6 * 4 * 9 + 4);
+  EXPECT_EQ(layer.forward_flops, 2.0 * 6 * 4 * 9 * 25);
+  const auto kernels = kernels_of(layer.work, 2, Precision::kFp16);
+  ASSERT_EQ(kernels.size(), 3U);
+  EXPECT_EQ(kernels[0].shape,
+            (decltype(kernels[0].shape)(GemmShape{4 * 9, 2 * 25, 6, true, false})));
+  EXPECT_NE(testing::refusal([] {
+              network_of(
+                  R"({"name": "last", "type": "Deconvolution", "bottom": "data", "num_output": 4,
+                      "kernel_size": 1, "stride": 1, "pad": 3})",
+                  "[6, 5, 5]");
+            }).find("leaves -1 of an input of 5"),
+            std::string::npos);
+}
+
+TEST(Operators, ImagesAreCroppedAndBroughtToAFinerMap) {
+  const Network network = network_of(
+      R"({"name": "middle", "type": "Crop", "bottom": "data", "height": 3, "width": 4},
+         {"name": "last", "type": "Upsample", "bottom": "middle", "scale": 2})",
+      "[6, 5, 5]");
+  EXPECT_EQ(layer_named(network, "middle").output_shape, (Shape{6, 3, 4}));
+  EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{6, 6, 8}));
+  EXPECT_EQ(layer_named(network, "last").forward_flops, 0);
+  EXPECT_NE(testing::refusal([] {
+              network_of(R"({"name": "last", "type": "Crop", "bottom": "data", "height": 6,
+                             "width": 4})",
+                         "[6, 5, 5]");
+            }).find("must be within the input 6x5x5"),
+            std::string::npos);
+}
+
+// 128 words: as many products one after the other, forward and of the gradient by data, and one of
+// the gradient by weights.
+TEST(Operators, AMemoryAsksForOneProductAWord) {
+  const Network network = network_of(
+      embedded(R"({"name": "gates", "type": "Linear", "bottom": "words", "num_output": 32},
+                  {"name": "memory", "type": "LSTM", "bottom": "gates"},
+                  {"name": "last", "type": "LSTMCell", "bottom": "memory"})"));
+  const Layer& memory = layer_named(network, "memory");
+  EXPECT_EQ(memory.output_shape, (Shape{128, 32}));
+  EXPECT_EQ(memory.parameters, 32 * 8 + 32);
+  EXPECT_EQ(memory.forward_flops, 2.0 * 128 * 32 * 8);
+  EXPECT_EQ(memory.backward_flops, 2 * memory.forward_flops);
+  EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{128, 8}));
+  const auto kernels = kernels_of(memory.work, 5, Precision::kFp32);
+  ASSERT_EQ(kernels.size(), 128U + 128U + 1U);
+  EXPECT_EQ(kernels.front().shape, (decltype(kernels[0].shape)(GemmShape{32, 5, 8, true, false})));
+  EXPECT_EQ(kernels[128].pass, KernelPass::kBackwardData);
+  EXPECT_EQ(kernels.back().shape,
+            (decltype(kernels[0].shape)(GemmShape{8, 32, 5 * 128, false, true})));
+  EXPECT_EQ(kernels.back().pass, KernelPass::kBackwardWeights);
+  EXPECT_NE(testing::refusal([] {
+              network_of(embedded(R"({"name": "gates", "type": "Linear", "bottom": "words",
+                                      "num_output": 30},
+                                     {"name": "last", "type": "LSTM", "bottom": "gates"})"));
+            }).find("must have 4 values for each of the state's"),
+            std::string::npos);
+}
+
+TEST(Operators, SequencesArePairedAndPutSideBySide) {
+  const Network network = network_of(
+      embedded(R"({"name": "keys", "type": "Linear", "bottom": "words", "num_output": 64},
+                  {"name": "pairs", "type": "Pairs", "bottom": ["words", "keys"]},
+                  {"name": "score", "type": "Linear", "bottom": "pairs", "num_output": 1},
+                  {"name": "rows", "type": "Reshape", "bottom": "score", "num_output": 128,
+                   "rows": 128},
+                  {"name": "last", "type": "Concat", "bottom": ["words", "rows"],
+                   "values": true})"));
+  EXPECT_EQ(layer_named(network, "pairs").output_shape, (Shape{128 * 128, 64}));
+  EXPECT_EQ(layer_named(network, "last").output_shape, (Shape{128, 64 + 128}));
+  EXPECT_NE(testing::refusal([] {
+              network_of(embedded(R"({"name": "keys", "type": "Linear", "bottom": "words",
+                                      "num_output": 32},
+                                     {"name": "last", "type": "Pairs",
+                                      "bottom": ["words", "keys"]})"));
+            }).find("must have 64 values a vector"),
+            std::string::npos);
+  EXPECT_NE(testing::refusal([] {
+              network_of(embedded(R"({"name": "few", "type": "Gather", "bottom": "words",
+                                      "count": 3},
+                                     {"name": "last", "type": "Concat",
+                                      "bottom": ["words", "few"], "values": true})"));
+            }).find("in all but the values"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace forescale

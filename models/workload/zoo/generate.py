@@ -49,6 +49,10 @@ class Net:
         self.norm(name + "/bn", top)
         return self.relu(name + "/relu", top)
 
+    def deconv(self, name, bottom, filters, kernel, stride, pad=0, output_padding=None):
+        return self.add(name, "Deconvolution", bottom, num_output=filters, kernel_size=kernel,
+                        stride=stride, pad=None if pad == 0 else pad, output_padding=output_padding)
+
     def pool(self, name, bottom, kind, kernel, stride=1, pad=0, rounding=None):
         return self.add(name, "Pooling", bottom, pool=kind, kernel_size=kernel,
                         stride=None if stride == 1 else stride, pad=None if pad == 0 else pad,
@@ -82,18 +86,17 @@ def squeeze_and_excite(net, name, blob, channels, squeezed, activation="ReLU", b
     return net.add(name + "/scale", "Multiply", [blob, gate])
 
 
-def resnet_v15(name, source, published, units, groups=1, width=64, excite=False, note=None):
-    """Bottleneck networks with the stride in the 3x3 convolution; `width` filters in it at first."""
-    net = Net(name=name, source=source, input_shape=[3, 224, 224], published=published,
-              note=note or "The stride is in the 3x3 convolution of a block (version 1.5).")
+def bottlenecks(net, units, groups=1, width=64, excite=False, unstrided=()):
+    """Blocks with the stride in the 3x3 convolution, `width` filters in it at first; each stage's
+    output. `unstrided` stages keep the size."""
     blob = net.conv_norm_relu("conv1", "data", 64, 7, 2, 3)
     blob = net.pool("pool1", blob, "MAX", 3, 2, 1, "FLOOR")
-    channels = 64
+    stages = []
     for stage, count in enumerate(units):
         filters, out = width * 2**stage, 256 * 2**stage
         for unit in range(count):
             prefix = f"res{stage + 2}_{unit + 1}"
-            stride = 2 if unit == 0 and stage > 0 else 1
+            stride = 2 if unit == 0 and stage > 0 and stage not in unstrided else 1
             shortcut = blob
             if unit == 0:
                 shortcut = net.conv(prefix + "/shortcut", blob, out, 1, stride)
@@ -106,8 +109,176 @@ def resnet_v15(name, source, published, units, groups=1, width=64, excite=False,
             if excite:
                 inner = squeeze_and_excite(net, prefix + "/se", inner, out, out // 16)
             blob = net.relu(prefix + "/relu", net.sum(prefix + "/sum", inner, shortcut))
-            channels = out
+        stages.append(blob)
+    return stages
+
+
+def resnet_v15(name, source, published, units, groups=1, width=64, excite=False):
+    net = Net(name=name, source=source, input_shape=[3, 224, 224], published=published,
+              note="The stride is in the 3x3 convolution of a block (version 1.5).")
+    blob = bottlenecks(net, units, groups, width, excite)[-1]
     net.classify(net.global_pool("pool5", blob), 1000)
+    return net
+
+
+DLE = "NVIDIA/DeepLearningExamples"
+
+
+def ssd300():
+    """Liu et al., ECCV 2016, on ResNet-50's first three stages."""
+    net = Net(
+        name="ssd300-resnet-50",
+        source=f"Liu et al., ECCV 2016 (arXiv:1512.02325) on ResNet-50, as {DLE} 0409902, "
+               "PyTorch/Detection/SSD/ssd/model.py has it, 300x300, 81 classes",
+        input_shape=[3, 300, 300],
+        note="The third stage of ResNet-50 keeps 38x38. What the loss sorts (8,732 boxes an image) and "
+             "what finds the boxes' truth is left out.")
+    blob = bottlenecks(net, (3, 4, 6), unstrided=(2,))[-1]
+    maps = [blob]
+    for i, (inner, out) in enumerate(((256, 512), (256, 512), (128, 256), (128, 256), (128, 256))):
+        name = f"extra{i + 1}"
+        blob = net.conv_norm_relu(name + "/1x1", blob, inner, 1)
+        blob = net.conv_norm_relu(name + "/3x3", blob, out, 3, *((2, 1) if i < 3 else (1, 0)))
+        maps.append(blob)
+    for i, (blob, boxes) in enumerate(zip(maps, (4, 6, 6, 6, 4, 4))):
+        for name, values in (("place", 4), ("class", 81)):
+            head = net.conv(f"{name}{i + 1}", blob, boxes * values, 3, 1, 1, bias=True)
+            net.add(f"{name}{i + 1}/loss", "SoftmaxWithLoss", [head, "label"])
+    return net
+
+
+def pyramid(net, stages):
+    """Lin et al., CVPR 2017: a map of 256 channels of each stage, the coarsest first."""
+    fine = None
+    for i, stage in reversed(list(enumerate(stages))):
+        name = f"pyramid{i + 2}"
+        side = net.conv(name + "/1x1", stage, 256, 1, bias=True)
+        if fine is not None:
+            side = net.sum(name + "/sum", side, net.add(name + "/upsample", "Upsample", fine, scale=2))
+        fine = side
+        yield net.conv(name + "/3x3", side, 256, 3, 1, 1, bias=True)
+
+
+def frozen(net):
+    """Detectors keep BatchNorm as it was: neither statistics nor scale are learned."""
+    net.norm = lambda name, bottom, in_place=True: net.add(
+        name, "BatchNorm", bottom, bottom if in_place else None)
+    return net
+
+
+def mask_rcnn_backbone():
+    """He et al., ICCV 2017: ResNet-50, its pyramid and the heads that propose regions."""
+    net = frozen(Net(
+        name="mask-r-cnn-backbone",
+        source="He et al., ICCV 2017 (arXiv:1703.06870); Lin et al., CVPR 2017 (arXiv:1612.03144); "
+               "as torchvision's maskrcnn_resnet50_fpn, 800x1344",
+        input_shape=[3, 800, 1344],
+        published={"parameters": 27393231, "source": "torchvision maskrcnn_resnet50_fpn: trainable "
+                   "values of backbone (26,799,296) and rpn (593,935) with all layers trained"},
+        note="What comes after the proposals is left out: choosing them, aligned pooling, box and mask "
+             "heads. Images of 800x1344, the largest that training pads to."))
+    maps = list(pyramid(net, bottlenecks(net, (3, 4, 6, 3))))
+    maps.insert(0, net.pool("pyramid6", maps[0], "MAX", 1, 2))
+    for i, blob in enumerate(maps):
+        tied = {"tied": True, "bias_term": False} if i > 0 else {}
+        inner = net.add(f"proposals{i + 1}/3x3", "Convolution", blob, num_output=256, kernel_size=3,
+                        pad=1, **tied)
+        net.relu(f"proposals{i + 1}/relu", inner)
+        for name, values in (("class", 3), ("box", 12)):
+            head = net.add(f"proposals{i + 1}/{name}", "Convolution", inner, num_output=values,
+                           kernel_size=1, **tied)
+            net.add(f"proposals{i + 1}/{name}/loss", "SoftmaxWithLoss", [head, "label"])
+    return net
+
+
+def retinanet():
+    """Lin et al., ICCV 2017: a pyramid of five maps, four convolutions and a head for each task."""
+    net = frozen(Net(
+        name="retinanet-resnet-50",
+        source="Lin et al., ICCV 2017 (arXiv:1708.02002), as torchvision's retinanet_resnet50_fpn, "
+               "800x1088, 91 classes",
+        input_shape=[3, 800, 1088],
+        published={"parameters": 34014999,
+                   "source": "torchvision retinanet_resnet50_fpn: num_params"},
+        note="Images of COCO have 640x480 in the median, 800x1067 where the shorter side is 800, 1,088 "
+             "padded. Matching boxes to their truth is left out."))
+    stages = bottlenecks(net, (3, 4, 6, 3))
+    maps = list(pyramid(net, stages[1:]))[::-1]
+    maps.append(net.conv("pyramid6", maps[-1], 256, 3, 2, 1, bias=True))
+    maps.append(net.conv("pyramid7", net.relu("pyramid6/relu", maps[-1], in_place=False), 256, 3, 2, 1,
+                         bias=True))
+    for i, blob in enumerate(maps):
+        tied = {"tied": True, "bias_term": False} if i > 0 else {}
+        for task, values in (("class", 9 * 91), ("box", 9 * 4)):
+            inner = blob
+            for j in range(4):
+                inner = net.add(f"{task}{i + 1}/conv{j + 1}", "Convolution", inner, num_output=256,
+                                kernel_size=3, pad=1, **tied)
+                net.relu(f"{task}{i + 1}/relu{j + 1}", inner)
+            head = net.add(f"{task}{i + 1}", "Convolution", inner, num_output=values, kernel_size=3,
+                           pad=1, **tied)
+            net.add(f"{task}{i + 1}/loss", "SoftmaxWithLoss", [head, "label"])
+    return net
+
+
+def unet_medical():
+    """Ronneberger et al., MICCAI 2015, as NVIDIA trains it: 3x3 transposed convolutions."""
+    net = Net(
+        name="u-net-medical",
+        source=f"Ronneberger et al., MICCAI 2015 (arXiv:1505.04597), Figure 1, as {DLE} 3306ea2, "
+               "TensorFlow/Segmentation/UNet_Medical/model has it, 572x572, 2 classes",
+        input_shape=[1, 572, 572],
+        note="Transposed convolutions are 3x3 there, 2x2 in the paper.")
+
+    def pair(name, blob, filters):
+        for i in (1, 2):
+            blob = net.conv(f"{name}/conv{i}", blob, filters, 3, bias=True)
+            net.relu(f"{name}/relu{i}", blob)
+        return blob
+
+    blob, side, kept = "data", 572, []
+    for i, filters in enumerate((64, 128, 256, 512)):
+        blob, side = pair(f"down{i + 1}", blob, filters), side - 4
+        kept.append(blob)
+        blob, side = net.pool(f"down{i + 1}/pool", blob, "MAX", 2, 2), side // 2
+    blob, side = pair("bottom", blob, 1024), side - 4
+    net.add("bottom/dropout", "Dropout", blob, blob)
+    for i, filters in enumerate((512, 256, 128, 64)):
+        name, side = f"up{i + 1}", 2 * side
+        blob = net.deconv(name + "/deconv", blob, filters, 3, 2, 1, 1)
+        net.relu(name + "/relu", blob)
+        crop = net.add(name + "/crop", "Crop", kept.pop(), height=side, width=side)
+        blob, side = pair(name, net.add(name + "/concat", "Concat", [blob, crop]), filters), side - 4
+    scores = net.conv("classes", blob, 2, 1, bias=True)
+    net.add("loss", "SoftmaxWithLoss", [scores, "label"])
+    return net
+
+
+def nn_unet_2d():
+    """Isensee et al., Nature Methods 2021, as NVIDIA's code plans it for brain tumours."""
+    net = Net(
+        name="nn-unet-2d",
+        source=f"Isensee et al., Nature Methods 18 (2021), as {DLE} 0053e6d, "
+               "PyTorch/Segmentation/nnUNet/nnunet/nn_unet.py plans it for task 01 (four images of "
+               "192x160, four classes): MONAI's DynUNet with six levels of 32 to 512 filters",
+        input_shape=[4, 192, 160],
+        note="InstanceNorm and LeakyReLU are taken as BatchNorm and ReLU: the same bytes. Cross entropy "
+             "and Dice are one loss here.")
+
+    def pair(name, blob, filters, stride=1):
+        blob = net.conv_norm_relu(name + "/conv1", blob, filters, 3, stride, 1)
+        return net.conv_norm_relu(name + "/conv2", blob, filters, 3, 1, 1)
+
+    filters = [min(2**(5 + i), 512) for i in range(6)]
+    kept = [pair("level1", "data", filters[0])]
+    for i in range(1, 6):
+        kept.append(pair(f"level{i + 1}", kept[-1], filters[i], 2))
+    blob = kept.pop()
+    for i in reversed(range(5)):
+        up = net.deconv(f"up{i + 1}/deconv", blob, filters[i], 2, 2)
+        blob = pair(f"up{i + 1}", net.add(f"up{i + 1}/concat", "Concat", [up, kept.pop()]), filters[i])
+    scores = net.conv("classes", blob, 4, 1, bias=True)
+    net.add("loss", "SoftmaxWithLoss", [scores, "label"])
     return net
 
 
@@ -154,6 +325,17 @@ def efficientnet(variant, width, depth, side, parameters):
     return net
 
 
+def scored_attention(net, prefix, queries, values, heads, steps, dropout=True):
+    """Products of queries and keys, what `steps` does to them, and the values' mix by them."""
+    scores = net.add(prefix + "/scores", "AttentionScores", queries, heads=heads)
+    for step in steps:
+        net.add(f"{prefix}/{step.lower()}", "Attention" + step, scores, scores)
+    if dropout:
+        scores = net.add(prefix + "/dropout", "Dropout", scores)
+    return net.add(prefix + "/mix", "AttentionMix", [scores, values],
+                   heads=heads if isinstance(queries, str) else None)
+
+
 def encoder_layer(net, prefix, blob, hidden, heads, inner):
     """Vaswani et al., NIPS 2017, section 3.1, normalised after the sum, as BERT has it."""
     def linear(name, bottom, outputs):
@@ -170,11 +352,8 @@ def encoder_layer(net, prefix, blob, hidden, heads, inner):
 
     query, key, value = (permute("attention/" + name, linear("attention/" + name, blob, hidden))
                          for name in ("query", "key", "value"))
-    scores = net.add(prefix + "/attention/scores", "AttentionScores", [query, key], heads=heads)
-    for step in ("Scale", "Mask", "Softmax"):
-        net.add(f"{prefix}/attention/{step.lower()}", "Attention" + step, scores, scores)
-    scores = net.add(prefix + "/attention/dropout", "Dropout", scores)
-    mixed = net.add(prefix + "/attention/mix", "AttentionMix", [scores, value])
+    mixed = scored_attention(net, prefix + "/attention", [query, key], value, heads,
+                             ("Scale", "Mask", "Softmax"))
     permute("attention/mix", mixed)
     blob = close("attention/output", linear("attention/output", mixed, hidden), blob)
     wide = net.add(prefix + "/feed_forward/gelu", "GELU", linear("feed_forward/in", blob, inner))
@@ -218,6 +397,159 @@ def bert(size, layers, hidden, heads, task, parameters):
     masked = net.add("masked/norm", "LayerNorm", net.add("masked/gelu", "GELU", masked))
     scores = net.add("masked/scores", "Linear", masked, num_output=30522, tied=True)
     net.add("masked/loss", "SoftmaxWithLoss", [scores, "label"])
+    return net
+
+
+def vit(size, patch, layers, hidden, heads, parameters):
+    """Dosovitskiy et al., ICLR 2021, Table 1; normalised before each part, packed projections."""
+    side = 224 // patch
+    tokens = side * side + 1
+    net = Net(name=f"vit-{size}-{patch}",
+              source=f"Dosovitskiy et al., ICLR 2021 (arXiv:2010.11929), Table 1: {layers} layers, hidden "
+                     f"size {hidden}, {heads} heads, feed-forward {4 * hidden}, patches of "
+                     f"{patch}x{patch}, 224x224; as torchvision vit_{size}_{patch}",
+              input_shape=[3, 224, 224],
+              published={"parameters": parameters,
+                         "source": f"torchvision vit_{size}_{patch}: num_params"},
+              note="Each step of attention is a kernel of its own.")
+    blob = net.conv("patches", "data", hidden, patch, patch, bias=True)
+    blob = net.add("patches/rows", "Reshape", blob, num_output=hidden, rows=tokens - 1)
+    net.add("patches/permute", "Permute", blob, blob)
+    first = net.add("class_token", "Learned", [], num_output=hidden, count=1)
+    places = net.add("places", "Learned", [], num_output=hidden, count=tokens)
+    blob = net.sum("places/sum", net.add("tokens", "Concat", [first, blob]), places)
+    for i in range(layers):
+        n = f"layer{i + 1}"
+        inner = net.add(n + "/norm1", "LayerNorm", blob)
+        packed = net.add(n + "/attention/in", "Linear", inner, num_output=3 * hidden)
+        mixed = scored_attention(net, n + "/attention", packed, packed, heads, ("Scale", "Softmax"),
+                                 dropout=False)
+        net.add(n + "/attention/permute", "Permute", mixed, mixed)
+        inner = net.add(n + "/attention/out", "Linear", mixed, num_output=hidden)
+        blob = net.sum(n + "/sum1", inner, blob)
+        inner = net.add(n + "/in", "Linear", net.add(n + "/norm2", "LayerNorm", blob),
+                        num_output=4 * hidden)
+        inner = net.add(n + "/out", "Linear", net.add(n + "/gelu", "GELU", inner), num_output=hidden)
+        blob = net.sum(n + "/sum2", inner, blob)
+    blob = net.add("first", "Gather", net.add("norm", "LayerNorm", blob), count=1)
+    scores = net.add("head", "Linear", blob, num_output=1000)
+    net.add("loss", "SoftmaxWithLoss", [scores, "label"])
+    return net
+
+
+def transformer_big():
+    """Vaswani et al., NIPS 2017, Table 3 "big", normalised before each part."""
+    hidden, heads, words = 1024, 16, 33712
+    net = Net(name="transformer-big",
+              source="Vaswani et al., NIPS 2017 (arXiv:1706.03762), Table 3, big: 6 + 6 layers, hidden "
+                     f"size 1024, 16 heads, feed-forward 4096; as {DLE} 1182059, "
+                     "PyTorch/Translation/Transformer/fairseq/models/transformer.py has it for WMT14 "
+                     "English to German",
+              input_shape=[32],
+              note="One sample is a sentence and its translation, of as many words. 33,712 words in one "
+                   "table for both languages and for the output; places are computed. 32 words stand "
+                   "for WMT14's sentences, which are 25 to 30 long in the mean.")
+
+    def attention(prefix, blob, memory, steps):
+        names = ("query", "key", "value")
+        query, key, value = (net.add(f"{prefix}/{name}", "Linear", blob if name == "query" else memory,
+                                     num_output=hidden, bias_term=False) for name in names)
+        mixed = scored_attention(net, prefix, [query, key], value, heads, steps)
+        net.add(prefix + "/permute", "Permute", mixed, mixed)
+        return net.add(prefix + "/out", "Linear", mixed, num_output=hidden, bias_term=False)
+
+    def residual(prefix, blob, part):
+        inner = part(net.add(prefix + "/norm", "LayerNorm", blob))
+        net.add(prefix + "/dropout", "Dropout", inner, inner)
+        return net.sum(prefix + "/sum", inner, blob)
+
+    def feed_forward(prefix, blob):
+        inner = net.add(prefix + "/in", "Linear", blob, num_output=4 * hidden)
+        net.relu(prefix + "/relu", inner)
+        net.add(prefix + "/relu/dropout", "Dropout", inner, inner)
+        return net.add(prefix + "/out", "Linear", inner, num_output=hidden)
+
+    def embedding(name, tied):
+        blob = net.add(name + "/words", "Embedding", "data", num_output=hidden, vocabulary=words,
+                       tied=tied or None)
+        places = net.add(name + "/places", "Embedding", "data", num_output=hidden, vocabulary=1024,
+                         tied=True)
+        blob = net.sum(name + "/sum", blob, places)
+        return net.add(name + "/dropout", "Dropout", blob, blob)
+
+    blob = embedding("source", False)
+    for i in range(6):
+        n = f"encoder{i + 1}"
+        blob = residual(n + "/attention", blob,
+                        lambda x, n=n: attention(n + "/attention", x, x, ("Softmax",)))
+        blob = residual(n + "/feed_forward", blob, lambda x, n=n: feed_forward(n + "/feed_forward", x))
+    memory = net.add("encoder/norm", "LayerNorm", blob)
+    blob = embedding("target", True)
+    for i in range(6):
+        n = f"decoder{i + 1}"
+        blob = residual(n + "/attention", blob,
+                        lambda x, n=n: attention(n + "/attention", x, x, ("Mask", "Softmax")))
+        blob = residual(n + "/memory", blob,
+                        lambda x, n=n: attention(n + "/memory", x, memory, ("Softmax",)))
+        blob = residual(n + "/feed_forward", blob, lambda x, n=n: feed_forward(n + "/feed_forward", x))
+    blob = net.add("decoder/norm", "LayerNorm", blob)
+    scores = net.add("scores", "Linear", blob, num_output=words, bias_term=False, tied=True)
+    net.add("loss", "SoftmaxWithLoss", [scores, "label"])
+    return net
+
+
+def gnmt():
+    """Wu et al. 2016, as NVIDIA's GNMT v2: four layers each way, attention from the first."""
+    hidden, words, length = 1024, 32320, 28
+    net = Net(name="gnmt",
+              source=f"Wu et al. 2016 (arXiv:1609.08144), as {DLE} 5d2914e, "
+                     "PyTorch/Translation/GNMT/seq2seq/models has it (GNMT v2): 4 + 4 layers of 1024, the "
+                     "first of the encoder in both directions",
+              input_shape=[length],
+              note="One sample is a sentence and its translation, of as many words: 28 stand for WMT16's "
+                   "of at most 50. 32,320 words in one table, and another for the output.")
+
+    def lstm(name, blob):
+        gates = net.add(name + "/in", "Linear", blob, num_output=4 * hidden)
+        return net.add(name + "/cell", "LSTMCell", net.add(name, "LSTM", gates, gates))
+
+    def side_by_side(name, *blobs):
+        return net.add(name, "Concat", list(blobs), values=True)
+
+    def residual(name, blob, *beside):
+        inner = net.add(name + "/dropout", "Dropout", blob)
+        inner = side_by_side(name + "/concat", inner, *beside) if beside else inner
+        return net.sum(name + "/sum", lstm(name, inner), blob)
+
+    def words_of(name, tied):
+        return net.add(name, "Embedding", "data", num_output=hidden, vocabulary=words, tied=tied)
+
+    blob = words_of("source", None)
+    net.add("source/dropout", "Dropout", blob, blob)
+    blob = side_by_side("encoder1", lstm("encoder1/forth", blob), lstm("encoder1/back", blob))
+    net.add("encoder1/dropout", "Dropout", blob, blob)
+    blob = lstm("encoder2", blob)
+    for i in (3, 4):
+        blob = residual(f"encoder{i}", blob)
+    memory, blob = blob, lstm("decoder1", words_of("target", True))
+
+    query = net.add("attention/query", "Linear", blob, num_output=hidden, bias_term=False)
+    key = net.add("attention/key", "Linear", memory, num_output=hidden, bias_term=False)
+    pairs = net.add("attention/pairs", "Pairs", [query, key])
+    net.add("attention/bias", "Bias", pairs, pairs)
+    net.add("attention/tanh", "TanH", pairs, pairs)
+    scores = net.add("attention/scores", "Linear", pairs, num_output=1, bias_term=False)
+    scores = net.add("attention/rows", "Reshape", scores, num_output=length, rows=length, channels=1)
+    for step in ("Mask", "Softmax"):
+        scores = net.add("attention/" + step.lower(), "Attention" + step, scores)
+    context = net.add("attention/mix", "AttentionMix", [scores, memory])
+
+    net.add("decoder1/dropout", "Dropout", blob, blob)
+    blob = lstm("decoder2", side_by_side("decoder2/concat", blob, context))
+    for i in (3, 4):
+        blob = residual(f"decoder{i}", blob, context)
+    scores = net.add("scores", "Linear", blob, num_output=words)
+    net.add("loss", "SoftmaxWithLoss", [scores, "label"])
     return net
 
 
@@ -611,7 +943,9 @@ def resnets_v15():
 def main():
     for net in (resnet(50, (3, 4, 6, 3), 25557032), resnet(152, (3, 8, 36, 3), 60192808),
                 resnet_cifar(), inception_v3(), inception_bn(), mobilenet_v1(), mobilenet_v2(),
-                nasnet_large(), alexnet_22k(), *resnets_v15(),
+                nasnet_large(), alexnet_22k(), *resnets_v15(), ssd300(), mask_rcnn_backbone(),
+                retinanet(), unet_medical(), nn_unet_2d(), transformer_big(), gnmt(),
+                vit("b", 16, 12, 768, 12, 86567656), vit("l", 16, 24, 1024, 16, 304326632),
                 efficientnet("b0", 1.0, 1.0, 224, 5288548),
                 efficientnet("b4", 1.4, 1.8, 380, 19341616),
                 bert("base", 12, 768, 12, "squad", 108893186),
