@@ -78,6 +78,8 @@ class DeepBenchImporter : public LogImporter {
                                        fmt::join(devices_, ", ")));
     target_.measurement().machine = device;
     target_.measurement().gpu["name"] = device;
+    // code/nvidia/conv_bench.cu: CUDNN_TENSOR_NCHW
+    target_.measurement().gpu["convolution_layout"] = "nchw";
   }
 
  private:

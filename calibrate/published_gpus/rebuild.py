@@ -107,7 +107,7 @@ def deepbench(tables):
         yield name, {
             "format": "forescale-measurement-1", "machine": gpu, "library": "cuBLAS, cuDNN",
             "provenance": {"source": f"baidu-research/DeepBench {paths[device]}, Apache-2.0",
-                           "gpu": {"name": gpu}},
+                           "gpu": {"convolution_layout": "nchw", "name": gpu}},
             "series": [], "kernels": kernels[device]}
 
 

@@ -101,7 +101,8 @@ class GpuTimes {
  private:
   Timed timed(const std::string& name, const TimedIteration& row) const {
     const Network network = load_network(row.structure.empty() ? name : row.structure, kZoo);
-    const ComputeTable table = fitted_compute(fitted_, gpu_, network, {}, nullptr).table;
+    const ComputeTable table =
+        fitted_compute(fitted_, gpu_, network, {.asked_one_by_one = false}, nullptr).table;
     Timed timed;
     timed.update_s = table.update_s;
     const auto batch = static_cast<double>(row.batch);

@@ -38,9 +38,12 @@ class Passes {
       : fitted_(fitted),
         network_(network),
         precision_(kernels.precision),
-        batches_(kernels.batch > 0 ? std::vector{kernels.batch}
-                                   : std::vector(std::begin(kBatches), std::end(kBatches))),
+        batches_(!kernels.batches.empty() ? kernels.batches
+                                          : std::vector(std::begin(kBatches), std::end(kBatches))),
         cost_(read_framework_cost(network, kernels.memory_format, provenance)),
+        memory_bandwidth_(gpu.memory_bandwidth),
+        asking_s_(kernels.asked_one_by_one ? cost_.asking.value : 0),
+        turns_images_(turns_images(fitted, kernels)),
         nearest_(fitted, gpu, provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
@@ -82,6 +85,7 @@ class Passes {
     PassTime best{.line = data_sheet, .source = LayerTimeSource::kDataSheet};
     if (network_.layers[layer].forward_flops <= 0) best.line.t1_s *= cost_.other_layers;
     best.line.t0_s += static_cast<double>(kernel_count) * cost_.kernel.value;
+    best.line = not_below(best.line, asking_s_);
     for (const std::vector<KernelPass>& way : ways) {
       PassTime time;
       for (const KernelPass pass : way) time = sum(time, one(layer, pass));
@@ -108,12 +112,41 @@ class Passes {
           source = LayerTimeSource::kScaled;
         else if (!nearest->is_near)
           source = std::max(source, LayerTimeSource::kRoofline);
-        time_s += nearest->time_s + cost_.kernel.value;
+        time_s += std::max(nearest->time_s + turning_s(kernel) + cost_.kernel.value, asking_s_);
       }
       points.push_back({.batch = static_cast<double>(batches_[i]), .time_s = time_s});
     }
-    return {.line = has_several_batches(points) ? fit_line(points) : fit_slope(points, 0),
-            .source = source};
+    return {.line = through(points), .source = source};
+  }
+
+  static BatchLine through(const std::vector<TimedBatch>& points) {
+    return has_several_batches(points) ? fit_line(points) : fit_slope(points, 0);
+  }
+
+  // Through the same batches, none of them in less.
+  BatchLine not_below(const BatchLine& line, double least_s) const {
+    std::vector<TimedBatch> points;
+    bool is_below = false;
+    for (const std::int64_t batch : batches_) {
+      const double time_s = line.t0_s + static_cast<double>(batch) * line.t1_s;
+      is_below = is_below || time_s < least_s;
+      points.push_back({.batch = static_cast<double>(batch), .time_s = std::max(time_s, least_s)});
+    }
+    return is_below ? through(points) : line;
+  }
+
+  // Whether a convolution's images are turned around for tensor cores, and its results back.
+  static bool turns_images(const FittedGpu& fitted, const FrameworkKernels& kernels) {
+    const auto layout = fitted.facts.find("convolution_layout");
+    return kernels.memory_format == MemoryFormat::kNchw &&
+           whole_bytes_a_value(kernels.precision) == 2 &&
+           (layout == fitted.facts.end() || layout->second != name_of(MemoryFormat::kNchw));
+  }
+
+  // Read once and written once.
+  double turning_s(const GpuKernel& kernel) const {
+    if (!turns_images_ || !std::holds_alternative<ConvolutionShape>(kernel.shape)) return 0;
+    return cost_.turning * 2 * bytes_moved_by(kernel) / memory_bandwidth_.value;
   }
 
   const FittedGpu& fitted_;
@@ -121,6 +154,9 @@ class Passes {
   Precision precision_;
   std::vector<std::int64_t> batches_;
   FrameworkCost cost_;
+  BytesPerSecond memory_bandwidth_;
+  double asking_s_;
+  bool turns_images_;
   NearestKernels nearest_;
   // By pass, batch and layer.
   std::map<KernelPass, std::vector<std::vector<std::vector<GpuKernel>>>> kernels_;

@@ -4,8 +4,10 @@
 // those nearest to them (nearest_kernel.hpp), a line through batches 8 to 128; else the roofline of
 // the data sheet with the memory bandwidth that was measured. Gradients of a convolution are one
 // kernel each (or one measured "backward"); those of a fully connected layer are products. A
-// framework adds to each kernel, and its other layers take longer than their bytes
-// (assumptions.json, by memory format); nothing to layers that were timed by name.
+// framework adds to each kernel, its other layers take longer than their bytes, and the CPU needs
+// its time to ask for each pass of a layer (assumptions.json); nothing is added to layers that were
+// timed by name. Images channels first in half precision are turned around for tensor cores and
+// back, which a GPU model whose convolutions were timed so has in them ("convolution_layout").
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,8 @@ struct FrameworkKernels {
   Precision precision = Precision::kFp32;
   std::optional<Precision> products = {};  // of a transformer's layers, in place of it
   MemoryFormat memory_format = MemoryFormat::kNchw;
-  std::int64_t batch = 0;  // the only one that is asked for; 0: a line through several
+  std::vector<std::int64_t> batches = {};  // that are asked for; a line through them, or 8 to 128
+  bool asked_one_by_one = true;            // by the CPU; not a CUDA graph, nor layers of a layout
 };
 
 struct FittedCompute {

@@ -4,9 +4,9 @@
 // same in another precision, FLOP/s scaled by the data sheet's peaks; for a convolution the product
 // that it is (filters x outputs x inputs of a filter), times what convolutions take over products;
 // for attention's backward pass the forward one, FLOP for FLOP; several products as one of as many
-// columns, longer where tensor cores cannot load their rows (models/compute/assumptions.json has
-// the factors). Gradients of products are products like any other where they were not measured
-// apart.
+// columns, longer where tensor cores cannot load their rows; for a convolution of each channel by
+// itself a multiple of its bytes' time (models/compute/assumptions.json has the factors). Gradients
+// of products are products like any other where they were not measured apart.
 #pragma once
 
 #include <map>
@@ -44,6 +44,7 @@ class NearestKernels {
   double elsewhere(const GpuKernel& kernel) const;
   double other_precision() const;
   double unaligned_products() const;
+  double depthwise() const;
   double over_product(KernelPass pass) const;
 
   const FittedGpu& fitted_;
@@ -55,6 +56,7 @@ class NearestKernels {
   mutable std::optional<double> other_precision_;
   mutable std::optional<double> attention_backward_;
   mutable std::optional<double> unaligned_products_;
+  mutable std::optional<double> depthwise_;
   mutable std::map<KernelPass, double> over_product_;
 };
 

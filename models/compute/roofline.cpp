@@ -68,18 +68,22 @@ double read_unaligned_products(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("unaligned_products").factor(1, 1e3);
 }
 
+double read_depthwise(Provenance* provenance) {
+  return assumptions(provenance).at("compute").at("depthwise_over_bytes").factor(1e-3, 1e3);
+}
+
 double read_other_precision(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("other_precision").factor(1e-3, 1e3);
 }
 
 FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
                                   Provenance* provenance) {
-  const JsonInput in = assumptions(provenance)
-                           .at("compute")
-                           .at("frameworks")
-                           .at(network.has_sequences() ? "sequences" : name_of(format));
+  const JsonInput all = assumptions(provenance).at("compute").at("frameworks");
+  const JsonInput in = all.at(network.has_sequences() ? "sequences" : name_of(format));
   return {.other_layers = in.at("other_layers").factor(1e-3, 1e3),
-          .kernel = in.at("kernel_s").seconds()};
+          .kernel = in.at("kernel_s").seconds(),
+          .asking = all.at("asking_s").seconds(),
+          .turning = all.at("turning").factor(1e-3, 1e3)};
 }
 
 RooflineParameters read_roofline_parameters(Provenance* provenance) {
@@ -88,7 +92,8 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   const JsonInput in = all.at("compute");
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
                  "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
-                 "frameworks", "other_precision", "attention_backward", "unaligned_products"});
+                 "frameworks", "other_precision", "attention_backward", "unaligned_products",
+                 "depthwise_over_bytes"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);

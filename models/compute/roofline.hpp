@@ -45,6 +45,8 @@ struct FrameworkCost {
   double other_layers =
       1;           // of passes that are no convolution and no product, over their bytes' time
   Seconds kernel;  // a kernel
+  Seconds asking;  // the least that a kernel takes, as the CPU has to ask for it
+  double turning;  // of images from channels first to last or back, over their bytes' time
 };
 // From models/compute/assumptions.json, by memory format; transformers have none.
 FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
@@ -59,6 +61,9 @@ double read_attention_backward(Provenance* provenance);
 // Time of several products in one kernel, FP16 or BF16, one of whose dimensions is no multiple of 8
 // values, over that of aligned ones. From assumptions.json.
 double read_unaligned_products(Provenance* provenance);
+
+// What a convolution of each channel by itself takes over its bytes' time. From assumptions.json.
+double read_depthwise(Provenance* provenance);
 
 // What a convolution takes over the product that it is, by pass. From
 // models/compute/assumptions.json.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "algorithms/plan_choice.hpp"
 #include "algorithms/system.hpp"
@@ -149,6 +150,19 @@ ComputeChoice compute_choice(const Platform& platform, const Question& question)
           .memory_format = question.memory_format};
 }
 
+// The most that a GPU is given at each of the counts, and what was measured. Nothing where the
+// counts are not named.
+std::vector<std::int64_t> batches_of(const Question& question) {
+  std::set<std::int64_t> batches;
+  if (question.scaling == Scaling::kWeak) batches.insert(question.batch);
+  for (const std::int64_t gpus : question.gpus)
+    if (question.scaling == Scaling::kStrong && gpus > 0)
+      batches.insert((question.batch + gpus - 1) / gpus);
+  if (question.throughput && !batches.empty())
+    for (const ThroughputPoint& point : question.throughput->points) batches.insert(point.batch);
+  return {batches.begin(), batches.end()};
+}
+
 // What the network's kernels take on the platform's GPU, with the numbers that `provenance` has
 // them take and notes. The GPU model's numbers come in place of the platform's, on every GPU; one
 // that is asked for goes before one that the platform names.
@@ -164,7 +178,9 @@ ComputeTable compute_on(Platform& platform, const Question& question,
       model_on(gpu, model, "--gpu-model", is_of_platform ? &of_platform : &provenance);
   if (!question.gpu_model.empty()) gpu = with_measured(gpu, fitted, &platform.provenance);
   const FrameworkKernels kernels{.precision = inputs.precision,
-                                 .memory_format = memory_format_of(choice, inputs.precision)};
+                                 .memory_format = memory_format_of(choice, inputs.precision),
+                                 .batches = batches_of(question),
+                                 .asked_one_by_one = !question.cuda_graphs};
   return fitted_compute(fitted, gpu, inputs.network, kernels, &provenance).table;
 }
 

@@ -177,12 +177,14 @@ void parse_sizes(Question& question, const std::string& text, const std::string&
   for (const Bytes size : parse_byte_list(text, source)) question.bytes.push_back(size.value);
 }
 
-void parse_staging(Question& question, const std::string& text, const std::string& source) {
+template <auto kMember>
+void parse_flag(Question& question, const std::string& text, const std::string& source) {
   if (text != "true") refuse(source, text, "must be true, or left out");
-  question.explicit_staging = true;
+  question.*kMember = true;
 }
-Texts print_staging(const Question& question) {
-  return question.explicit_staging ? Texts{"true"} : Texts{};
+template <auto kMember>
+Texts print_flag(const Question& question) {
+  return question.*kMember ? Texts{"true"} : Texts{};
 }
 
 void parse_max_ranks(Question& question, const std::string& text, const std::string& source) {
@@ -343,6 +345,13 @@ std::vector<QuestionField> make_fields() {
            "and bf16)",
        .parse = parse_memory_format_field,
        .print = print_memory_format},
+      {.name = "cuda_graphs",
+       .repeats = QuestionField::kFlag,
+       .doc =
+           "Kernels are not asked for one by one (CUDA graphs, compiled networks): the time that "
+           "the CPU needs for each, which small batches wait for, is left out",
+       .parse = parse_flag<&Question::cuda_graphs>,
+       .print = print_flag<&Question::cuda_graphs>},
       {.name = "throughput",
        .doc = "Measured on one GPU: 2500images/s@256, with its spread 2500images/s@256:3% (default "
               "2%), several batches 1400@64,2500@256, a CSV file of them (columns batch and "
@@ -441,8 +450,8 @@ std::vector<QuestionField> make_fields() {
                       .repeats = QuestionField::kFlag,
                       .doc = "Simulate every segment of staged copies (slow; default: the fill "
                              "formula)",
-                      .parse = parse_staging,
-                      .print = print_staging}),
+                      .parse = parse_flag<&Question::explicit_staging>,
+                      .print = print_flag<&Question::explicit_staging>}),
       of_both({.name = "max_ranks",
                .doc = "Up to so many ranks are simulated where not a few of them stand for all "
                       "(default 4096)",

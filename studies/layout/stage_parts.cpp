@@ -60,7 +60,8 @@ ComputeTable table_of(const StageInputs& inputs, const Network& network) {
                          .products = inputs.products ? std::optional(timed_as(*inputs.products))
                                                      : std::nullopt,
                          .memory_format = MemoryFormat::kNhwc,
-                         .batch = inputs.layout->micro_batch},
+                         .batches = {inputs.layout->micro_batch},
+                         .asked_one_by_one = false},
                         nullptr)
       .table;
 }

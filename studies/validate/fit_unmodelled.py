@@ -18,7 +18,7 @@ OUTSIDE = tuple(step / 200 for step in range(10, 1, -1))  # of the rows, on each
 HELD = 0.9   # of the rows of tables left out
 STEP = 0.01  # of a logarithm, in which the end of an idle network is looked for
 PAPERS = {"open-8-gpus", "open-clusters", "open-collectives", "open-gpus", "open-nccl",
-          "open-nccl-node", "open-nccl-together", "open-nodes"}
+          "open-nccl-node", "open-nccl-together", "open-networks", "open-nodes"}
 FILE = pathlib.Path(__file__).resolve().parents[2] / "models" / "unmodelled.json"
 GROUPS = {
     ("training", "synthetic"): lambda row: not row["reads_images"] and not row["from_kernels"],

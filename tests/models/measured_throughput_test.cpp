@@ -98,12 +98,14 @@ TEST(MeasuredThroughput, OtherBatchesFromOneOwnMeasurement) {
         const auto own =
             std::max_element(rows.begin(), rows.end(),
                              [](const auto& a, const auto& b) { return a.batch < b.batch; });
-        ComputeTable table = fitted_compute(fitted, gpu, network, {}, nullptr).table;
-        take_throughput(
-            {.points = {{static_cast<double>(own->batch) / own->iteration.value, own->batch}}}, 1,
-            table);
         for (const TimedIteration& row : rows) {
           if (row.batch == own->batch) continue;
+          ComputeTable table =
+              fitted_compute(fitted, gpu, network, {.batches = {row.batch, own->batch}}, nullptr)
+                  .table;
+          take_throughput(
+              {.points = {{static_cast<double>(own->batch) / own->iteration.value, own->batch}}}, 1,
+              table);
           const double error = std::abs(table.iteration_s(row.batch) / row.iteration.value - 1);
           all.push_back(error);
           if (2 * row.batch >= own->batch) near.push_back(error);
