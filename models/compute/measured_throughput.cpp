@@ -36,11 +36,16 @@ double positive_number(const std::string& number, const std::string& source,
   return value;
 }
 
+std::int64_t count_of(const std::string& number, const std::string& what, const std::string& source,
+                      const std::string& text) {
+  const std::int64_t count = parse_integer(number, source);
+  if (count < 1) refuse_throughput(source, text, fmt::format("must have a {} >= 1", what));
+  return count;
+}
+
 std::int64_t batch_of(const std::string& number, const std::string& source,
                       const std::string& text) {
-  const std::int64_t batch = parse_integer(number, source);
-  if (batch < 1) refuse_throughput(source, text, "must have a batch >= 1");
-  return batch;
+  return count_of(number, "batch", source, text);
 }
 
 ThroughputPoint parse_point(const std::string& text, const std::string& option) {
@@ -50,8 +55,13 @@ ThroughputPoint parse_point(const std::string& text, const std::string& option) 
   std::string rate = text.substr(0, at);
   for (const std::string unit : {"images/s", "sequences/s"})
     if (rate.ends_with(unit)) rate.resize(rate.size() - unit.size());
+  const std::string batch = text.substr(at + 1);
+  const size_t times = batch.find('x');
   return {.images_per_s = positive_number(rate, option, text),
-          .batch = batch_of(text.substr(at + 1), option, text)};
+          .batch = batch_of(batch.substr(0, times), option, text),
+          .gpus = times == std::string::npos
+                      ? 1
+                      : count_of(batch.substr(times + 1), "number of GPUs", option, text)};
 }
 
 // Columns of a CSV file by name.
@@ -118,6 +128,7 @@ std::vector<TimedBatch> layer_times(const MeasuredThroughput& throughput, double
                                     double update_s) {
   std::vector<TimedBatch> times;
   for (const ThroughputPoint& point : throughput.points) {
+    FORESCALE_CHECK(point.gpus == 1, "a throughput of several GPUs is made one GPU's before");
     const auto batch = static_cast<double>(point.batch);
     times.push_back({.batch = batch, .time_s = batch / point.images_per_s * factor - update_s});
     if (times.back().time_s <= 0)
@@ -152,13 +163,18 @@ MeasuredThroughput parse_throughput(const std::string& text, const std::string& 
     measured.points.push_back(parse_point(points.substr(begin, end - begin), option));
     begin = end + 1;
   }
+  if (measured.points.size() > 1 &&
+      std::any_of(measured.points.begin(), measured.points.end(),
+                  [](const ThroughputPoint& point) { return point.gpus > 1; }))
+    refuse_throughput(option, text, "must be one measurement, where it is of several GPUs");
   return measured;
 }
 
 std::string to_text(const MeasuredThroughput& throughput) {
   std::string text;
   for (const ThroughputPoint& point : throughput.points)
-    text += fmt::format("{}{}@{}", text.empty() ? "" : ",", point.images_per_s, point.batch);
+    text += fmt::format("{}{}@{}{}", text.empty() ? "" : ",", point.images_per_s, point.batch,
+                        point.gpus > 1 ? fmt::format("x{}", point.gpus) : "");
   return fmt::format("{}:{}%", text, 100 * throughput.spread);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -24,6 +25,10 @@
 namespace forescale {
 
 namespace {
+
+// Of a node's throughput: an iteration is met to this share, in so many simulations at most.
+constexpr double kNodeClose = 1e-4;
+constexpr int kNodeSteps = 8;
 
 using nlohmann::json;
 
@@ -133,7 +138,8 @@ std::string Asker::Task::key() const {
   return fmt::format("{} {} {}", scenario.name(), static_cast<int>(engines), key_of(question));
 }
 
-const PredictionInputs& Asker::inputs(const Question& question, const Scenario& scenario) {
+const PredictionInputs& Asker::inputs(const Question& asked, const Scenario& scenario) {
+  const Question question = on_one_gpu(asked);
   std::unique_ptr<PredictionInputs>& kept = inputs_[inputs_key(question, scenario)];
   if (!kept) kept = std::make_unique<PredictionInputs>(load_inputs(question, scenario));
   return *kept;
@@ -272,10 +278,57 @@ std::vector<Asker::Task> Asker::unsettled(const std::vector<Task>& tasks) {
   return open;
 }
 
-std::vector<Answer> Asker::ask_each(const std::vector<Question>& questions,
+Question Asker::on_one_gpu(const Question& question) {
+  if (!question.throughput || question.throughput->points.front().gpus == 1) return question;
+  const ThroughputPoint& node = question.throughput->points.front();
+  Question one = question;
+  one.gpus = {node.gpus};
+  one.batch = node.batch;
+  one.scaling = Scaling::kWeak;
+  one.iterations = 0;
+  const std::string key = key_of(one);
+  if (!of_one_gpu_.contains(key)) of_one_gpu_.emplace(key, one_gpu_throughput(one));
+  one = question;
+  one.throughput = of_one_gpu_.at(key);
+  return one;
+}
+
+// Of a question about the GPUs that were measured.
+MeasuredThroughput Asker::one_gpu_throughput(Question question) {
+  const MeasuredThroughput measured = *question.throughput;
+  const ThroughputPoint& node = measured.points.front();
+  ThroughputPoint& point = question.throughput->points.front();
+  point.gpus = 1;
+  const auto images = static_cast<double>(node.batch);
+  const double measured_s = images * static_cast<double>(node.gpus) / node.images_per_s;
+  Question unmeasured = question;
+  unmeasured.throughput.reset();
+  const double update_s = inputs(unmeasured).compute.update_s;
+  double one_s = measured_s;
+  for (int step = 0; step < kNodeSteps; ++step) {
+    if (one_s <= update_s)
+      refuse("--throughput", to_text(measured),
+             fmt::format("is more than {} GPUs reach without any kernels", node.gpus));
+    point.images_per_s = images / one_s;
+    const Answer answer =
+        ask_each({question}, {Scenario::kNominal}, {.label = "simulating what was measured"})
+            .front();
+    if (answer.time_s() <= 0)
+      refuse("--throughput", to_text(measured),
+             "is of a batch that does not fit into the GPUs' memory");
+    const double missing_s = measured_s - answer.time_s();
+    if (std::abs(missing_s) < kNodeClose * measured_s) break;
+    one_s += missing_s;
+  }
+  return *question.throughput;
+}
+
+std::vector<Answer> Asker::ask_each(const std::vector<Question>& asked,
                                     const std::vector<Scenario>& scenarios,
                                     const AskSettings& settings) {
-  FORESCALE_CHECK(questions.size() == scenarios.size(), "one scenario for each question");
+  FORESCALE_CHECK(asked.size() == scenarios.size(), "one scenario for each question");
+  std::vector<Question> questions;
+  for (const Question& question : asked) questions.push_back(on_one_gpu(question));
   std::vector<Task> open;
   std::map<std::string, bool> listed;
   const auto list = [&](size_t i, bool leaves_files) {

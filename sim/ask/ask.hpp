@@ -123,6 +123,10 @@ class Asker {
     int iterations = 0;  // 0: as many as the question says
     std::string key() const;
   };
+  // With a throughput of several GPUs as that of one which makes these GPUs as fast: what else an
+  // iteration takes on them is simulated. InputError naming --throughput where that is longer.
+  Question on_one_gpu(const Question& question);
+  MeasuredThroughput one_gpu_throughput(Question question);
   void read_what_is_shared(const std::vector<Task>& tasks, bool keep_failures);
   std::string simulated(const Task& task, const AskSettings& settings);
   void simulate(const std::vector<Task>& tasks, const AskSettings& settings);
@@ -132,6 +136,7 @@ class Asker {
   const std::vector<QuestionMachine>* given_ = nullptr;
   std::map<std::string, std::unique_ptr<PredictionInputs>> inputs_;
   std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
+  std::map<std::string, MeasuredThroughput> of_one_gpu_;
   std::map<std::string, Answer> answers_;
   std::set<std::string> given_up_;  // did not settle in the memory that there was
 };

@@ -355,8 +355,8 @@ std::vector<QuestionField> make_fields() {
       {.name = "throughput",
        .doc = "Measured on one GPU: 2500images/s@256, with its spread 2500images/s@256:3% (default "
               "2%), several batches 1400@64,2500@256, a CSV file of them (columns batch and "
-              "images_per_s or iteration_s), or a profiler's trace step.json.gz@256; layers keep "
-              "their shares of it",
+              "images_per_s or iteration_s), or a profiler's trace step.json.gz@256; or on a node, "
+              "19000images/s@256x8: of 8 GPUs with 256 images each. Layers keep their shares of it",
        .parse = parse_throughput_field,
        .print = print_throughput},
       {.name = "data",

@@ -47,9 +47,16 @@ TEST(MeasuredThroughput, IsARateABatchAndASpread) {
   const MeasuredThroughput two = parse_throughput("140sequences/s@8,250@32:3%", "--throughput");
   EXPECT_EQ(two.points, (std::vector<ThroughputPoint>{{140, 8}, {250, 32}}));
   EXPECT_EQ(parse_throughput(to_text(two), "--throughput"), two);
+  const MeasuredThroughput node = parse_throughput("7248images/s@256x8:1%", "--throughput");
+  EXPECT_EQ(node.points, (std::vector<ThroughputPoint>{{7248, 256, 8}}));
+  EXPECT_EQ(to_text(node), "7248@256x8:1%");
+  EXPECT_EQ(parse_throughput(to_text(node), "--throughput"), node);
 }
 
 TEST(MeasuredThroughput, RefusesWhatIsNone) {
+  EXPECT_THAT(throughput_refusal("2500@256x0"), HasSubstr("number of GPUs >= 1"));
+  EXPECT_THAT(throughput_refusal("2500@256x"), HasSubstr("must be a whole number"));
+  EXPECT_THAT(throughput_refusal("900@64,2500@256x8"), HasSubstr("must be one measurement"));
   EXPECT_THAT(throughput_refusal("2500"), HasSubstr("needs the batch"));
   EXPECT_THAT(throughput_refusal("fast@256"), HasSubstr("RATE@BATCH"));
   EXPECT_THAT(throughput_refusal("-1@256"), HasSubstr("RATE@BATCH"));

@@ -9,6 +9,7 @@
 #include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "base/scratch_folder.hpp"
+#include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
@@ -51,6 +52,55 @@ TEST(Ask, AnIterationIsWhatPredictSimulates) {
   EXPECT_EQ(answer.training.gpus, 4);
   EXPECT_EQ(answer.training.images_per_iteration, 64);
   EXPECT_GE(answer.training.iteration_s, answer.training.bound_s);
+}
+
+// Eight GPUs take what eight GPUs took, to a ten-thousandth, whatever else is asked with it; one of
+// them is faster than an eighth of them.
+TEST(Ask, AThroughputOfANodeIsMetOnTheNode) {
+  const Question node{.platform = "dgx-h100",
+                      .model = "resnet-50-v1.5",
+                      .system = "ddp-nccl",
+                      .gpus = {8},
+                      .batch = 400,
+                      .scaling = Scaling::kWeak,
+                      .precision = Precision::kFp16,
+                      .cuda_graphs = true,
+                      .throughput = parse_throughput("56068.6images/s@400x8", "--throughput")};
+  Question one = node;
+  one.gpus = {1};
+  Question more = node;
+  more.gpus = {64};
+  more.batch = 3200;
+  more.scaling = Scaling::kStrong;
+  Asker asker;
+  const auto answers = asker.ask({node, one, more}, {.label = "test", .draws = Draws::kEnds});
+  const auto images_per_s = [&](size_t i) {
+    const PredictionPoint& point = answers[i].nominal.training;
+    return static_cast<double>(point.images_per_iteration) / point.iteration_s;
+  };
+  EXPECT_NEAR(images_per_s(0) / 56068.6, 1, 1e-4);
+  EXPECT_GT(8 * images_per_s(1), 56068.6);
+  EXPECT_LT(8 * images_per_s(1), 1.1 * 56068.6);
+  // MLPerf 3.0, NVIDIA: 294,894 on 64 GPUs; linear scaling says 448,549.
+  EXPECT_NEAR(images_per_s(2) / 294'894, 1, 0.1);
+  EXPECT_GE(answers[0].time().time_s, answers[0].time().low_s);
+}
+
+TEST(Ask, AThroughputThatNoNodeHasIsRefused) {
+  Question question{.platform = "dgx-a100",
+                    .model = "vgg-16",
+                    .system = "ddp-nccl",
+                    .gpus = {8},
+                    .batch = 32,
+                    .scaling = Scaling::kWeak,
+                    .throughput = parse_throughput("60000images/s@32x8", "--throughput")};
+  Asker asker;
+  for (int again = 0; again < 2; ++again)
+    EXPECT_THAT(testing::refusal([&] { asker.ask({question}, {.label = "test"}); }),
+                HasSubstr("--throughput = 60000@32x8:2%: is more than 8 GPUs reach"));
+  question.throughput = parse_throughput("8000images/s@100000x8", "--throughput");
+  EXPECT_THAT(testing::refusal([&] { asker.ask({question}, {.label = "test"}); }),
+              HasSubstr("does not fit into the GPUs' memory"));
 }
 
 // One that has not settled after the schedule's own count of iterations is asked for twice as many,

@@ -25,8 +25,8 @@ LIMITS = {
     "open-nccl-node": (324, 0.07, 10),
     "open-nccl-together": (65, 0.055, 8),
     "open-nodes": (33, 0.105, 6),
-    "open-gpus": (88, 0.155, 33),
     "open-8-gpus": (16, 0.05, 0),
+    "open-scaling": (53, 0.065, 0),
     "llm-large": (4, 0.055, 0),
     "llm-blackwell": (21, 0.07, 0),
     "llm-simumax": (7, 0.065, 0),
@@ -38,8 +38,10 @@ LIMITS = {
     "llm-simumax-memory": (7, 0.01, 0),
 }
 
-# The same of rows that are adjusted: the least number and the greatest median absolute error.
+# The same of rows that are adjusted; the most misses where the table has no predictions left.
 ADJUSTED = {
+    "open-gpus": (132, 0.112, 21),
+    "open-networks": (149, 0.13, 29),
     "open-nccl": (154, 0.07),
     "open-nccl-elsewhere": (238, 0.135),
     "open-nccl-together": (37, 0.075),
@@ -51,7 +53,7 @@ ADJUSTED = {
     "llm-nanotron": (392, 0.0925),
     "llm-large": (13, 0.065),
     "llm-nvidia": (15, 0.025),
-    "own-h100": (8, 0.115),
+    "own-h100": (8, 0.105),
     "llm-pytorch": (4, 0.09),
     "llm-nvidia-fp8": (31, 0.035),
     "llm-simumax": (36, 0.06),
@@ -64,7 +66,7 @@ OUT_OF_MEMORY = 0.9
 # Of open tables: how many of the measured values lie in their 90 % intervals, and the greatest
 # median half-width of those (wanted: 0.25).
 COVERAGE = (0.85, 0.96)
-HALF_WIDTH = {"open-collectives": 0.64, "open-nodes": 0.31, "open-gpus": 0.36, "llm-foundry": 0.28}
+HALF_WIDTH = {"open-collectives": 0.64, "open-nodes": 0.31, "open-gpus": 0.36, "open-networks": 0.36, "llm-foundry": 0.28}
 
 
 def is_test(name):
@@ -95,7 +97,7 @@ def problems_of(document):
         if summary["unexplained_misses"] > unexplained_max:
             yield (f"{of}: {summary['unexplained_misses']} misses over 30 % without a cause that "
                    f"something shows, at most {unexplained_max} wanted")
-    for of, (least, median_max) in ADJUSTED.items():
+    for of, (least, median_max, *unexplained_max) in ADJUSTED.items():
         found = document["summary"][of]["adjusted"]
         median, trivial = found["median_absolute_error"], found["trivial_median_absolute_error"]
         print(f"{of}: {found['scored']} adjusted rows, median absolute error {100 * median:.1f} %, "
@@ -103,6 +105,9 @@ def problems_of(document):
         if found["scored"] < least or median > median_max or median >= trivial:
             yield (f"{of}: {found['scored']} rows of median error {median:.3f}, {trivial:.3f} "
                    f"without a model; {least} and {median_max} wanted")
+        unexplained = document["summary"][of]["unexplained_misses"]
+        if unexplained_max and unexplained > unexplained_max[0]:
+            yield f"{of}: {unexplained} misses over 30 % that nothing explains, more than before"
     memory = document["summary"]["llm-memory"]
     orderings = memory["orderings_right"] + memory["orderings_wrong"]
     if memory["orderings_right"] < OUT_OF_MEMORY * orderings:

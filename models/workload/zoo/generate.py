@@ -191,25 +191,19 @@ def mask_rcnn_backbone():
     return net
 
 
-def retinanet():
+def retinanet(name, source, shape, classes, published, note, groups=1, width=64):
     """Lin et al., ICCV 2017: a pyramid of five maps, four convolutions and a head for each task."""
-    net = frozen(Net(
-        name="retinanet-resnet-50",
-        source="Lin et al., ICCV 2017 (arXiv:1708.02002), as torchvision's retinanet_resnet50_fpn, "
-               "800x1088, 91 classes",
-        input_shape=[3, 800, 1088],
-        published={"parameters": 34014999,
-                   "source": "torchvision retinanet_resnet50_fpn: num_params"},
-        note="Images of COCO have 640x480 in the median, 800x1067 where the shorter side is 800, 1,088 "
-             "padded. Matching boxes to their truth is left out."))
-    stages = bottlenecks(net, (3, 4, 6, 3))
+    net = frozen(Net(name=name, source="Lin et al., ICCV 2017 (arXiv:1708.02002), as " + source,
+                     input_shape=shape, **published,
+                     note=note + "Matching boxes to their truth is left out."))
+    stages = bottlenecks(net, (3, 4, 6, 3), groups, width)
     maps = list(pyramid(net, stages[1:]))[::-1]
     maps.append(net.conv("pyramid6", maps[-1], 256, 3, 2, 1, bias=True))
     maps.append(net.conv("pyramid7", net.relu("pyramid6/relu", maps[-1], in_place=False), 256, 3, 2, 1,
                          bias=True))
     for i, blob in enumerate(maps):
         tied = {"tied": True, "bias_term": False} if i > 0 else {}
-        for task, values in (("class", 9 * 91), ("box", 9 * 4)):
+        for task, values in (("class", 9 * classes), ("box", 9 * 4)):
             inner = blob
             for j in range(4):
                 inner = net.add(f"{task}{i + 1}/conv{j + 1}", "Convolution", inner, num_output=256,
@@ -219,6 +213,20 @@ def retinanet():
                            pad=1, **tied)
             net.add(f"{task}{i + 1}/loss", "SoftmaxWithLoss", [head, "label"])
     return net
+
+
+def retinanets():
+    yield retinanet(
+        "retinanet-resnet-50", "torchvision's retinanet_resnet50_fpn, 800x1088, 91 classes",
+        [3, 800, 1088], 91,
+        {"published": {"parameters": 34014999,
+                       "source": "torchvision retinanet_resnet50_fpn: num_params"}},
+        "Images of COCO have 640x480 in the median, 800x1067 where the shorter side is 800, 1,088 "
+        "padded. ")
+    yield retinanet(
+        "retinanet-resnext-50",
+        "MLPerf trains it since 2.0 (mlcommons/training, single_stage_detector): ResNeXt-50 32x4d, "
+        "800x800, 264 classes", [3, 800, 800], 264, {}, "", 32, 128)
 
 
 def unet_medical():
@@ -944,7 +952,7 @@ def main():
     for net in (resnet(50, (3, 4, 6, 3), 25557032), resnet(152, (3, 8, 36, 3), 60192808),
                 resnet_cifar(), inception_v3(), inception_bn(), mobilenet_v1(), mobilenet_v2(),
                 nasnet_large(), alexnet_22k(), *resnets_v15(), ssd300(), mask_rcnn_backbone(),
-                retinanet(), unet_medical(), nn_unet_2d(), transformer_big(), gnmt(),
+                *retinanets(), unet_medical(), nn_unet_2d(), transformer_big(), gnmt(),
                 vit("b", 16, 12, 768, 12, 86567656), vit("l", 16, 24, 1024, 16, 304326632),
                 efficientnet("b0", 1.0, 1.0, 224, 5288548),
                 efficientnet("b4", 1.4, 1.8, 380, 19341616),
