@@ -27,6 +27,7 @@ struct ModelOptions {
   std::string gpu_model;
   std::string precision;
   std::string memory_format;
+  std::string fusion;
   std::int64_t batch = 32;
   std::string out;
   bool sources = false;
@@ -125,6 +126,7 @@ void show(const ModelOptions& options) {
                                   .gpu_model = options.gpu_model,
                                   .precision = options.precision,
                                   .memory_format = options.memory_format,
+                                  .fusion = options.fusion,
                                   .batch = options.batch});
     add_times(rows, *answer);
     columns.push_back({.key = "forward_s", .heading = "forward", .text = seconds_cell});
@@ -215,6 +217,9 @@ void add_model_show(Subcommand command, const std::shared_ptr<ModelOptions>& opt
       .needs(gpu);
   verb.add_option("--memory-format", options->memory_format,
                   "nchw, or nhwc (channels last; default in fp16 and bf16)")
+      .needs(gpu);
+  verb.add_option("--fusion", options->fusion,
+                  "Layers within the kernel before them: none (default), activations, pointwise")
       .needs(gpu);
   verb.add_flag("--sources", options->sources, "Every number of the times with its source")
       .needs(gpu);

@@ -33,11 +33,14 @@ ComputeAnswer compute_on(const Network& network, const ComputeQuestion& question
   } else {
     const FittedGpu fitted = model_on(answer.gpu, model, "--gpu-model", &answer.provenance);
     answer.gpu = with_measured(answer.gpu, fitted, &answer.provenance);
-    FittedCompute compute = fitted_compute(fitted, answer.gpu, network,
-                                           {.precision = precision,
-                                            .memory_format = memory_format_of(choice, precision),
-                                            .batches = {question.batch}},
-                                           &answer.provenance);
+    FittedCompute compute = fitted_compute(
+        fitted, answer.gpu, network,
+        {.precision = precision,
+         .memory_format = memory_format_of(choice, precision),
+         .fusion =
+             question.fusion.empty() ? Fusion::kNone : parse_fusion(question.fusion, "--fusion"),
+         .batches = {question.batch}},
+        &answer.provenance);
     answer.table = std::move(compute.table);
     answer.forward = std::move(compute.forward);
     answer.backward = std::move(compute.backward);

@@ -17,6 +17,7 @@ struct ComputeQuestion {
       {};  // a name or a JSON file of `calibrate fit`; empty: what predict takes
   std::string precision = {};  // empty: what frameworks take
   std::string memory_format = {};
+  std::string fusion = {};
   std::int64_t batch = 0;  // images on that GPU
 };
 

@@ -10,6 +10,7 @@
 #include "models/compute/line_fit.hpp"
 #include "models/compute/nearest_kernel.hpp"
 #include "models/matrix_peaks.hpp"
+#include "models/workload/operator.hpp"
 
 namespace forescale {
 namespace {
@@ -178,6 +179,13 @@ std::vector<LayerTime> sheet_times(GpuModel gpu, const Network& network, Precisi
   return times;
 }
 
+bool is_fused(const Layer& layer, Fusion fusion) {
+  const Operator* known = find_operator(layer.type);
+  const Pointwise kind = known == nullptr ? Pointwise::kNo : known->pointwise;
+  return kind != Pointwise::kNo && fusion != Fusion::kNone &&
+         (kind == Pointwise::kActivation || fusion == Fusion::kPointwise);
+}
+
 // Products and convolutions that nobody has measured in any precision, where it is not FP32.
 std::string unmeasured_text(const FittedCompute& compute, const Network& network,
                             Precision precision) {
@@ -236,7 +244,7 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
   table.update_s = roofline_update(gpu, network, parameters).value;
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
-    const bool works = layer.traffic_per_image.value > 0;
+    const bool works = layer.traffic_per_image.value > 0 && !is_fused(layer, kernels.fusion);
     const PassTime forward =
         works ? passes.forward(i, {.t0_s = sheet[i].forward_t0_s, .t1_s = sheet[i].forward_t1_s})
               : PassTime{};
@@ -252,8 +260,9 @@ FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const
     compute.backward.push_back(backward.source);
   }
   table.description = fmt::format(
-      "{} on {} ({}{}): passes {}{}", network.name, fitted.name, name_of(precision),
+      "{} on {} ({}{}{}): passes {}{}", network.name, fitted.name, name_of(precision),
       network.has_sequences() ? "" : fmt::format(", {}", name_of(kernels.memory_format)),
+      kernels.fusion == Fusion::kNone ? "" : fmt::format(", {} fused", name_of(kernels.fusion)),
       count_text(compute), unmeasured_text(compute, network, precision));
   const auto source = fitted.provenance.find("source");
   table.source = source == fitted.provenance.end() ? "GPU model " + fitted.name : source->second;

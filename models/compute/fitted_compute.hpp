@@ -8,6 +8,7 @@
 // its time to ask for each pass of a layer (assumptions.json); nothing is added to layers that were
 // timed by name. Images channels first in half precision are turned around for tensor cores and
 // back, which a GPU model whose convolutions were timed so has in them ("convolution_layout").
+// Layers that run within the kernel before them take nothing (Fusion).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct FrameworkKernels {
   Precision precision = Precision::kFp32;
   std::optional<Precision> products = {};  // of a transformer's layers, in place of it
   MemoryFormat memory_format = MemoryFormat::kNchw;
+  Fusion fusion = Fusion::kNone;
   std::vector<std::int64_t> batches = {};  // that are asked for; a line through them, or 8 to 128
   bool asked_one_by_one = true;            // by the CPU; not a CUDA graph, nor layers of a layout
 };

@@ -77,6 +77,18 @@ const char* name_of(Precision precision) {
 
 const char* name_of(MemoryFormat format) { return format == MemoryFormat::kNchw ? "nchw" : "nhwc"; }
 
+const char* name_of(Fusion fusion) {
+  switch (fusion) {
+    case Fusion::kNone:
+      return "none";
+    case Fusion::kActivations:
+      return "activations";
+    case Fusion::kPointwise:
+      return "pointwise";
+  }
+  return "";
+}
+
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
   for (const Precision precision : kPrecisions) names.emplace_back(name_of(precision));

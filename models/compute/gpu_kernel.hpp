@@ -85,7 +85,13 @@ inline constexpr std::array kPrecisions{Precision::kFp32, Precision::kTf32, Prec
 // How a framework keeps images in memory: channels first or last.
 enum class MemoryFormat { kNchw, kNhwc };
 
+// Which layers run within the kernel of the layer before them: none; activations, as by XLA; all
+// that change each value by itself, as cuDNN's BatchNorm with sum and activation.
+enum class Fusion { kNone, kActivations, kPointwise };
+inline constexpr std::array kFusions{Fusion::kNone, Fusion::kActivations, Fusion::kPointwise};
+
 const char* name_of(MemoryFormat format);  // "nchw"
+const char* name_of(Fusion fusion);        // "activations"
 const char* name_of(KernelPass pass);      // "backward-data"
 const char* name_of(Precision precision);  // "fp32"
 std::vector<std::string> precision_names();

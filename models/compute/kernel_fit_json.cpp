@@ -119,6 +119,16 @@ MemoryFormat parse_memory_format(const std::string& text, const std::string& opt
       {.source = option, .path = "", .value = text, .constraint = "must be one of nchw, nhwc"});
 }
 
+Fusion parse_fusion(const std::string& text, const std::string& option) {
+  std::vector<std::string> known;
+  for (const Fusion fusion : kFusions) {
+    known.emplace_back(name_of(fusion));
+    if (text == known.back()) return fusion;
+  }
+  throw InputError(
+      {.source = option, .path = "", .value = text, .constraint = unknown_name(text, known)});
+}
+
 KernelFit read_kernel_fit(const JsonInput& in) {
   in.allow_only({"operation", "type", "pass", "precision", "count", "launch_s", "launch_ends_s",
                  "flops_per_s", "flops_per_s_ends", "bytes_per_s", "bytes_per_s_ends",

@@ -14,6 +14,7 @@ Precision read_precision(const JsonInput& in);
 // InputError naming `option`.
 Precision parse_precision(const std::string& text, const std::string& option);
 MemoryFormat parse_memory_format(const std::string& text, const std::string& option);
+Fusion parse_fusion(const std::string& text, const std::string& option);
 
 KernelFit read_kernel_fit(const JsonInput& in);
 nlohmann::json to_json(const KernelFit& fit);

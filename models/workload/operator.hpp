@@ -44,6 +44,10 @@ struct LayerEffect {
 
 using Inputs = std::vector<Shape>;
 
+// Whether each value of the result depends on its own place in the inputs alone, so that the kernel
+// of the layer before may do it too.
+enum class Pointwise { kNo, kActivation, kOther };
+
 struct Operator {
   static constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
@@ -60,6 +64,7 @@ struct Operator {
   // What its backward pass reads beside gradients, parameters and what it keeps of its own.
   bool reads_inputs_again = false;
   bool reads_outputs_again = false;
+  Pointwise pointwise = Pointwise::kNo;
   bool is_gate = false;                   // half of its input, activated, times the other half
   std::vector<std::string> options = {};  // hyper-parameters of LayerSpec that it knows
   std::vector<std::string> sizes = {};    // others of its own: integers from 1

@@ -179,6 +179,7 @@ ComputeTable compute_on(Platform& platform, const Question& question,
   if (!question.gpu_model.empty()) gpu = with_measured(gpu, fitted, &platform.provenance);
   const FrameworkKernels kernels{.precision = inputs.precision,
                                  .memory_format = memory_format_of(choice, inputs.precision),
+                                 .fusion = question.fusion,
                                  .batches = batches_of(question),
                                  .asked_one_by_one = !question.cuda_graphs};
   return fitted_compute(fitted, gpu, inputs.network, kernels, &provenance).table;

@@ -234,6 +234,13 @@ Texts print_memory_format(const Question& question) {
   return question.memory_format ? Texts{name_of(*question.memory_format)} : Texts{};
 }
 
+void parse_fusion_field(Question& question, const std::string& text, const std::string& source) {
+  question.fusion = parse_fusion(text, source);
+}
+Texts print_fusion(const Question& question) {
+  return question.fusion == Fusion::kNone ? Texts{} : Texts{name_of(question.fusion)};
+}
+
 void parse_throughput_field(Question& question, const std::string& text,
                             const std::string& source) {
   question.throughput = parse_throughput(traced_throughput(text, source).value_or(text), source);
@@ -345,6 +352,13 @@ std::vector<QuestionField> make_fields() {
            "and bf16)",
        .parse = parse_memory_format_field,
        .print = print_memory_format},
+      {.name = "fusion",
+       .doc =
+           "Layers that run within the kernel before them: none (default), activations (XLA), or "
+           "pointwise, sums and masks too (cuDNN's BatchNorm with sum and activation, as MXNet, "
+           "Paddle and MLPerf's submissions train)",
+       .parse = parse_fusion_field,
+       .print = print_fusion},
       {.name = "cuda_graphs",
        .repeats = QuestionField::kFlag,
        .doc =

@@ -49,6 +49,7 @@ struct Question {
   std::string gpu_model = {};               // a file of `calibrate fit`; empty: the platform's GPU
   std::optional<Precision> precision = {};  // what frameworks take where nothing is said
   std::optional<MemoryFormat> memory_format = {};
+  Fusion fusion = Fusion::kNone;                      // of layers into the kernels before them
   bool cuda_graphs = false;                           // kernels are not asked for one by one
   std::optional<MeasuredThroughput> throughput = {};  // of one GPU
   std::string data = {};        // source of training images; empty: the system's, or synthetic

@@ -341,6 +341,35 @@ TEST(FittedCompute, NoKernelTakesLessThanTheCpuNeedsToAskForIt) {
   EXPECT_NEAR(iteration_s(2048, true), iteration_s(2048, false), 1e-3 * iteration_s(2048, true));
 }
 
+// Activations alone, or sums with them, run within the kernels before them.
+TEST(FittedCompute, FusedLayersTakeNothing) {
+  const Network network = load_network("resnet-50", "--model");
+  const GpuModel gpu = load_gpu("a100", "--gpu", nullptr);
+  const FittedGpu fitted = load_fitted_gpu("a100", "--gpu", nullptr);
+  const auto compute_with = [&](Fusion fusion) {
+    return fitted_compute(fitted, gpu, network,
+                          {.precision = Precision::kFp16,
+                           .memory_format = MemoryFormat::kNhwc,
+                           .fusion = fusion,
+                           .batches = {256}},
+                          nullptr);
+  };
+  const FittedCompute apart = compute_with(Fusion::kNone);
+  for (const Fusion fusion : {Fusion::kActivations, Fusion::kPointwise}) {
+    const FittedCompute fused = compute_with(fusion);
+    for (size_t i = 0; i < network.layers.size(); ++i) {
+      const std::string& type = network.layers[i].type;
+      const bool is_within = type == "ReLU" || (type == "Eltwise" && fusion == Fusion::kPointwise);
+      const double time_s = 256 * fused.table.layers[i].forward_t1_s;
+      EXPECT_EQ(time_s, is_within ? 0 : 256 * apart.table.layers[i].forward_t1_s) << type;
+      EXPECT_EQ(fused.table.layers[i].backward_t1_s == 0,
+                is_within || apart.table.layers[i].backward_t1_s == 0)
+          << type;
+    }
+    EXPECT_THAT(fused.table.description, HasSubstr(std::string(name_of(fusion)) + " fused"));
+  }
+}
+
 // Convolutions of products or channels last lack it; V100's were timed channels first.
 TEST(FittedCompute, ImagesChannelsFirstAreTurnedAroundInHalfPrecision) {
   const Network network = load_network("vgg-16", "--model");

@@ -34,6 +34,7 @@ const std::map<std::string, std::string>& samples() {
       {"gpu_model", "v100"},
       {"precision", "fp16"},
       {"memory_format", "nhwc"},
+      {"fusion", "pointwise"},
       {"cuda_graphs", "true"},
       {"throughput", "1400@64,2500@256:3%"},
       {"data", "lmdb"},

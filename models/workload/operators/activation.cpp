@@ -23,13 +23,18 @@ LayerEffect gated(const LayerSpec& layer, const std::string& file, const Inputs&
 
 const bool kActivationsRegistered = [] {
   for (const std::string name : {"ReLU", "Rotary", "Sigmoid", "TanH"})
-    Registry<Operator>::add({.name = name,
-                             .may_be_in_place = true,
-                             .reads_outputs_again = name != "Rotary",
-                             .apply = same_shape});
+    Registry<Operator>::add(
+        {.name = name,
+         .may_be_in_place = true,
+         .reads_outputs_again = name != "Rotary",
+         .pointwise = name == "Rotary" ? Pointwise::kNo : Pointwise::kActivation,
+         .apply = same_shape});
   // Their gradient needs the input, so they do not work in place.
   for (const char* name : {"GELU", "SiLU"})
-    Registry<Operator>::add({.name = name, .reads_inputs_again = true, .apply = same_shape});
+    Registry<Operator>::add({.name = name,
+                             .reads_inputs_again = true,
+                             .pointwise = Pointwise::kActivation,
+                             .apply = same_shape});
   for (const char* name : {"SwiGLU", "GEGLU"})
     Registry<Operator>::add(
         {.name = name, .reads_inputs_again = true, .is_gate = true, .apply = gated});

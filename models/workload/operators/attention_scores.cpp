@@ -94,10 +94,12 @@ const bool kAttentionMixRegistered = Registry<Operator>::add({.name = "Attention
 
 const bool kScoresPassesRegistered = [] {
   for (const char* name : {"AttentionScale", "AttentionMask", "AttentionSoftmax"})
-    Registry<Operator>::add({.name = name,
-                             .may_be_in_place = true,
-                             .reads_outputs_again = std::string(name) == "AttentionSoftmax",
-                             .apply = probabilities});
+    Registry<Operator>::add(
+        {.name = name,
+         .may_be_in_place = true,
+         .reads_outputs_again = std::string(name) == "AttentionSoftmax",
+         .pointwise = std::string(name) == "AttentionSoftmax" ? Pointwise::kNo : Pointwise::kOther,
+         .apply = probabilities});
   return true;
 }();
 

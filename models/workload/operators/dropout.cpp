@@ -10,8 +10,8 @@ LayerEffect dropout(const LayerSpec& layer, const std::string& file, const Input
   return effect;
 }
 
-const bool kDropoutRegistered =
-    Registry<Operator>::add({.name = "Dropout", .may_be_in_place = true, .apply = dropout});
+const bool kDropoutRegistered = Registry<Operator>::add(
+    {.name = "Dropout", .may_be_in_place = true, .pointwise = Pointwise::kOther, .apply = dropout});
 
 }  // namespace
 }  // namespace forescale

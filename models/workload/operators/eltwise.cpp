@@ -24,6 +24,7 @@ const bool kEltwiseRegistered = Registry<Operator>::add({.name = "Eltwise",
                                                          .bottoms_min = 2,
                                                          .bottoms_max = Operator::kAny,
                                                          .may_be_in_place = true,
+                                                         .pointwise = Pointwise::kOther,
                                                          .flags = {"dropout"},
                                                          .apply = eltwise});
 

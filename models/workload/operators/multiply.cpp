@@ -22,8 +22,11 @@ LayerEffect multiply(const LayerSpec& layer, const std::string& file, const Inpu
   return {.outputs = {inputs[0]}};
 }
 
-const bool kMultiplyRegistered = Registry<Operator>::add(
-    {.name = "Multiply", .bottoms_min = 2, .bottoms_max = Operator::kAny, .apply = multiply});
+const bool kMultiplyRegistered = Registry<Operator>::add({.name = "Multiply",
+                                                          .bottoms_min = 2,
+                                                          .bottoms_max = Operator::kAny,
+                                                          .pointwise = Pointwise::kOther,
+                                                          .apply = multiply});
 
 }  // namespace
 }  // namespace forescale
