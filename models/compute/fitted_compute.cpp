@@ -86,7 +86,9 @@ class Passes {
     PassTime best{.line = data_sheet, .source = LayerTimeSource::kDataSheet};
     if (network_.layers[layer].forward_flops <= 0) best.line.t1_s *= cost_.other_layers;
     best.line.t0_s += static_cast<double>(kernel_count) * cost_.kernel.value;
-    best.line = not_below(best.line, asking_s_);
+    const bool is_product = network_.layers[layer].forward_flops > 0;
+    best.line =
+        not_below(best.line, (is_product ? static_cast<double>(kernel_count) : 1) * asking_s_);
     for (const std::vector<KernelPass>& way : ways) {
       PassTime time;
       for (const KernelPass pass : way) time = sum(time, one(layer, pass));

@@ -90,9 +90,10 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
 
 bool is_training(const Question& question) { return question.about == Question::About::kTraining; }
 
-// What is read of files depends on all but these.
+// What is read of files depends on all but these; kernels on what each GPU is given, which a number
+// of GPUs decides where they share a batch.
 std::string inputs_key(Question question, const Scenario& scenario) {
-  question.gpus.clear();
+  if (question.scaling == Scaling::kWeak) question.gpus.clear();
   question.epoch_images = Question().epoch_images;
   question.failures.clear();
   question.plan.clear();

@@ -86,6 +86,26 @@ TEST(Ask, AThroughputOfANodeIsMetOnTheNode) {
   EXPECT_GE(answers[0].time().time_s, answers[0].time().low_s);
 }
 
+// Kernels are those of the batch that each count leaves a GPU, asked together or apart.
+TEST(Ask, CountsThatShareABatchAreAskedAsIfAlone) {
+  Question question{.platform = "dgx-h100",
+                    .model = "resnet-50-v1.5",
+                    .system = "ddp-nccl",
+                    .gpus = {8},
+                    .batch = 512,
+                    .scaling = Scaling::kStrong,
+                    .precision = Precision::kFp16};
+  Question more = question;
+  more.gpus = {64};
+  Asker together;
+  const auto both = together.ask({question, more}, {.label = "test", .draws = Draws::kEnds});
+  Asker alone;
+  const auto one = alone.ask({more}, {.label = "test", .draws = Draws::kEnds});
+  EXPECT_EQ(both[1].nominal.time_s(), one[0].nominal.time_s());
+  EXPECT_EQ(both[1].time().low_s, one[0].time().low_s);
+  EXPECT_EQ(both[1].time().high_s, one[0].time().high_s);
+}
+
 TEST(Ask, AThroughputThatNoNodeHasIsRefused) {
   Question question{.platform = "dgx-a100",
                     .model = "vgg-16",
