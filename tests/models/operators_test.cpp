@@ -258,6 +258,29 @@ TEST(Operators, AMemoryAsksForOneProductAWord) {
             std::string::npos);
 }
 
+TEST(Operators, WhatWouldNotEndIsRefused) {
+  const auto words = [](const std::string& layers) {
+    return testing::refusal([&] { network_of(embedded(layers), "[100000]"); });
+  };
+  EXPECT_NE(
+      words(R"({"name": "last", "type": "LSTM", "bottom": "words"})").find("at most 16384 words"),
+      std::string::npos);
+  EXPECT_NE(words(R"({"name": "pairs", "type": "Pairs", "bottom": ["words", "words"]},
+                     {"name": "last", "type": "Pairs", "bottom": ["pairs", "pairs"]})")
+                .find("must be < 2^53 values"),
+            std::string::npos);
+  EXPECT_NE(testing::refusal([] {
+              network_of(
+                  R"({"name": "first", "type": "Crop", "bottom": "data", "height": 100000,
+                      "width": 1},
+                     {"name": "wide", "type": "Deconvolution", "bottom": "first", "num_output": 1,
+                      "kernel_size": 1, "stride": [100000, 1]},
+                     {"name": "last", "type": "Upsample", "bottom": "wide", "scale": 10000000})",
+                  "[1, 100000, 1]");
+            }).find("must be < 2^53 values"),
+            std::string::npos);
+}
+
 TEST(Operators, SequencesArePairedAndPutSideBySide) {
   const Network network = network_of(
       embedded(R"({"name": "keys", "type": "Linear", "bottom": "words", "num_output": 64},

@@ -22,7 +22,8 @@ LayerEffect deconvolution(const LayerSpec& layer, const std::string& file, const
   const auto added = layer.sizes.find("output_padding");
   const std::int64_t output_padding = added == layer.sizes.end() ? 0 : added->second;
   const auto side = [&](const TransposedSide& w) {
-    const std::int64_t out = w.stride * (w.in - 1) + w.kernel - 2 * w.pad + output_padding;
+    const std::int64_t out = value_count({w.stride, w.in}, layer, file) - w.stride + w.kernel -
+                             2 * w.pad + output_padding;
     if (out < 1)
       layer_error(layer, file,
                   {.key = "pad",

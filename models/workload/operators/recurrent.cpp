@@ -11,6 +11,7 @@ namespace forescale {
 namespace {
 
 constexpr std::int64_t kGates = 4;  // input, forget, cell, output
+constexpr std::int64_t kMaxSteps = 16'384;
 
 std::int64_t state_size(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_sequence(layer, file, inputs[0]);
@@ -24,6 +25,12 @@ std::int64_t state_size(const LayerSpec& layer, const std::string& file, const I
 
 LayerEffect lstm(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   const std::int64_t state = state_size(layer, file, inputs);
+  if (inputs[0][0] > kMaxSteps)
+    layer_error(layer, file,
+                {.key = "bottom",
+                 .value = to_text(inputs[0]),
+                 .constraint = fmt::format("must have at most {} words, which follow each other",
+                                           kMaxSteps)});
   LayerEffect effect{.outputs = {inputs[0]}};
   effect.parameter_tensors = {value_count({kGates * state, state}, layer, file)};
   if (layer.bias_term) effect.parameter_tensors.push_back(kGates * state);
@@ -46,7 +53,7 @@ LayerEffect pairs(const LayerSpec& layer, const std::string& file, const Inputs&
                 {.key = "bottom",
                  .value = to_text(inputs[1]),
                  .constraint = fmt::format("must have {} values a vector", inputs[0][1])});
-  return {.outputs = {{inputs[0][0] * inputs[1][0], inputs[0][1]}}};
+  return {.outputs = {{value_count({inputs[0][0], inputs[1][0]}, layer, file), inputs[0][1]}}};
 }
 
 const bool kRecurrentRegistered =

@@ -21,9 +21,8 @@ LayerEffect crop(const LayerSpec& layer, const std::string& file, const Inputs& 
 LayerEffect upsample(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_image(layer, file, inputs[0]);
   const std::int64_t scale = size_of(layer, file, "scale");
-  LayerEffect effect{.outputs = {{inputs[0][0], scale * inputs[0][1], scale * inputs[0][2]}}};
-  value_count(effect.outputs[0], layer, file);
-  return effect;
+  return {.outputs = {{inputs[0][0], value_count({scale, inputs[0][1]}, layer, file),
+                       value_count({scale, inputs[0][2]}, layer, file)}}};
 }
 
 const bool kCropRegistered =
