@@ -102,7 +102,7 @@ class GpuTimes {
   Timed timed(const std::string& name, const TimedIteration& row) const {
     const Network network = load_network(row.structure.empty() ? name : row.structure, kZoo);
     const ComputeTable table =
-        fitted_compute(fitted_, gpu_, network, {.asked_one_by_one = false}, nullptr).table;
+        fitted_compute(fitted_, gpu_, network, {.is_dispatched = false}, nullptr).table;
     Timed timed;
     timed.update_s = table.update_s;
     const auto batch = static_cast<double>(row.batch);

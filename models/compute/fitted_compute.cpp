@@ -43,8 +43,8 @@ class Passes {
                                           : std::vector(std::begin(kBatches), std::end(kBatches))),
         cost_(read_framework_cost(network, kernels.memory_format, provenance)),
         memory_bandwidth_(gpu.memory_bandwidth),
-        asking_s_(kernels.asked_one_by_one ? cost_.asking.value : 0),
-        turns_images_(turns_images(fitted, kernels)),
+        dispatch_s_(kernels.is_dispatched ? cost_.dispatch.value : 0),
+        converts_layout_(converts_layout(fitted, kernels)),
         nearest_(fitted, gpu, provenance) {
     for (const KernelPass pass : {KernelPass::kForward, KernelPass::kBackwardData,
                                   KernelPass::kBackwardWeights, KernelPass::kBackward})
@@ -88,7 +88,7 @@ class Passes {
     best.line.t0_s += static_cast<double>(kernel_count) * cost_.kernel.value;
     const bool is_product = network_.layers[layer].forward_flops > 0;
     best.line =
-        not_below(best.line, (is_product ? static_cast<double>(kernel_count) : 1) * asking_s_);
+        not_below(best.line, (is_product ? static_cast<double>(kernel_count) : 1) * dispatch_s_);
     for (const std::vector<KernelPass>& way : ways) {
       PassTime time;
       for (const KernelPass pass : way) time = sum(time, one(layer, pass));
@@ -115,7 +115,8 @@ class Passes {
           source = LayerTimeSource::kScaled;
         else if (!nearest->is_near)
           source = std::max(source, LayerTimeSource::kRoofline);
-        time_s += std::max(nearest->time_s + turning_s(kernel) + cost_.kernel.value, asking_s_);
+        time_s +=
+            std::max(nearest->time_s + conversion_s(kernel) + cost_.kernel.value, dispatch_s_);
       }
       points.push_back({.batch = static_cast<double>(batches_[i]), .time_s = time_s});
     }
@@ -139,7 +140,7 @@ class Passes {
   }
 
   // Whether a convolution's images are turned around for tensor cores, and its results back.
-  static bool turns_images(const FittedGpu& fitted, const FrameworkKernels& kernels) {
+  static bool converts_layout(const FittedGpu& fitted, const FrameworkKernels& kernels) {
     const auto layout = fitted.facts.find("convolution_layout");
     return kernels.memory_format == MemoryFormat::kNchw &&
            whole_bytes_a_value(kernels.precision) == 2 &&
@@ -147,9 +148,9 @@ class Passes {
   }
 
   // Read once and written once.
-  double turning_s(const GpuKernel& kernel) const {
-    if (!turns_images_ || !std::holds_alternative<ConvolutionShape>(kernel.shape)) return 0;
-    return cost_.turning * 2 * bytes_moved_by(kernel) / memory_bandwidth_.value;
+  double conversion_s(const GpuKernel& kernel) const {
+    if (!converts_layout_ || !std::holds_alternative<ConvolutionShape>(kernel.shape)) return 0;
+    return cost_.layout_conversion * 2 * bytes_moved_by(kernel) / memory_bandwidth_.value;
   }
 
   const FittedGpu& fitted_;
@@ -158,8 +159,8 @@ class Passes {
   std::vector<std::int64_t> batches_;
   FrameworkCost cost_;
   BytesPerSecond memory_bandwidth_;
-  double asking_s_;
-  bool turns_images_;
+  double dispatch_s_;
+  bool converts_layout_;
   NearestKernels nearest_;
   // By pass, batch and layer.
   std::map<KernelPass, std::vector<std::vector<std::vector<GpuKernel>>>> kernels_;

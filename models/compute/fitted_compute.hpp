@@ -38,7 +38,7 @@ struct FrameworkKernels {
   MemoryFormat memory_format = MemoryFormat::kNchw;
   Fusion fusion = Fusion::kNone;
   std::vector<std::int64_t> batches = {};  // that are asked for; a line through them, or 8 to 128
-  bool asked_one_by_one = true;            // by the CPU; not a CUDA graph, nor layers of a layout
+  bool is_dispatched = true;  // kernel by kernel, by the CPU: no CUDA graph, nor layers of a layout
 };
 
 struct FittedCompute {

@@ -82,8 +82,8 @@ FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
   const JsonInput in = all.at(network.has_sequences() ? "sequences" : name_of(format));
   return {.other_layers = in.at("other_layers").factor(1e-3, 1e3),
           .kernel = in.at("kernel_s").seconds(),
-          .asking = all.at("asking_s").seconds(),
-          .turning = all.at("turning").factor(1e-3, 1e3)};
+          .dispatch = all.at("dispatch_s").seconds(),
+          .layout_conversion = all.at("layout_conversion").factor(1e-3, 1e3)};
 }
 
 RooflineParameters read_roofline_parameters(Provenance* provenance) {

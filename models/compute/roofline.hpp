@@ -43,12 +43,12 @@ struct RooflineParameters {
 // What a framework adds to kernels timed alone.
 struct FrameworkCost {
   double other_layers =
-      1;           // of passes that are no convolution and no product, over their bytes' time
-  Seconds kernel;  // a kernel
-  Seconds asking;  // the least that a kernel takes, as the CPU has to ask for it
-  double turning;  // of images from channels first to last or back, over their bytes' time
+      1;             // of passes that are no convolution and no product, over their bytes' time
+  Seconds kernel;    // a kernel
+  Seconds dispatch;  // the least that a kernel takes: the CPU's time to ask for it
+  double layout_conversion;  // of images, channels first to last or back, over their bytes' time
 };
-// From models/compute/assumptions.json, by memory format; transformers have none.
+// From models/compute/assumptions.json, by memory format; of transformers their own.
 FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
                                   Provenance* provenance);
 

@@ -181,7 +181,7 @@ ComputeTable compute_on(Platform& platform, const Question& question,
                                  .memory_format = memory_format_of(choice, inputs.precision),
                                  .fusion = question.fusion,
                                  .batches = batches_of(question),
-                                 .asked_one_by_one = !question.cuda_graphs};
+                                 .is_dispatched = !question.cuda_graphs};
   return fitted_compute(fitted, gpu, inputs.network, kernels, &provenance).table;
 }
 

@@ -61,7 +61,7 @@ ComputeTable table_of(const StageInputs& inputs, const Network& network) {
                                                      : std::nullopt,
                          .memory_format = MemoryFormat::kNhwc,
                          .batches = {inputs.layout->micro_batch},
-                         .asked_one_by_one = false},
+                         .is_dispatched = false},
                         nullptr)
       .table;
 }

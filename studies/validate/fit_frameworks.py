@@ -6,7 +6,7 @@ GPU (tables in TABLES below) and prints them, then each family of networks predi
 of the other families, and what stands in the file now scores.
 
 An iteration is, over the passes of its layers,
-    sum of max(kernel + launch, asking) + turning * T + depthwise * D + update,
+    sum of max(kernel + launch, dispatch) + conversion * T + depthwise * D + update,
 where kernel is a convolution's or product's time or other_layers times the bytes' time of any other
 pass; T are the bytes of convolutions in half precision whose images lie channels first, read and
 written, D the bytes of convolutions of each channel by itself, both over the memory's rate. other_layers
@@ -31,7 +31,7 @@ LAUNCH_S = 3e-6
 # TensorFlow 2.3 on A100 takes up to twice the time of TensorFlow 1 there: not what a release should add.
 LEFT_OUT = "lambda-tensorflow-a100"
 FAMILIES = ("resnet", "efficientnet", "alexnet")  # others are one of their own
-START = {"nhwc": 1.0, "asking": 50e-6, "turning": 1.5, "depthwise": 6.0}
+START = {"nhwc": 1.0, "dispatch": 50e-6, "conversion": 1.5, "depthwise": 6.0}
 HUBER = 0.2
 
 
@@ -59,7 +59,7 @@ def neutral_data(folder):
     for kind in ("nchw", "nhwc", "sequences"):
         put(frameworks[kind]["other_layers"], 1.0)
         put(frameworks[kind]["kernel_s"], 0)
-    put(frameworks["asking_s"], 0)
+    put(frameworks["dispatch_s"], 0)
     put(compute["depthwise_over_bytes"], 1e-3)
     (folder / "models" / "compute" / "assumptions.json").write_text(json.dumps(document))
 
@@ -112,14 +112,14 @@ class Row:
         width = 2 if is_half else 4
         dense, depthwise = (width * self.batch * values / rate for values in convolution_values(network))
         # V100's convolutions were timed channels first.
-        is_turned = is_half and self.format == "nchw" and not gpu.startswith("v100")
-        self.turned_s, self.depthwise_s = 2 * dense * is_turned, depthwise
+        is_converted = is_half and self.format == "nchw" and not gpu.startswith("v100")
+        self.converted_s, self.depthwise_s = 2 * dense * is_converted, depthwise
 
     def seconds(self, numbers, other_layers):
         factor = numbers["nhwc"] if self.format == "nhwc" else other_layers
-        return (sum(count * max(time * (factor if is_other else 1) + LAUNCH_S, numbers["asking"])
+        return (sum(count * max(time * (factor if is_other else 1) + LAUNCH_S, numbers["dispatch"])
                     for is_other, time, count in self.kernels)
-                + numbers["turning"] * self.turned_s + numbers["depthwise"] * self.depthwise_s
+                + numbers["conversion"] * self.converted_s + numbers["depthwise"] * self.depthwise_s
                 + self.update_s)
 
     def error(self, numbers, other_layers):
@@ -163,8 +163,8 @@ def fit(rows, other_layers):
 
 
 def to_text(numbers):
-    return (f"nhwc/other_layers {numbers['nhwc']:.2f}, asking_s {1e6 * numbers['asking']:.0f} us, turning "
-            f"{numbers['turning']:.2f}, depthwise_over_bytes {numbers['depthwise']:.1f}")
+    return (f"nhwc/other_layers {numbers['nhwc']:.2f}, dispatch_s {1e6 * numbers['dispatch']:.0f} us, layout_conversion "
+            f"{numbers['conversion']:.2f}, depthwise_over_bytes {numbers['depthwise']:.1f}")
 
 
 def median(errors):
@@ -188,8 +188,8 @@ def main():
         held_out += errors
         print(f"without {family}: {to_text(numbers)}; its rows: {median(errors)}")
     print(f"median error, each family by the others' numbers: {median(held_out)}")
-    now = {"nhwc": frameworks["nhwc"]["other_layers"]["value"], "asking": frameworks["asking_s"]["value"],
-           "turning": frameworks["turning"]["value"], "depthwise": compute["depthwise_over_bytes"]["value"]}
+    now = {"nhwc": frameworks["nhwc"]["other_layers"]["value"], "dispatch": frameworks["dispatch_s"]["value"],
+           "conversion": frameworks["layout_conversion"]["value"], "depthwise": compute["depthwise_over_bytes"]["value"]}
     print(f"by the file's numbers: {median([row.error(now, other_layers) for row in rows])}")
 
 

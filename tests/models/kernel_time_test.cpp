@@ -283,7 +283,7 @@ TEST(FittedCompute, AConvolutionIsAProductWhereNoneWasMeasured) {
   const auto conv1_2 = [&](Precision precision) {
     const FittedCompute compute = fitted_compute(
         fitted, gpu, network,
-        {.precision = precision, .memory_format = MemoryFormat::kNhwc, .asked_one_by_one = false},
+        {.precision = precision, .memory_format = MemoryFormat::kNhwc, .is_dispatched = false},
         nullptr);
     for (size_t i = 0; i < network.layers.size(); ++i)
       if (network.layers[i].name == "conv1_2") return compute.table.layers[i];
@@ -319,12 +319,12 @@ TEST(FittedCompute, NoKernelTakesLessThanTheCpuNeedsToAskForIt) {
   const Network network = load_network("resnet-50", "--model");
   const GpuModel gpu = load_gpu("h100", "--gpu", nullptr);
   const FittedGpu fitted = load_fitted_gpu("h100", "--gpu", nullptr);
-  const auto iteration_s = [&](std::int64_t batch, bool asked_one_by_one) {
+  const auto iteration_s = [&](std::int64_t batch, bool is_dispatched) {
     return fitted_compute(fitted, gpu, network,
                           {.precision = Precision::kBf16,
                            .memory_format = MemoryFormat::kNhwc,
                            .batches = {batch},
-                           .asked_one_by_one = asked_one_by_one},
+                           .is_dispatched = is_dispatched},
                           nullptr)
         .table.iteration_s(batch);
   };

@@ -34,6 +34,16 @@ Question training(std::int64_t gpus) {
           .batch = 64};
 }
 
+Question resnet_on_h100(std::int64_t gpus, std::int64_t batch, Scaling scaling) {
+  return {.platform = "dgx-h100",
+          .model = "resnet-50-v1.5",
+          .system = "ddp-nccl",
+          .gpus = {gpus},
+          .batch = batch,
+          .scaling = scaling,
+          .precision = Precision::kFp16};
+}
+
 // 1 us + 1000 bytes at 1 GB/s a round, ceil(log2 P) rounds.
 TEST(Ask, CollectivesAreSimulated) {
   Asker asker;
@@ -57,15 +67,9 @@ TEST(Ask, AnIterationIsWhatPredictSimulates) {
 // Eight GPUs take what eight GPUs took, to a ten-thousandth, whatever else is asked with it; one of
 // them is faster than an eighth of them.
 TEST(Ask, AThroughputOfANodeIsMetOnTheNode) {
-  const Question node{.platform = "dgx-h100",
-                      .model = "resnet-50-v1.5",
-                      .system = "ddp-nccl",
-                      .gpus = {8},
-                      .batch = 400,
-                      .scaling = Scaling::kWeak,
-                      .precision = Precision::kFp16,
-                      .cuda_graphs = true,
-                      .throughput = parse_throughput("56068.6images/s@400x8", "--throughput")};
+  Question node = resnet_on_h100(8, 400, Scaling::kWeak);
+  node.cuda_graphs = true;
+  node.throughput = parse_throughput("56068.6images/s@400x8", "--throughput");
   Question one = node;
   one.gpus = {1};
   Question more = node;
@@ -88,15 +92,8 @@ TEST(Ask, AThroughputOfANodeIsMetOnTheNode) {
 
 // Kernels are those of the batch that each count leaves a GPU, asked together or apart.
 TEST(Ask, CountsThatShareABatchAreAskedAsIfAlone) {
-  Question question{.platform = "dgx-h100",
-                    .model = "resnet-50-v1.5",
-                    .system = "ddp-nccl",
-                    .gpus = {8},
-                    .batch = 512,
-                    .scaling = Scaling::kStrong,
-                    .precision = Precision::kFp16};
-  Question more = question;
-  more.gpus = {64};
+  const Question question = resnet_on_h100(8, 512, Scaling::kStrong);
+  const Question more = resnet_on_h100(64, 512, Scaling::kStrong);
   Asker together;
   const auto both = together.ask({question, more}, {.label = "test", .draws = Draws::kEnds});
   Asker alone;
@@ -107,13 +104,11 @@ TEST(Ask, CountsThatShareABatchAreAskedAsIfAlone) {
 }
 
 TEST(Ask, AThroughputThatNoNodeHasIsRefused) {
-  Question question{.platform = "dgx-a100",
-                    .model = "vgg-16",
-                    .system = "ddp-nccl",
-                    .gpus = {8},
-                    .batch = 32,
-                    .scaling = Scaling::kWeak,
-                    .throughput = parse_throughput("60000images/s@32x8", "--throughput")};
+  Question question = resnet_on_h100(8, 32, Scaling::kWeak);
+  question.platform = "dgx-a100";
+  question.model = "vgg-16";
+  question.precision.reset();
+  question.throughput = parse_throughput("60000images/s@32x8", "--throughput");
   Asker asker;
   for (int again = 0; again < 2; ++again)
     EXPECT_THAT(testing::refusal([&] { asker.ask({question}, {.label = "test"}); }),
