@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "base/json_text.hpp"
 #include "base/output_file.hpp"
 #include "base/progress.hpp"
+#include "base/solve.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/spread.hpp"
 #include "sim/engine/world.hpp"
@@ -26,9 +26,8 @@ namespace forescale {
 
 namespace {
 
-// Of a node's throughput: an iteration is met to this share, in so many simulations at most.
+// Of a node's throughput: an iteration is met to this share.
 constexpr double kNodeClose = 1e-4;
-constexpr int kNodeSteps = 8;
 
 using nlohmann::json;
 
@@ -304,12 +303,7 @@ MeasuredThroughput Asker::one_gpu_throughput(Question question) {
   const double measured_s = images * static_cast<double>(node.gpus) / node.images_per_s;
   Question unmeasured = question;
   unmeasured.throughput.reset();
-  const double update_s = inputs(unmeasured).compute.update_s;
-  double one_s = measured_s;
-  for (int step = 0; step < kNodeSteps; ++step) {
-    if (one_s <= update_s)
-      refuse("--throughput", to_text(measured),
-             fmt::format("is more than {} GPUs reach without any kernels", node.gpus));
+  const auto iteration_s = [&](double one_s) {
     point.images_per_s = images / one_s;
     const Answer answer =
         ask_each({question}, {Scenario::kNominal}, {.label = "simulating what was measured"})
@@ -317,10 +311,14 @@ MeasuredThroughput Asker::one_gpu_throughput(Question question) {
     if (answer.time_s() <= 0)
       refuse("--throughput", to_text(measured),
              "is of a batch that does not fit into the GPUs' memory");
-    const double missing_s = measured_s - answer.time_s();
-    if (std::abs(missing_s) < kNodeClose * measured_s) break;
-    one_s += missing_s;
-  }
+    return answer.time_s();
+  };
+  const double no_kernels_s = inputs(unmeasured).compute.update_s + kNodeClose * measured_s;
+  if (iteration_s(no_kernels_s) > measured_s)
+    refuse("--throughput", to_text(measured),
+           fmt::format("is more than {} GPUs reach without any kernels", node.gpus));
+  point.images_per_s = images / solve_rising(measured_s, iteration_s, {no_kernels_s, measured_s},
+                                             measured_s, kNodeClose);
   return *question.throughput;
 }
 

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/solve.hpp"
 #include "base/units.hpp"
 
 namespace forescale {
@@ -16,7 +15,6 @@ namespace {
 constexpr double kScaleLeast = 0.2;
 constexpr double kScaleMost = 5;
 constexpr double kFoundWithin = 1e-6;  // relative
-constexpr int kStepsMost = 60;
 
 // The asked layout without the fields that `instead` gives, and those.
 std::string with_fields(const std::string& asked, const std::string& instead) {
@@ -60,25 +58,15 @@ double kernel_scale(const MeasuredLayout& measured, const Question& question, As
              "is predicted not to fit in memory there, so it was another training");
     return prediction.iteration_s;
   };
-  double low = kScaleLeast;
-  double high = kScaleMost;
   const double as_it_is_s = predicted_s(1);
-  if (predicted_s(low) > measured.iteration_s || predicted_s(high) < measured.iteration_s)
+  if (predicted_s(kScaleLeast) > measured.iteration_s ||
+      predicted_s(kScaleMost) < measured.iteration_s)
     refuse(kMeasuredOption, to_text(Seconds{measured.iteration_s}),
            fmt::format("is not what this training takes on {} GPUs whatever its kernels take: {} "
                        "are predicted",
                        measured.gpus, to_text(Seconds{as_it_is_s})));
-  // It grows with the factor, in straight pieces.
-  double scale = measured.iteration_s / as_it_is_s;
-  for (int step = 0; step < kStepsMost; ++step) {
-    scale = std::clamp(scale, low, high);
-    const double ratio = predicted_s(scale) / measured.iteration_s;
-    if (std::abs(ratio - 1) < kFoundWithin) break;
-    (ratio > 1 ? high : low) = scale;
-    const double next = scale / ratio;
-    scale = next > low && next < high ? next : (low + high) / 2;
-  }
-  return scale;
+  return solve_rising(measured.iteration_s, predicted_s, {kScaleLeast, kScaleMost},
+                      measured.iteration_s / as_it_is_s, kFoundWithin);
 }
 
 bool differ_in_copies_alone(Layout one, const Layout& other) {

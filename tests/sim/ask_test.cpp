@@ -90,6 +90,18 @@ TEST(Ask, AThroughputOfANodeIsMetOnTheNode) {
   EXPECT_GE(answers[0].time().time_s, answers[0].time().low_s);
 }
 
+// Also where most of what its kernels lose goes to waiting for the exchange: 10 Gbit/s Ethernet.
+TEST(Ask, AThroughputOfANodeThatExchangesIsMet) {
+  Question question = resnet_on_h100(8, 64, Scaling::kWeak);
+  question.platform = "k40-ethernet-10g";
+  question.model = "alexnet";
+  question.precision.reset();
+  question.throughput = parse_throughput("1000images/s@64x8", "--throughput");
+  Asker asker;
+  const auto answers = asker.ask({question}, {.label = "test"});
+  EXPECT_NEAR(answers[0].nominal.time_s(), 0.512, 1e-4 * 0.512);
+}
+
 // Kernels are those of the batch that each count leaves a GPU, asked together or apart.
 TEST(Ask, CountsThatShareABatchAreAskedAsIfAlone) {
   const Question question = resnet_on_h100(8, 512, Scaling::kStrong);
