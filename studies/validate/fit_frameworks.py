@@ -9,8 +9,8 @@ An iteration is, over the passes of its layers,
     sum of max(kernel + launch, dispatch) + conversion * T + depthwise * D + update,
 where kernel is a convolution's or product's time or other_layers times the bytes' time of any other
 pass; T are the bytes of convolutions in half precision whose images lie channels first, read and
-written, D the bytes of convolutions of each channel by itself, both over the memory's rate. other_layers
-of channels first is the file's, from other rows. Fitted by Huber's loss on logarithms; rows that differ
+written, D the bytes of convolutions of each channel by itself, both over the memory's rate. The launch
+and other_layers of channels first are the file's, from other rows. Fitted by Huber's loss on logarithms; rows that differ
 in the machine or the release alone share one weight."""
 import collections
 import json
@@ -25,9 +25,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSUMPTIONS = ROOT / "models" / "compute" / "assumptions.json"
 TABLES = ("open-gpus", "open-networks", "own-h100")
-GPUS = {"dgx-1-v100": "v100-sxm2", "dgx-a100": "a100", "oci-bm-gpu4": "a100-40gb", "dgx-h100": "h100",
-        "dgx-h200": "h200", "alps-gh200": "gh200"}
-LAUNCH_S = 3e-6
+GPU_MODELS = ROOT / "models" / "hardware" / "gpu_models"
 # TensorFlow 2.3 on A100 takes up to twice the time of TensorFlow 1 there: not what a release should add.
 LEFT_OUT = "lambda-tensorflow-a100"
 FAMILIES = ("resnet", "efficientnet", "alexnet")  # others are one of their own
@@ -83,8 +81,7 @@ def convolution_values(network):
 
 
 class Row:
-    def __init__(self, forescale, folder, claim, run):
-        gpu = GPUS[run["platform"]]
+    def __init__(self, forescale, folder, claim, run, gpu):
         self.id, self.model, self.batch = claim["id"], run["model"], run["batch"]
         self.precision = run.get("precision", "fp32" if gpu.startswith("v100") else "tf32")
         is_half = self.precision in ("fp16", "bf16")
@@ -111,23 +108,27 @@ class Row:
                     if number["path"] == "/memory_bandwidth_bytes_per_s")
         width = 2 if is_half else 4
         dense, depthwise = (width * self.batch * values / rate for values in convolution_values(network))
-        # V100's convolutions were timed channels first.
-        is_converted = is_half and self.format == "nchw" and not gpu.startswith("v100")
+        facts = json.loads((GPU_MODELS / f"{compute['gpu']}.json").read_text())["gpu"]
+        is_converted = (is_half and self.format == "nchw"
+                        and facts.get("convolution_layout") != "nchw")
         self.converted_s, self.depthwise_s = 2 * dense * is_converted, depthwise
 
-    def seconds(self, numbers, other_layers):
-        factor = numbers["nhwc"] if self.format == "nhwc" else other_layers
-        return (sum(count * max(time * (factor if is_other else 1) + LAUNCH_S, numbers["dispatch"])
+    def seconds(self, numbers, frameworks):
+        factor = numbers["nhwc"] if self.format == "nhwc" else frameworks["nchw"]["other_layers"]["value"]
+        launch_s = frameworks[self.format]["kernel_s"]["value"]
+        return (sum(count * max(time * (factor if is_other else 1) + launch_s, numbers["dispatch"])
                     for is_other, time, count in self.kernels)
                 + numbers["conversion"] * self.converted_s + numbers["depthwise"] * self.depthwise_s
                 + self.update_s)
 
-    def error(self, numbers, other_layers):
+    def error(self, numbers, frameworks):
         """Of the throughput."""
-        return self.measured_s / self.seconds(numbers, other_layers) - 1
+        return self.measured_s / self.seconds(numbers, frameworks) - 1
 
 
 def read_rows(forescale, folder):
+    listed = subprocess.run([forescale, "platform", "list", "--json"], check=True, capture_output=True)
+    gpus = {platform["name"]: platform.get("gpu") for platform in json.loads(listed.stdout)}
     rows = []
     for table in TABLES:
         document = json.loads((ROOT / "studies" / "claims" / f"{table}.json").read_text())
@@ -137,17 +138,17 @@ def read_rows(forescale, folder):
                 continue
             run = document["requests"][point]["predict"]
             if run["gpus"] == 1 and run["model"] != "vit-b-16":
-                rows.append(Row(forescale, folder, claim, run))
+                rows.append(Row(forescale, folder, claim, run, gpus[run["platform"]]))
     return rows
 
 
-def fit(rows, other_layers):
+def fit(rows, frameworks):
     alike = collections.Counter(row.kind for row in rows)
     def loss(logarithms):
         numbers = {name: math.exp(value) for name, value in logarithms.items()}
         total = 0.0
         for row in rows:
-            size = abs(math.log(1 + row.error(numbers, other_layers)))
+            size = abs(math.log(1 + row.error(numbers, frameworks)))
             total += (size**2 / 2 if size < HUBER else HUBER * (size - HUBER / 2)) / alike[row.kind]
         return total
     best = {name: math.log(value) for name, value in START.items()}
@@ -178,19 +179,18 @@ def main():
         rows = read_rows(forescale, folder)
     compute = json.loads(ASSUMPTIONS.read_text())["compute"]
     frameworks = compute["frameworks"]
-    other_layers = frameworks["nchw"]["other_layers"]["value"]
     fitted = [row for row in rows if not row.id.startswith(LEFT_OUT)]
-    print(f"all: {to_text(fit(fitted, other_layers))}")
+    print(f"all: {to_text(fit(fitted, frameworks))}")
     held_out = []
     for family in sorted({family_of(row.model) for row in rows}):
-        numbers = fit([row for row in fitted if family_of(row.model) != family], other_layers)
-        errors = [row.error(numbers, other_layers) for row in rows if family_of(row.model) == family]
+        numbers = fit([row for row in fitted if family_of(row.model) != family], frameworks)
+        errors = [row.error(numbers, frameworks) for row in rows if family_of(row.model) == family]
         held_out += errors
         print(f"without {family}: {to_text(numbers)}; its rows: {median(errors)}")
     print(f"median error, each family by the others' numbers: {median(held_out)}")
     now = {"nhwc": frameworks["nhwc"]["other_layers"]["value"], "dispatch": frameworks["dispatch_s"]["value"],
            "conversion": frameworks["layout_conversion"]["value"], "depthwise": compute["depthwise_over_bytes"]["value"]}
-    print(f"by the file's numbers: {median([row.error(now, other_layers) for row in rows])}")
+    print(f"by the file's numbers: {median([row.error(now, frameworks) for row in rows])}")
 
 
 if __name__ == "__main__":
