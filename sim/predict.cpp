@@ -181,6 +181,24 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
   return job;
 }
 
+namespace {
+
+// Of each of so many jobs, one behind the other.
+int nodes_of_each(const Platform& platform, int gpus, int jobs) {
+  const int nodes = nodes_of(platform, gpus);
+  for (int job = 1; job < jobs; ++job)
+    if (nodes_of(platform, gpus, job * gpus) != nodes)
+      throw InputError({.source = "--gpus",
+                        .path = "",
+                        .value = std::to_string(gpus),
+                        .constraint =
+                            "must fill nodes, of which each has a server: the jobs beside "
+                            "each other would have servers of different number"});
+  return nodes;
+}
+
+}  // namespace
+
 TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
   TrainingRun run{.platform = inputs.platform, .jobs = {}, .nodes = {}, .workers = gpus};
   std::map<std::int64_t, TrainingJob> by_share;
@@ -191,9 +209,13 @@ TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
   for (TrainingJob& job : run.jobs) job.largest_batch = run.jobs.front().batch;
   if (inputs.schedule->servers != nullptr) {
     Servers servers = inputs.schedule->servers(run.jobs.front(), gpus);
-    if (servers.each_node) servers.count = nodes_of(run.platform, gpus);
+    if (servers.each_node)
+      servers.count = nodes_of_each(run.platform, gpus, inputs.others.count + 1);
     place_servers(run.platform,
-                  {.workers = gpus, .servers = servers.count, .own_nodes = servers.own_hosts},
+                  {.workers = gpus,
+                   .servers = servers.count,
+                   .own_nodes = servers.own_hosts,
+                   .jobs = inputs.others.count + 1},
                   "--gpus");
     run.platform.uniform_pairs = run.platform.uniform_pairs && servers.count == 0;
     for (int server = 0; server < servers.count; ++server) run.jobs.push_back(run.jobs.front());

@@ -75,9 +75,9 @@ int node_of_slot(const Platform& platform, int slot) {
   return platform.devices[static_cast<size_t>(platform.endpoints[static_cast<size_t>(slot)])].node;
 }
 
-int nodes_of(const Platform& platform, int slots) {
+int nodes_of(const Platform& platform, int slots, int first) {
   std::set<int> nodes;
-  for (int slot = 0; slot < slots; ++slot) nodes.insert(node_of_slot(platform, slot));
+  for (int slot = first; slot < first + slots; ++slot) nodes.insert(node_of_slot(platform, slot));
   return static_cast<int>(nodes.size());
 }
 
@@ -102,31 +102,93 @@ int add_host_endpoint(Platform& platform, int node) {
   return platform.slot_count() - 1;
 }
 
-void place_servers(Platform& platform, const ServerPlaces& places, const std::string& option) {
-  if (places.workers > platform.slot_count())
-    throw InputError({.source = option,
-                      .path = "",
-                      .value = std::to_string(places.workers),
-                      .constraint = fmt::format("must be <= {}, the slots of platform {}",
-                                                platform.slot_count(), platform.name)});
-  const std::vector<int> order = nodes_in_order(platform);
-  const auto all_nodes = static_cast<int>(order.size());
-  platform.endpoints.resize(static_cast<size_t>(places.workers));
-  const auto used = static_cast<int>(nodes_in_order(platform).size());
-  if (places.own_nodes && used + places.servers > all_nodes)
-    throw InputError(
-        {.source = option,
-         .path = "",
-         .value = std::to_string(places.servers),
-         .constraint = fmt::format("must leave a node for each server: {} nodes, {} of them with "
-                                   "workers",
-                                   all_nodes, used)});
-  for (int server = 0; server < places.servers; ++server) {
-    const std::int64_t place =
-        places.own_nodes ? used + server : std::int64_t{server} * used / places.servers;
-    // More servers than nodes share them evenly; fewer are spread over the workers' nodes.
-    add_host_endpoint(platform, order[static_cast<size_t>(place)]);
+namespace {
+
+class ServerPlacement {
+ public:
+  ServerPlacement(Platform& platform, const ServerPlaces& places, const std::string& option)
+      : platform_(platform),
+        places_(places),
+        option_(option),
+        slots_(platform.endpoints),
+        nodes_(nodes_in_order(platform)) {
+    platform_.endpoints.clear();
   }
+
+  void place_job() {
+    const auto first = static_cast<int>(platform_.endpoints.size());
+    place_workers();
+    std::vector<int> nodes = places_.own_nodes ? free_nodes() : workers_nodes(first);
+    if (places_.own_nodes) of_servers_.insert(nodes.begin(), nodes.end());
+    const auto count = static_cast<std::int64_t>(nodes.size());
+    // More servers than nodes share them evenly; fewer are spread over the workers' nodes.
+    for (std::int64_t server = 0; server < places_.servers; ++server)
+      add_host_endpoint(platform_, nodes[static_cast<size_t>(server * count / places_.servers)]);
+  }
+
+ private:
+  int node(int device) const { return platform_.devices[static_cast<size_t>(device)].node; }
+
+  void place_workers() {
+    for (int worker = 0; worker < places_.workers; ++worker) {
+      while (next_ < slots_.size() && of_servers_.contains(node(slots_[next_]))) ++next_;
+      if (next_ == slots_.size() && !of_servers_.empty())
+        refuse(places_.workers,
+               fmt::format("must leave a node for each server: {} slots, {} of them "
+                           "with workers",
+                           slots_.size(), places_.workers));
+      if (next_ == slots_.size())
+        refuse(places_.workers, fmt::format("must be <= {}, the slots of platform {}",
+                                            slots_.size(), platform_.name));
+      of_workers_.insert(node(slots_[next_]));
+      platform_.endpoints.push_back(slots_[next_++]);
+    }
+  }
+
+  // For each server one.
+  std::vector<int> free_nodes() const {
+    std::vector<int> found;
+    for (const int each : nodes_)
+      if (static_cast<int>(found.size()) < places_.servers && !of_workers_.contains(each) &&
+          !of_servers_.contains(each))
+        found.push_back(each);
+    if (static_cast<int>(found.size()) < places_.servers)
+      refuse(places_.servers, fmt::format("must leave a node for each server: {} nodes, {} of them "
+                                          "with workers",
+                                          nodes_.size(), of_workers_.size()));
+    return found;
+  }
+
+  // Of the workers from slot `first` on.
+  std::vector<int> workers_nodes(int first) const {
+    std::vector<int> found;
+    for (int slot = first; slot < platform_.slot_count(); ++slot)
+      if (const int each = node_of_slot(platform_, slot); found.empty() || found.back() != each)
+        found.push_back(each);
+    return found;
+  }
+
+  [[noreturn]] void refuse(int value, std::string why) const {
+    if (places_.jobs > 1) why += fmt::format(", for {} jobs", places_.jobs);
+    throw InputError(
+        {.source = option_, .path = "", .value = std::to_string(value), .constraint = why});
+  }
+
+  Platform& platform_;
+  const ServerPlaces& places_;
+  const std::string& option_;
+  const std::vector<int> slots_;
+  const std::vector<int> nodes_;  // in the slots' order
+  size_t next_ = 0;               // of the slots
+  std::set<int> of_workers_;      // nodes
+  std::set<int> of_servers_;      // nodes of their own
+};
+
+}  // namespace
+
+void place_servers(Platform& platform, const ServerPlaces& places, const std::string& option) {
+  ServerPlacement placement(platform, places, option);
+  for (int job = 0; job < places.jobs; ++job) placement.place_job();
 }
 
 }  // namespace forescale

@@ -243,9 +243,6 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   inputs.noise = parse_noise(question.noise, question.stragglers);
   inputs.message_noise = parse_message_noise(question.message_noise, "--message-noise");
   inputs.others = parse_other_jobs(question.beside, "--beside");
-  if (inputs.others.count > 0 && inputs.schedule->servers != nullptr)
-    refuse("--beside", question.beside,
-           fmt::format("goes with schedules without servers; {} has some", inputs.schedule->name));
   inputs.iterations = question.iterations == 0 ? steady_iterations(inputs) : question.iterations;
   if (inputs.iterations < 2)
     refuse("--iterations", std::to_string(question.iterations),

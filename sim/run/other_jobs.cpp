@@ -17,7 +17,7 @@ class JobWorker : public Worker {
 
   int rank() const override { return inner_.rank() - job_.first; }
   int rank_count() const override { return job_.count; }
-  int worker_count() const override { return job_.count; }
+  int worker_count() const override { return static_cast<int>(job_.workers->size()); }
   int node(int rank) const override { return inner_.node(job_.first + rank); }
   double now_s() const override { return inner_.now_s(); }
 
@@ -55,7 +55,7 @@ class JobWorker : public Worker {
     return moved;
   }
   RankGroup in_session(const RankGroup& group) {
-    if (!group) return job_.all;
+    if (!group) return job_.workers;
     RankGroup& moved = groups_[group];
     if (!moved) {
       std::vector<int> ranks = *group;
@@ -86,12 +86,12 @@ OtherJobs parse_other_jobs(const std::string& text, const std::string& source) {
   return others;
 }
 
-JobRanks job_ranks(int first, int count) {
-  std::vector<int> ranks(static_cast<size_t>(count));
+JobRanks job_ranks(int first, int count, int workers) {
+  std::vector<int> ranks(static_cast<size_t>(workers));
   std::iota(ranks.begin(), ranks.end(), first);
   return {.first = first,
           .count = count,
-          .all = std::make_shared<const std::vector<int>>(std::move(ranks))};
+          .workers = std::make_shared<const std::vector<int>>(std::move(ranks))};
 }
 
 void run_in_job(Worker& worker, const JobRanks& job,

@@ -16,13 +16,13 @@ struct OtherJobs {
 // What --beside takes: "2", "jobs=2,after=10ms". InputError naming `source`.
 OtherJobs parse_other_jobs(const std::string& text, const std::string& source);
 
-// Ranks [first, first + count) of a session are one job.
+// Ranks [first, first + count) of a session are one job, its workers first.
 struct JobRanks {
   int first = 0;
   int count = 0;
-  RankGroup all = nullptr;  // of the session
+  RankGroup workers = nullptr;  // of the session
 };
-JobRanks job_ranks(int first, int count);
+JobRanks job_ranks(int first, int count, int workers);
 
 // Runs `main_thread` on `worker` as rank worker.rank() - first of a job that sees no other ranks.
 void run_in_job(Worker& worker, const JobRanks& job,

@@ -67,6 +67,14 @@ Attribution filling(Attribution attribution, double period_s) {
   return attribution;
 }
 
+// Of each worker, an iteration.
+std::vector<std::int64_t> images_of(const std::vector<TrainingJob>& jobs, int workers) {
+  std::vector<std::int64_t> images;
+  for (int rank = 0; rank < workers; ++rank)
+    images.push_back(jobs[static_cast<size_t>(rank)].batch);
+  return images;
+}
+
 // Runs `session`, whose workers train `images` an iteration.
 TrainingOutcome outcome_of(Session& session, int iteration_count,
                            const std::vector<std::int64_t>& images, bool is_asynchronous) {
@@ -113,9 +121,7 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
   const int rank_count = static_cast<int>(jobs.size());
   const int workers = options.workers == 0 ? rank_count : options.workers;
   const int iterations = jobs.front().iterations;
-  std::vector<std::int64_t> images;
-  for (int rank = 0; rank < workers; ++rank)
-    images.push_back(jobs[static_cast<size_t>(rank)].batch);
+  const std::vector<std::int64_t> images = images_of(jobs, workers);
   if (record != nullptr) {
     record->workers = workers;
     record->iterations = iterations;
@@ -149,10 +155,10 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
                                 const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                 const OtherJobs& others, SessionOptions options) {
   const int ranks = static_cast<int>(jobs.size());
+  const int workers = options.workers == 0 ? ranks : options.workers;
   const int iterations = jobs.front().iterations;
-  std::vector<std::int64_t> images;
-  for (const TrainingJob& job : jobs) images.push_back(job.batch);
-  options.workers = 0;
+  const std::vector<std::int64_t> images = images_of(jobs, workers);
+  options.workers = 0;  // of each job its own
   options.value_bytes = jobs.front().value_bytes;
   options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
   const std::vector<std::int64_t> images_of_job = options.images_per_rank;
@@ -161,7 +167,7 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
                                    images_of_job.end());
   Session session(platform, stack, ranks * (others.count + 1), std::move(options));
   for (int number = 0; number <= others.count; ++number) {
-    const JobRanks job = job_ranks(number * ranks, ranks);
+    const JobRanks job = job_ranks(number * ranks, ranks, workers);
     const double begin_s = number * others.after_s;
     for (int rank = 0; rank < ranks; ++rank)
       session.start_rank(job.first + rank, [&schedule, &own = jobs[static_cast<size_t>(rank)], job,

@@ -58,8 +58,9 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                   SessionOptions options, Program* record = nullptr);
 
-// The same, without servers, with copies of it on the next slots of the platform, as many ranks
-// each. Times are those of the first job; messages, bytes and the busiest link of all.
+// The same with copies of it on the next slots of the platform, as many ranks each, a copy's
+// servers behind its workers. Times are those of the first job; messages, bytes and the busiest
+// link of all.
 TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
                                 const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                 const OtherJobs& others, SessionOptions options);

@@ -30,11 +30,10 @@ Answer answer_to(const Question& question) {
   return asker.ask({question}, {}).front().nominal;
 }
 
-// Every schedule without servers: Owens has one GPU a node on one switch, so jobs share nothing.
+// Every schedule, with its servers: Owens has one GPU a node on one switch, so jobs share nothing.
 TEST(OtherJobs, DoNotDisturbWhereNothingIsShared) {
   int tested = 0;
   for (const auto& [name, schedule] : Registry<Schedule>::all()) {
-    if (schedule.servers != nullptr) continue;
     ++tested;
     const Answer alone = answer_to(job_beside("owens", name, 4, ""));
     const Answer beside = answer_to(job_beside("owens", name, 4, "2"));
@@ -44,7 +43,7 @@ TEST(OtherJobs, DoNotDisturbWhereNothingIsShared) {
         << name;
     EXPECT_EQ(beside.training.messages, 3 * alone.training.messages) << name;
   }
-  EXPECT_GE(tested, 8);
+  EXPECT_GE(tested, 20);
 }
 
 TEST(OtherJobs, ShareWhatTheyBothCross) {
@@ -77,6 +76,15 @@ TEST(OtherJobs, ShareWhatTheyBothCross) {
   EXPECT_NEAR(iteration_s({.count = 1, .after_s = 1}), alone_s, 1e-6);
 }
 
+// A server a node of each job, beside its workers: of Minsky's nodes of four GPUs the first three
+// are on one, the next three on two.
+TEST(OtherJobs, HaveAsManyServersAsTheFirst) {
+  const auto asked = [](int gpus) { return job_beside("minsky", "poseidon", gpus, "1"); };
+  const double alone_s = answer_to(job_beside("minsky", "poseidon", 8, "")).time_s();
+  EXPECT_GE(answer_to(asked(8)).time_s(), alone_s * (1 - 1e-9));
+  EXPECT_THAT(refusal([&] { answer_to(asked(3)); }), HasSubstr("must fill nodes"));
+}
+
 TEST(OtherJobs, AreRefusedWhereTheyDoNotFit) {
   const auto refused = [](const Question& question) {
     return refusal([&] {
@@ -90,7 +98,6 @@ TEST(OtherJobs, AreRefusedWhereTheyDoNotFit) {
   all.gpus.clear();
   Asker asker;
   EXPECT_EQ(gpu_counts(all, asker.inputs(all)).back(), load_platform("ri2").slot_count() / 2);
-  EXPECT_THAT(refused(job_beside("ri2", "parameter-server", 2, "1")), HasSubstr("servers"));
   EXPECT_THAT(refusal([] { parse_other_jobs("0", "--beside"); }), HasSubstr("--beside"));
   EXPECT_THAT(refusal([] { parse_other_jobs("jobs=1,after=soon", "--beside"); }),
               HasSubstr("after"));

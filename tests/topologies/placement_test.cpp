@@ -103,6 +103,30 @@ TEST(Servers, BesideTheWorkers) {
   EXPECT_EQ(kesch.locality(kesch.endpoints[0], kesch.endpoints[34]), Locality::kInterNode);
 }
 
+// Workers of 17 and 17 slots: the second job goes on in the first one's second node, and behind the
+// nodes of its servers.
+TEST(Servers, OfJobsBesideEachOther) {
+  Platform kesch = load_platform("kesch");
+  place_servers(kesch, {.workers = 17, .servers = 2, .own_nodes = true, .jobs = 2}, "--servers");
+  EXPECT_EQ(kesch.slot_count(), 38);
+  EXPECT_EQ(node_of_slot(kesch, 17), 2);
+  EXPECT_EQ(node_of_slot(kesch, 18), 3);
+  EXPECT_EQ(node_of_slot(kesch, 19), 1);
+  EXPECT_EQ(node_of_slot(kesch, 19 + 14), 1);
+  EXPECT_EQ(node_of_slot(kesch, 19 + 15), 4);
+  EXPECT_EQ(node_of_slot(kesch, 36), 5);
+  EXPECT_EQ(node_of_slot(kesch, 37), 6);
+
+  Platform ri2 = load_platform("ri2");
+  place_ranks(ri2, "linear", "test");
+  place_servers(ri2, {.workers = 4, .servers = 2, .own_nodes = false, .jobs = 2}, "--servers");
+  EXPECT_EQ(node_of_slot(ri2, 4), 0);
+  EXPECT_EQ(node_of_slot(ri2, 5), 1);
+  EXPECT_EQ(node_of_slot(ri2, 6), 2);
+  EXPECT_EQ(node_of_slot(ri2, 10), 2);
+  EXPECT_EQ(node_of_slot(ri2, 11), 3);
+}
+
 TEST(Servers, FewOnesAreSpreadOverTheNodes) {
   Platform ri2 = load_platform("ri2");
   place_ranks(ri2, "linear", "test");  // both devices of a node
@@ -131,6 +155,20 @@ TEST(Servers, NeedRoom) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--servers = 1: must leave a node for each server"));
   }
+  EXPECT_THAT(refusal([] {
+                Platform again = load_platform("ri2");
+                place_servers(again, {.workers = 8, .servers = 3, .own_nodes = true, .jobs = 2},
+                              "--gpus");
+              }),
+              HasSubstr("--gpus = 3: must leave a node for each server: 20 nodes, 16 of them with "
+                        "workers, for 2 jobs"));
+  EXPECT_THAT(refusal([] {
+                Platform again = load_platform("ri2");
+                place_servers(again, {.workers = 9, .servers = 3, .own_nodes = true, .jobs = 2},
+                              "--gpus");
+              }),
+              HasSubstr("--gpus = 9: must leave a node for each server: 20 slots, 9 of them with "
+                        "workers, for 2 jobs"));
 }
 
 }  // namespace
