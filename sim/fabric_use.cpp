@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
 #include <vector>
 
 namespace forescale {
@@ -22,24 +20,15 @@ Place place_of(const Platform& platform, const Resource& resource) {
   return switches == 0 ? Place::kInNode : switches == 1 ? Place::kAtNode : Place::kBetweenSwitches;
 }
 
-// What may cross a link at once, by the links with which the messages leave a node and enter one:
-// together they carry no more than those do.
-struct Load {
-  std::map<Resource, double> by_leaving;
-  std::map<Resource, double> by_entering;
-};
-
 class Uses {
  public:
   explicit Uses(const ResolvedCall& resolved) : resolved_(resolved), passing_(*resolved.lanes) {
     found_.least_s = std::numeric_limits<double>::infinity();
   }
 
-  // A way of a part; its latency, where it leads to another node.
-  double add(const std::vector<int>& part, size_t from, size_t to) {
-    const auto slot = [&](size_t role) {
-      return resolved_.group->slots[static_cast<size_t>(part[role])];
-    };
+  // A way of a part of a group's call; its latency, where it leads to another node.
+  double add(const SlotGroup& group, const std::vector<int>& part, size_t from, size_t to) {
+    const auto slot = [&](size_t role) { return group.slots[static_cast<size_t>(part[role])]; };
     const Platform& platform = resolved_.lanes->platform();
     const auto node = [&](size_t role) {
       const int device = platform.endpoints[static_cast<size_t>(slot(role))];
@@ -47,18 +36,10 @@ class Uses {
     };
     if (node(from) == node(to)) return 0;
     const Lane& lane = passing_.lane(slot(from), slot(to), resolved_.kind(), resolved_.call.bytes);
-    std::vector<Resource> at_nodes;
     for (const Resource& resource : lane.resources) {
-      const Place place = place_of(platform, resource);
-      if (place == Place::kOfAll) found_.nodes_share_nothing = false;
-      if (place == Place::kAtNode) at_nodes.push_back(resource);
+      if (place_of(platform, resource) == Place::kOfAll) found_.nodes_share_nothing = false;
+      if (is_between_switches(platform, resource)) loads_[resource].add(platform, lane);
     }
-    for (const Resource& resource : lane.resources)
-      if (place_of(platform, resource) == Place::kBetweenSwitches) {
-        Load& load = loads_[resource];
-        load.by_leaving[at_nodes.front()] += lane.bandwidth_bytes_per_s;
-        load.by_entering[at_nodes.back()] += lane.bandwidth_bytes_per_s;
-      }
     found_.least_s = std::min(found_.least_s, lane.route_latency_s);
     found_.most_s = std::max(found_.most_s, lane.route_latency_s);
     return lane.route_latency_s;
@@ -84,8 +65,7 @@ class Uses {
   FabricUse found() {
     for (const auto& [link, load] : loads_) {
       constexpr double kRounding = 1e-9;
-      if (std::min(at_most(load.by_leaving), at_most(load.by_entering)) >
-          resolved_.lanes->bandwidth(link) * (1 + kRounding))
+      if (load.at_most(*resolved_.lanes) > resolved_.lanes->bandwidth(link) * (1 + kRounding))
         found_.nodes_share_nothing = false;
     }
     found_.least_s = std::min(found_.least_s, found_.most_s);
@@ -103,46 +83,62 @@ class Uses {
     }
   };
 
-  double at_most(const std::map<Resource, double>& paces) const {
-    double sum = 0;
-    for (const auto& [link, pace] : paces) sum += std::min(pace, resolved_.lanes->bandwidth(link));
-    return sum;
-  }
-
   const ResolvedCall& resolved_;
   PassingLanes passing_;
-  std::map<Resource, Load> loads_;
+  std::map<Resource, FabricLoad> loads_;
   FabricUse found_;
 };
 
-// Of a rank, few bytes: whom it sends to.
-std::set<int> receivers(const ResolvedCall& resolved, int rank) {
+double sum_of(const std::map<Resource, double>& paces, const Lanes& lanes) {
+  double sum = 0;
+  for (const auto& [link, pace] : paces) sum += std::min(pace, lanes.bandwidth(link));
+  return sum;
+}
+
+}  // namespace
+
+bool is_between_switches(const Platform& platform, const Resource& resource) {
+  return place_of(platform, resource) == Place::kBetweenSwitches;
+}
+
+void FabricLoad::add(const Platform& platform, const Lane& lane) {
+  std::vector<Resource> at_nodes;
+  for (const Resource& resource : lane.resources)
+    if (place_of(platform, resource) == Place::kAtNode) at_nodes.push_back(resource);
+  by_leaving_[at_nodes.front()] += lane.bandwidth_bytes_per_s;
+  by_entering_[at_nodes.back()] += lane.bandwidth_bytes_per_s;
+}
+
+double FabricLoad::at_most(const Lanes& lanes) const {
+  return std::min(sum_of(by_leaving_, lanes), sum_of(by_entering_, lanes));
+}
+
+std::set<int> receivers(const ResolvedCall& resolved, int role) {
   CollectiveCall little = resolved.call;
   little.bytes = little.element_bytes * little.rank_count;
   std::set<int> found;
-  OpStream stream = resolved.collective->plan(little, rank);
+  OpStream stream = resolved.collective->plan(little, role);
   while (stream.next())
     if (stream.op().kind == OpKind::kSend) found.insert(stream.op().peer);
   return found;
 }
 
-}  // namespace
-
 FabricUse fabric_use(const ResolvedCall& resolved) {
   Uses uses(resolved);
   const bool is_ring = resolved.collective->algorithm == "ring";
-  for (const std::vector<int>& part : resolved.parts()) {
-    std::vector<double> tour_s;
-    for (size_t role = 0; role < part.size(); ++role) {
-      if (is_ring) {
-        tour_s.push_back(uses.add(part, role, (role + 1) % part.size()));
-        continue;
+  for (const SharedGroup& group : resolved.all_groups())
+    for (const std::vector<int>& part : resolved.parts_of(*group)) {
+      std::vector<double> tour_s;
+      for (size_t role = 0; role < part.size(); ++role) {
+        if (is_ring) {
+          tour_s.push_back(uses.add(*group, part, role, (role + 1) % part.size()));
+          continue;
+        }
+        for (const int to : receivers(resolved, static_cast<int>(role)))
+          uses.add(*group, part, role, static_cast<size_t>(to));
       }
-      for (const int to : receivers(resolved, static_cast<int>(role)))
-        uses.add(part, role, static_cast<size_t>(to));
+      if (is_ring) uses.end_tour(tour_s);
     }
-    if (is_ring) uses.end_tour(tour_s);
-  }
   return uses.found();
 }
 

@@ -2,6 +2,9 @@
 // another's way there, and how long they take.
 #pragma once
 
+#include <map>
+#include <set>
+
 #include "sim/resolved_call.hpp"
 
 namespace forescale {
@@ -20,7 +23,24 @@ struct FabricUse {
   double last_ways = 0;
 };
 
-// Of a ring, or of another plan whose peers do not depend on the bytes.
+// Of a ring, or of another plan whose peers do not depend on the bytes; of all groups that call at
+// once.
 FabricUse fabric_use(const ResolvedCall& resolved);
+
+// What may cross a link between switches at once, by the links with which messages leave a node and
+// enter one: together they carry no more than those do.
+class FabricLoad {
+ public:
+  void add(const Platform& platform, const Lane& lane);  // that crosses it
+  double at_most(const Lanes& lanes) const;              // bytes/s
+
+ private:
+  std::map<Resource, double> by_leaving_;
+  std::map<Resource, double> by_entering_;
+};
+bool is_between_switches(const Platform& platform, const Resource& resource);
+
+// The roles that a role of the plan sends to, of few bytes.
+std::set<int> receivers(const ResolvedCall& resolved, int role);
 
 }  // namespace forescale

@@ -62,24 +62,46 @@ double steps_of(const ResolvedCall& resolved, double ranks) {
 
 double ring_messages(const ResolvedCall& resolved) {
   const auto ranks = static_cast<double>(resolved.group->slots.size());
-  return ranks * steps_of(resolved, ranks) * static_cast<double>(resolved.parts().size());
+  return ranks * steps_of(resolved, ranks) * static_cast<double>(resolved.parts().size()) *
+         static_cast<double>(1 + resolved.at_once.size());
+}
+
+int device_of(const ResolvedCall& resolved, const SlotGroup& group, int member) {
+  const int slot = group.slots[static_cast<size_t>(member)];
+  return resolved.lanes->platform().endpoints[static_cast<size_t>(slot)];
 }
 
 // Members of all nodes have the same places in them.
-bool nodes_are_alike(const ResolvedCall& resolved) {
+bool nodes_are_alike(const ResolvedCall& resolved, const SlotGroup& group) {
   const Platform& platform = resolved.lanes->platform();
   if (platform.node_device_count == 0) return false;
   const auto place = [&](int member) {
-    const int slot = resolved.group->slots[static_cast<size_t>(member)];
-    return platform.endpoints[static_cast<size_t>(slot)] % platform.node_device_count;
+    return device_of(resolved, group, member) % platform.node_device_count;
   };
-  const std::vector<int>& first = resolved.group->members_of_node.front();
-  for (const std::vector<int>& members : resolved.group->members_of_node) {
+  const std::vector<int>& first = group.members_of_node.front();
+  for (const std::vector<int>& members : group.members_of_node) {
     if (members.size() != first.size()) return false;
     for (size_t i = 0; i < members.size(); ++i)
       if (place(members[i]) != place(first[i])) return false;
   }
   return true;
+}
+
+// Groups that call at once are on the same nodes, in the same order, with as many members on each.
+bool groups_are_alike(const ResolvedCall& resolved) {
+  const Platform& platform = resolved.lanes->platform();
+  const auto nodes = [&](const SlotGroup& group) {
+    std::vector<std::pair<int, size_t>> found;
+    for (const std::vector<int>& members : group.members_of_node) {
+      const int device = device_of(resolved, group, members.front());
+      found.emplace_back(platform.devices[static_cast<size_t>(device)].node, members.size());
+    }
+    return found;
+  };
+  return std::all_of(
+      resolved.at_once.begin(), resolved.at_once.end(), [&](const SharedGroup& group) {
+        return nodes_are_alike(resolved, *group) && nodes(*group) == nodes(*resolved.group);
+      });
 }
 
 PlanChoice plan_of(const ResolvedCall& resolved) {
@@ -115,19 +137,28 @@ double rounding_of_blocks(const ResolvedCall& resolved, const CollectiveOutcome&
   return blocks_rounded(resolved) * outcome.busiest.busy_s / outcome.time_s;
 }
 
+SharedGroup on_nodes(const Platform& platform, const SlotGroup& group, int nodes) {
+  std::vector<int> slots;
+  for (int node = 0; node < nodes; ++node)
+    for (const int member : group.members_of_node[static_cast<size_t>(node)])
+      slots.push_back(group.slots[static_cast<size_t>(member)]);
+  return shared_group(platform, slots);
+}
+
 // The same on the first nodes.
 ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t bytes,
                       const PlanChoice& plan) {
-  std::vector<int> slots;
-  for (int node = 0; node < nodes; ++node)
-    for (const int member : resolved.group->members_of_node[static_cast<size_t>(node)])
-      slots.push_back(resolved.group->slots[static_cast<size_t>(member)]);
-  return resolve(*resolved.lanes, shared_group(resolved.lanes->platform(), slots),
+  const Platform& platform = resolved.lanes->platform();
+  std::vector<SharedGroup> at_once;
+  for (const SharedGroup& group : resolved.at_once)
+    at_once.push_back(on_nodes(platform, *group, nodes));
+  return resolve(*resolved.lanes, on_nodes(platform, *resolved.group, nodes),
                  {.op = resolved.collective->op,
                   .bytes = bytes,
                   .plan = &plan,
                   .place = resolved.place,
-                  .element_bytes = resolved.call.element_bytes});
+                  .element_bytes = resolved.call.element_bytes,
+                  .at_once = at_once});
 }
 
 json text_of(const CollectiveOutcome& outcome) {
@@ -156,17 +187,8 @@ CollectiveOutcome outcome_of(const json& text) {
 json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
   SessionOptions options;
   options.rules_of = rules;
-  options.value_bytes = small.call.element_bytes;
   options.choices[small.collective->op] = plan;
-  const std::vector<int>& slots = small.group->slots;
-  const CollectiveOutcome outcome =
-      simulate_collective(small.lanes->platform(), small.lanes->stack(),
-                          {.op = small.collective->op,
-                           .bytes = small.call.bytes,
-                           .label = name_of(small.collective->op),
-                           .group = std::make_shared<const std::vector<int>>(slots)},
-                          *std::max_element(slots.begin(), slots.end()) + 1, options);
-  return text_of(outcome);
+  return text_of(simulate_collective(small, std::move(options)));
 }
 
 // Three smaller calls, and what they are counted in.
@@ -223,8 +245,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
     times_s.push_back(found.back().at("time_s").get<double>());
   }
   const json& last = found.back();
-  Folded folded{.outcome = {},
-                .ranks = static_cast<std::int64_t>(smaller.calls.back().group->slots.size())};
+  Folded folded{.outcome = {}, .ranks = smaller.calls.back().rank_count()};
   folded.outcome.time_s = smaller.time_of_all_s(times_s);
   folded.outcome.messages = smaller.count_of_all(last.at("messages").get<double>());
   folded.outcome.bytes_sent = smaller.messages_times * last.at("bytes_sent").get<double>();
@@ -317,7 +338,9 @@ std::string why_not_folded(const ResolvedCall& resolved) {
   if (nodes < (is_wide(resolved) ? kFoldedWideNodesMin : kFoldedNodesMin))
     return "there are few nodes";
   if (resolved.through_host) return "buffers are copied through the host";
-  if (!nodes_are_alike(resolved)) return "the group has not the same GPUs of every node";
+  if (!nodes_are_alike(resolved, *resolved.group))
+    return "the group has not the same GPUs of every node";
+  if (!groups_are_alike(resolved)) return "groups in each other's way are not on the same nodes";
   if (resolved.lanes->platform().nodes_differ) return "some links are not as the others (--link)";
   const FabricUse use = fabric_use(resolved);
   if (!use.nodes_share_nothing) return "messages of several nodes share links";
@@ -390,7 +413,7 @@ Folded simulate_call(const ResolvedCall& resolved) {
     return simulated_on(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };
   return {.outcome = outcome_of(parse_json(run_isolated({whole}, 1, [](size_t) {}).front())),
-          .ranks = resolved.group->shape.ranks};
+          .ranks = resolved.rank_count()};
 }
 
 }  // namespace forescale

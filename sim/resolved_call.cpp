@@ -58,8 +58,20 @@ std::vector<int> by_order(const std::vector<int>& order, const std::vector<int>&
   return roles;
 }
 
-std::vector<std::vector<int>> ResolvedCall::parts() const {
-  std::vector<int> all(group->slots.size());
+std::vector<SharedGroup> ResolvedCall::all_groups() const {
+  std::vector<SharedGroup> all = {group};
+  all.insert(all.end(), at_once.begin(), at_once.end());
+  return all;
+}
+
+std::int64_t ResolvedCall::rank_count() const {
+  std::int64_t ranks = 0;
+  for (const SharedGroup& each : all_groups()) ranks += each->shape.ranks;
+  return ranks;
+}
+
+std::vector<std::vector<int>> ResolvedCall::parts_of(const SlotGroup& caller) const {
+  std::vector<int> all(caller.slots.size());
   std::iota(all.begin(), all.end(), 0);
   if (orders_of == nullptr) return {all};
   std::vector<std::vector<int>> parts;
@@ -69,7 +81,7 @@ std::vector<std::vector<int>> ResolvedCall::parts() const {
       continue;
     }
     std::vector<int>& part = parts.emplace_back();
-    for (const std::vector<int>& members : group->members_of_node) {
+    for (const std::vector<int>& members : caller.members_of_node) {
       const std::vector<int> of_node = by_order(order, members);
       part.insert(part.end(), of_node.begin(), of_node.end());
     }
@@ -83,6 +95,7 @@ std::string ResolvedCall::why_not_priced() const {
   if (orders_of != nullptr) reasons.emplace_back("parts with orders of their own");
   if (through_host) reasons.emplace_back("whole-buffer copies through the host");
   if (!lanes->platform().lost_links.empty()) reasons.emplace_back("links that are lost");
+  if (!at_once.empty()) reasons.emplace_back("groups in each other's way");
   if (lanes->platform().has_bursts()) reasons.emplace_back("shaped links");
   return fmt::format("{}", fmt::join(reasons, ", "));
 }
@@ -95,6 +108,7 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
   ResolvedCall resolved;
   resolved.lanes = &lanes;
   resolved.group = std::move(group);
+  resolved.at_once = asked.at_once;
   resolved.collective = rules.plan.collective;
   resolved.call = {.rank_count = resolved.group->shape.ranks,
                    .bytes = asked.bytes,

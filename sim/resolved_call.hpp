@@ -36,11 +36,14 @@ struct AskedCall {
   std::optional<BufferPlace> place = std::nullopt;  // of the buffers; nothing: the default
   std::int64_t element_bytes = 4;                   // blocks and chunks are whole elements
   std::optional<RulesOf> rules_of = std::nullopt;   // nothing: the call's own
+  // Other groups, as large, that call the same at the same moment.
+  std::vector<SharedGroup> at_once = {};
 };
 
 struct ResolvedCall {
   const Lanes* lanes = nullptr;
   SharedGroup group;
+  std::vector<SharedGroup> at_once = {};  // that call the same, and are in its way
   const Collective* collective = nullptr;
   CollectiveCall call;
   BufferPlace place = BufferPlace::kGpu;  // where the plan works
@@ -54,7 +57,10 @@ struct ResolvedCall {
   MessageKind kind() const { return {place, protocol}; }
   // Members by role: role p of a part is played by member [p]. One entry for each order of the
   // rule, or one that is as the group is.
-  std::vector<std::vector<int>> parts() const;
+  std::vector<std::vector<int>> parts() const { return parts_of(*group); }
+  std::vector<std::vector<int>> parts_of(const SlotGroup& caller) const;
+  std::vector<SharedGroup> all_groups() const;  // its own first
+  std::int64_t rank_count() const;              // of all groups
   // What of it the cost engine (sim/cost_engine.hpp) does not know; empty: nothing.
   std::string why_not_priced() const;
 };

@@ -94,8 +94,17 @@ void print_table(const std::vector<AnswerRow>& rows) {
   fmt::print("{}", table.text());
   for (const AnswerRow& row : rows) {
     const CollectiveAnswer& answer = row.answer;
-    if (answer.simulated_ranks > 0 && answer.simulated_ranks < answer.ranks)
-      fmt::print("{} ranks: {} of them simulated in place of all, {}\n", answer.ranks,
+    const std::int64_t all_ranks = answer.ranks * answer.groups_simulated;
+    if (answer.groups > 1)
+      fmt::print("{}, {}: {} groups call at once; {}\n", answer.ranks, to_text(Bytes{answer.bytes}),
+                 answer.groups,
+                 answer.groups_simulated == 1
+                     ? "none is in another's way"
+                     : fmt::format("{} of them share links and are simulated together, the slowest "
+                                   "counts",
+                                   answer.groups_simulated));
+    if (answer.simulated_ranks > 0 && answer.simulated_ranks < all_ranks)
+      fmt::print("{} ranks: {} of them simulated in place of all, {}\n", all_ranks,
                  answer.simulated_ranks,
                  answer.folded_error > 0 ? fmt::format("within {:.2g} %", 100 * answer.folded_error)
                                          : "exact to 1e-9");
@@ -210,7 +219,8 @@ void add_collective(Subcommand app) {
       "    --op reduce --algorithm chain --ranks 160 --bytes 256MiB --chunk-bytes 4MiB\n"
       "  forescale collective --platform kesch --stack mvapich2-gdr --op reduce \\\n"
       "    --ranks 16..160 --bytes 1MiB..256MiB --csv\n"
-      "  forescale collective --platform dgx-h100 --slots 0,8,16,24 --bytes 32MiB");
+      "  forescale collective --platform dgx-h100 --slots 0,8,16,24 --bytes 32MiB\n"
+      "  forescale collective --platform aws-p4de --split mod8 --bytes 32MiB");
   add_question_options(command, options->question, {"platform", "bytes"}, {"plan"});
   command.add_option("--op", options->op,
                      "reduce, broadcast, all-reduce, reduce-scatter, allgather, gather, scatter, "

@@ -87,6 +87,12 @@ PredictionPoint simulated_point(const Question& question, const PredictionInputs
   return point;
 }
 
+std::int64_t slots_named(const Question& question) {
+  std::int64_t count = 0;
+  for (const auto& group : question.slots) count += static_cast<std::int64_t>(group.size());
+  return count;
+}
+
 bool is_training(const Question& question) { return question.about == Question::About::kTraining; }
 
 // What is read of files depends on all but these; kernels on what each GPU is given, which a number
@@ -97,6 +103,7 @@ std::string inputs_key(Question question, const Scenario& scenario) {
   question.failures.clear();
   question.plan.clear();
   question.ranks.clear();
+  question.split.clear();
   question.slots.clear();
   question.bytes.clear();
   question.root = 0;
@@ -203,7 +210,7 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
   const auto size_of = [&](size_t i) {
     const Question& question = tasks[i].question;
     return is_training(question)    ? question.gpus.front()
-           : question.ranks.empty() ? static_cast<std::int64_t>(question.slots.size())
+           : question.ranks.empty() ? slots_named(question)
                                     : question.ranks.front();
   };
   std::stable_sort(order.begin(), order.end(),

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <set>
 
 #include "algorithms/common_options.hpp"
 #include "algorithms/operation.hpp"
@@ -13,9 +13,11 @@
 #include "base/json_text.hpp"
 #include "base/output_file.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/rank_split.hpp"
 #include "sim/bounds.hpp"
 #include "sim/cost_engine.hpp"
 #include "sim/folded.hpp"
+#include "sim/groups_at_once.hpp"
 #include "sim/limits.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
@@ -66,7 +68,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
     }
   const WholeSimulation all{
       .option = "--ranks",
-      .ranks = answer.ranks,
+      .ranks = resolved.rank_count(),
       .rank_bytes = kCollectiveRankBytes,
       .pair_bytes = resolved.collective->op == CollectiveOp::kAllToAll ? kCollectivePairBytes : 0,
       .why = why_not_folded(resolved)};
@@ -74,30 +76,22 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;
   check_size(all, question.limits);
-  const Platform& platform = resolved.lanes->platform();
-  const std::vector<int>& slots = resolved.group->slots;
-  const CollectiveOp op = resolved.collective->op;
   Timeline timeline;
   SessionOptions session;
-  if (plan) session.choices[op] = *plan;
+  if (plan) session.choices[resolved.collective->op] = *plan;
   session.explicit_staging = question.explicit_staging;
   session.message_noise = parse_message_noise(question.message_noise, "--message-noise");
   if (!trace.empty()) session.timeline = &timeline;
-  const int last = *std::max_element(slots.begin(), slots.end());
-  take(simulate_collective(platform, resolved.lanes->stack(),
-                           {.op = op,
-                            .bytes = answer.bytes,
-                            .root = question.root,
-                            .label = answer.op,
-                            .group = std::make_shared<const std::vector<int>>(slots)},
-                           last + 1, session),
-       resolved.lanes->stack(), answer);
-  answer.simulated_ranks = answer.ranks;
+  take(simulate_collective(resolved, session), resolved.lanes->stack(), answer);
+  answer.simulated_ranks = resolved.rank_count();
   if (trace.empty()) return;
+  int last = 0;
+  for (const SharedGroup& group : resolved.all_groups())
+    last = std::max(last, *std::max_element(group->slots.begin(), group->slots.end()));
   write_file(
       trace,
       [&](std::ostream& out) {
-        write_chrome_trace(timeline, rank_places(platform, last + 1), out);
+        write_chrome_trace(timeline, rank_places(resolved.lanes->platform(), last + 1), out);
       },
       "--trace");
 }
@@ -118,6 +112,10 @@ void to_json(json& text, const CollectiveAnswer& answer) {
           {"bound_reason", answer.bound_reason},
           {"messages", answer.messages},
           {"bytes_sent", answer.bytes_sent}};
+  if (answer.groups > 1) {
+    text["groups"] = answer.groups;
+    text["groups_simulated"] = answer.groups_simulated;
+  }
   if (!answer.not_simulated.empty()) text["not_simulated"] = answer.not_simulated;
   if (!answer.beyond_measured.empty()) text["beyond_measured"] = answer.beyond_measured;
   if (!answer.simulated_s) return;
@@ -142,6 +140,8 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   text.at("bound_reason").get_to(answer.bound_reason);
   text.at("messages").get_to(answer.messages);
   text.at("bytes_sent").get_to(answer.bytes_sent);
+  answer.groups = text.value("groups", std::int64_t{1});
+  answer.groups_simulated = text.value("groups_simulated", std::int64_t{1});
   answer.not_simulated = text.value("not_simulated", "");
   answer.beyond_measured = text.value("beyond_measured", "");
   if (!answer.simulated_s) return;
@@ -152,37 +152,48 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   text.at("busiest_share").get_to(answer.busiest_share);
 }
 
-std::vector<int> slots_of(const Question& question, const Platform& platform) {
-  if (!question.slots.empty()) {
-    if (!question.ranks.empty())
-      throw InputError({.source = "--slots",
-                        .path = "",
-                        .value = question_field("slots").print(question).front(),
-                        .constraint = "is given beside --ranks"});
-    std::vector<int> slots;
-    for (const std::int64_t slot : question.slots) {
-      if (slot < 0 || slot >= platform.slot_count() ||
-          std::find(slots.begin(), slots.end(), slot) != slots.end())
-        throw InputError({.source = "--slots",
-                          .path = "",
-                          .value = std::to_string(slot),
-                          .constraint = fmt::format("must be from 0 to {}, each once",
-                                                    platform.slot_count() - 1)});
-      slots.push_back(static_cast<int>(slot));
+namespace {
+
+std::vector<std::vector<int>> groups_named(const Question& question, const Platform& platform) {
+  const std::string named = question_field("slots").print(question).front();
+  if (!question.ranks.empty()) refuse("--slots", named, "is given beside --ranks");
+  if (!question.split.empty()) refuse("--slots", named, "is given beside --split");
+  std::set<std::int64_t> known;
+  std::vector<std::vector<int>> groups;
+  for (const std::vector<std::int64_t>& members : question.slots) {
+    if (members.size() != question.slots.front().size())
+      refuse("--slots", named, "must be groups of one size");
+    std::vector<int>& group = groups.emplace_back();
+    for (const std::int64_t slot : members) {
+      if (slot < 0 || slot >= platform.slot_count() || !known.insert(slot).second)
+        refuse("--slots", std::to_string(slot),
+               fmt::format("must be from 0 to {}, each once", platform.slot_count() - 1));
+      group.push_back(static_cast<int>(slot));
     }
-    return slots;
   }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> groups_of(const Question& question, const Platform& platform) {
+  if (!question.slots.empty()) return groups_named(question, platform);
   const std::int64_t ranks =
       question.ranks.empty() ? platform.slot_count() : question.ranks.front();
   check_ranks(platform, {ranks}, "--ranks");
-  std::vector<int> slots(static_cast<size_t>(ranks));
-  std::iota(slots.begin(), slots.end(), 0);
-  return slots;
+  const RankSplit all{.is_modulo = true, .count = 1};
+  return groups_of_ranks(
+      ranks, question.split.empty() ? all : parse_split(question.split, "--split"), "--split");
+}
+
+std::vector<int> slots_of(const Question& question, const Platform& platform) {
+  return groups_of(question, platform).front();
 }
 
 CollectiveAnswer answer_collective(const Question& question, const QuestionMachine& machine,
                                    Engines engines, const std::string& trace) {
-  const std::vector<int> slots = slots_of(question, machine.platform);
+  const std::vector<std::vector<int>> groups = groups_of(question, machine.platform);
+  const std::vector<int>& slots = groups.front();
   if (question.root < 0 || question.root >= static_cast<int>(slots.size()))
     throw InputError({.source = "--root",
                       .path = "",
@@ -194,21 +205,28 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
   const CollectiveOp op =
       plan ? plan->collective->op : parse_collective_op(question.plan, "--plan");
   const Lanes lanes(machine.platform, machine.stack);
-  const ResolvedCall resolved = resolve(lanes, shared_group(machine.platform, slots),
-                                        {.op = op,
-                                         .bytes = question.bytes.front(),
-                                         .root = question.root,
-                                         .plan = plan ? &*plan : nullptr});
+  ResolvedCall resolved = resolve(lanes, shared_group(machine.platform, slots),
+                                  {.op = op,
+                                   .bytes = question.bytes.front(),
+                                   .root = question.root,
+                                   .plan = plan ? &*plan : nullptr});
+  std::vector<SharedGroup> others;
+  for (size_t other = 1; other < groups.size(); ++other)
+    others.push_back(shared_group(machine.platform, groups[other]));
+  resolved.at_once = groups_in_the_way(resolved, others);
   // The simulator takes additions that no CPU is known for as free: nobody's answer.
   if (operation(op).sums) lanes.check_reduction(resolved.place);
   const Bound bound = collective_bound(resolved);
-  CollectiveAnswer answer{.op = name_of(op),
-                          .algorithm = resolved.collective->algorithm,
-                          .ranks = static_cast<std::int64_t>(slots.size()),
-                          .bytes = question.bytes.front(),
-                          .chunk_bytes = resolved.call.options.number(kChunkBytes),
-                          .bound_s = bound.time_s,
-                          .bound_reason = bound.reason};
+  CollectiveAnswer answer{
+      .op = name_of(op),
+      .algorithm = resolved.collective->algorithm,
+      .ranks = static_cast<std::int64_t>(slots.size()),
+      .groups = static_cast<std::int64_t>(groups.size()),
+      .groups_simulated = 1 + static_cast<std::int64_t>(resolved.at_once.size()),
+      .bytes = question.bytes.front(),
+      .chunk_bytes = resolved.call.options.number(kChunkBytes),
+      .bound_s = bound.time_s,
+      .bound_reason = bound.reason};
   const bool messages_vary = !question.message_noise.empty();
   if (messages_vary && question.explicit_staging)
     refuse("--message-noise", question.message_noise,

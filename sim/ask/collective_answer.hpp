@@ -16,10 +16,12 @@ enum class Engines { kSimulator, kCostEngine, kBoth };
 struct CollectiveAnswer {
   std::string op;
   std::string algorithm;
-  std::int64_t ranks = 0;
+  std::int64_t ranks = 0;             // of each group
+  std::int64_t groups = 1;            // that call at once
+  std::int64_t groups_simulated = 1;  // together: those in the first one's way, itself included
   std::int64_t bytes = 0;
   std::int64_t chunk_bytes = 0;  // 0: the plan has none
-  double time_s = 0;             // simulated, or priced where nothing was simulated
+  double time_s = 0;  // simulated, or priced where nothing was simulated; of the slowest group
   std::optional<double> simulated_s = {};
   std::string not_simulated = {};            // why, where the cost engine alone answered both
   std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
@@ -29,7 +31,7 @@ struct CollectiveAnswer {
   double folded_error = 0;           // of the time that they stand for, relative
   double bound_s = 0;
   std::string bound_reason;
-  std::uint64_t messages = 0;
+  std::uint64_t messages = 0;  // of groups_simulated, and so the bytes
   double bytes_sent = 0;
   // Of the simulation: what the root (rank 0 without one) did, and the busiest resource.
   std::map<std::string, double> root_s = {};
@@ -45,8 +47,9 @@ void from_json(const nlohmann::json& json, CollectiveAnswer& answer);
 CollectiveAnswer answer_collective(const Question& question, const QuestionMachine& machine,
                                    Engines engines, const std::string& trace);
 
-// The platform's slots of the ranks: those that are named, or the first `ranks`, or all.
-// InputError.
-std::vector<int> slots_of(const Question& question, const Platform& platform);
+// The platform's slots of the ranks: those that are named, or the first `ranks`, or all; by group
+// that calls at once, all of one size, the first of which is asked about. InputError.
+std::vector<std::vector<int>> groups_of(const Question& question, const Platform& platform);
+std::vector<int> slots_of(const Question& question, const Platform& platform);  // the first's
 
 }  // namespace forescale

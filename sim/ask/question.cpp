@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "algorithms/layout/layout.hpp"
 #include "algorithms/plan_choice.hpp"
@@ -14,6 +15,7 @@
 #include "models/compute/kernel_fit_json.hpp"
 #include "models/failures.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/rank_split.hpp"
 #include "sim/ask/traced_throughput.hpp"
 #include "sim/engine/message_noise.hpp"
 #include "sim/run/other_jobs.hpp"
@@ -170,6 +172,23 @@ template <std::vector<std::int64_t> Question::*kMember>
 Texts print_list(const Question& question) {
   if ((question.*kMember).empty()) return {};
   return {fmt::format("{}", fmt::join(question.*kMember, ","))};
+}
+
+void parse_slots(Question& question, const std::string& text, const std::string& source) {
+  question.slots.clear();
+  for (const auto& group : text | std::views::split('+'))
+    question.slots.push_back(parse_integers(std::string(group.begin(), group.end()), source));
+}
+Texts print_slots(const Question& question) {
+  std::vector<std::string> groups;
+  for (const std::vector<std::int64_t>& group : question.slots)
+    groups.push_back(fmt::format("{}", fmt::join(group, ",")));
+  return groups.empty() ? Texts() : Texts{fmt::format("{}", fmt::join(groups, "+"))};
+}
+
+void parse_split_text(Question& question, const std::string& text, const std::string& source) {
+  parse_split(text, source);
+  question.split = text;
 }
 
 void parse_sizes(Question& question, const std::string& text, const std::string& source) {
@@ -447,11 +466,17 @@ std::vector<QuestionField> make_fields() {
                       .doc = "Rank counts: 160, 16,32,64 or 16..160 (default: all of the platform)",
                       .parse = parse_list<&Question::ranks>,
                       .print = print_list<&Question::ranks>}),
+      of_collectives({.name = "split",
+                      .doc =
+                          "Ranks fall into groups that call at once, as NCCL_TESTS_SPLIT has it: "
+                          "mod8, every eighth one, or div8, eight in a row; the slowest counts",
+                      .parse = parse_split_text,
+                      .print = print_text<&Question::split>}),
       of_collectives({.name = "slots",
                       .doc = "The ranks are these slots of the platform: 0,8,16,24 (instead of "
-                             "--ranks)",
-                      .parse = parse_list<&Question::slots>,
-                      .print = print_list<&Question::slots>}),
+                             "--ranks); of groups that call at once 0,8,16,24+1,9,17,25",
+                      .parse = parse_slots,
+                      .print = print_slots}),
       of_collectives({.name = "bytes",
                       .doc = "Sizes: 256MiB or 64KiB..256MiB (doubling)",
                       .parse = parse_sizes,

@@ -66,7 +66,9 @@ struct Question {
   // and one size.
   std::string plan = {};  // "reduce": as the stack chooses; "reduce/cb:chain_size=8": this one
   std::vector<std::int64_t> ranks = {};  // on the platform's first slots
-  std::vector<std::int64_t> slots = {};  // instead: one rank on each of these
+  std::string split = {};                // of those, into groups that call at once: "mod8", "div8"
+  // Instead of both: a rank on each of these, groups that call at once.
+  std::vector<std::vector<std::int64_t>> slots = {};
   std::vector<std::int64_t> bytes = {};
   int root = 0;                   // rank
   bool explicit_staging = false;  // every segment of staged copies is simulated

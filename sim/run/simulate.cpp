@@ -10,19 +10,21 @@
 
 namespace forescale {
 
-CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
-                                      const CollectiveStep& step, int rank_count,
-                                      SessionOptions options) {
-  std::vector<int> ranks(static_cast<size_t>(rank_count));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  if (step.group) ranks = *step.group;
-  const int root_rank = ranks[static_cast<size_t>(step.root)];
+namespace {
+
+// One of `steps` for each group that calls, those asked about first.
+CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
+                                 const std::vector<CollectiveStep>& steps, int rank_count,
+                                 SessionOptions options) {
+  const CollectiveStep& first = steps.front();
+  const int root_rank = (*first.group)[static_cast<size_t>(first.root)];
   Timeline root(root_rank);
   if (options.timeline == nullptr) options.timeline = &root;
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
-  for (const int rank : ranks)
-    session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
+  for (const CollectiveStep& step : steps)
+    for (const int rank : *step.group)
+      session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
   session.run();
   return {.time_s = session.finished_s(),
           .messages = session.transport().message_count(),
@@ -31,6 +33,37 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
           .busiest = session.machine().busiest(),
           .root_s = breakdown(timeline, root_rank, session.finished_s()),
           .has_shared = session.machine().world().has_shared()};
+}
+
+}  // namespace
+
+CollectiveOutcome simulate_collective(const Platform& platform, const Stack& stack,
+                                      const CollectiveStep& step, int rank_count,
+                                      SessionOptions options) {
+  CollectiveStep first = step;
+  if (!first.group) {
+    std::vector<int> ranks(static_cast<size_t>(rank_count));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    first.group = std::make_shared<const std::vector<int>>(std::move(ranks));
+  }
+  return simulate_steps(platform, stack, {first}, rank_count, std::move(options));
+}
+
+CollectiveOutcome simulate_collective(const ResolvedCall& resolved, SessionOptions options) {
+  std::vector<CollectiveStep> steps;
+  int last = 0;
+  for (const SharedGroup& group : resolved.all_groups()) {
+    const std::vector<int>& slots = group->slots;
+    steps.push_back({.op = resolved.collective->op,
+                     .bytes = resolved.call.bytes,
+                     .root = resolved.call.root,
+                     .label = name_of(resolved.collective->op),
+                     .group = std::make_shared<const std::vector<int>>(slots)});
+    last = std::max(last, *std::max_element(slots.begin(), slots.end()));
+  }
+  options.value_bytes = resolved.call.element_bytes;
+  return simulate_steps(resolved.lanes->platform(), resolved.lanes->stack(), steps, last + 1,
+                        std::move(options));
 }
 
 namespace {

@@ -31,6 +31,10 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
                                       const CollectiveStep& step, int rank_count,
                                       SessionOptions options);
 
+// The same of a call and what calls with it, each group for itself: the time is that of the last to
+// end, messages and bytes are those of all. Plans are those of `options`, or the stack's.
+CollectiveOutcome simulate_collective(const ResolvedCall& resolved, SessionOptions options);
+
 struct TrainingOutcome {
   double iteration_s = 0;         // period of the steady state (steady_state.hpp)
   bool is_steady = true;          // or not

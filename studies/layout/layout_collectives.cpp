@@ -1,7 +1,10 @@
 #include "studies/layout/layout_collectives.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "sim/run/other_jobs.hpp"
 
 namespace forescale {
 namespace {
@@ -19,7 +22,9 @@ void CallTimes::want(Question machine, const Scenario& scenario, const GroupCall
   const auto [place, is_new] = times_.try_emplace(Key{key(machine, scenario), call});
   if (!is_new) return;
   machine.plan = call.op;
-  machine.slots = {call.ranks.begin(), call.ranks.end()};
+  machine.slots.emplace_back(call.ranks.begin(), call.ranks.end());
+  for (const std::vector<int>& other : call.at_once)
+    machine.slots.emplace_back(other.begin(), other.end());
   machine.bytes = {call.bytes};
   places_.push_back(&place->second);
   questions_.push_back(std::move(machine));
@@ -45,12 +50,16 @@ LayoutCollectives::LayoutCollectives(const LayoutCase& about, const LayoutSetUp&
     : set_up_(set_up),
       copies_(copies),
       grid_(set_up.layout, kLayoutOption),
+      ranks_(static_cast<int>(about.gpus)),
+      other_jobs_(parse_other_jobs(about.question.beside, "--beside").count),
       scenario_(about.scenario),
       healthy_(machine_question(about)),
       slow_(slow_machine_question(about)),
       healthy_key_(CallTimes::key(healthy_, scenario_)),
       slow_key_(CallTimes::key(slow_, scenario_)),
       times_(times) {
+  for (int rank = 0; rank < ranks_; ++rank)
+    ranks_of_node_[work().nodes[static_cast<size_t>(rank)]].push_back(rank);
   if (!slow_.links.empty())
     slow_links_.emplace(asker.machine(healthy_, scenario_).platform,
                         asker.machine(slow_, scenario_).platform);
@@ -82,21 +91,47 @@ void LayoutCollectives::want_slow(const GroupCall& call) {
   if (is_slow(call)) times_.want(slow_, scenario_, call);
 }
 
-GroupCall LayoutCollectives::of_group(const LayoutCall& call, int rank) const {
-  return {.op = call.op,
-          .ranks = group_ranks(grid_, call.group, rank, work().nodes),
-          .bytes = call.bytes};
+// Other groups of the same pipeline stage are there at the same moment: those that have ranks on
+// the first rank's node may share its adapters. Jobs beside this one do the same on the next slots.
+GroupCall LayoutCollectives::called(const std::string& op, std::int64_t bytes, int rank,
+                                    const GroupOf& ranks) const {
+  const auto stage = [&](int of) {
+    return grid_.place_of(of)[static_cast<size_t>(Dimension::kPipeline)];
+  };
+  GroupCall call{.op = op, .ranks = ranks(rank), .bytes = bytes};
+  const int first = call.ranks.front();
+  std::set<std::vector<int>> groups = {call.ranks};
+  for (const int neighbour : ranks_of_node_.at(work().nodes[static_cast<size_t>(first)]))
+    if (stage(neighbour) == stage(first))
+      if (std::vector<int> group = ranks(neighbour); group.size() == call.ranks.size())
+        groups.insert(std::move(group));
+  for (const std::vector<int>& group : groups)
+    for (int job = group == call.ranks ? 1 : 0; job <= other_jobs_; ++job) {
+      std::vector<int>& other = call.at_once.emplace_back(group);
+      for (int& each : other) each += job * ranks_;
+    }
+  return call;
 }
 
-// To the next pipeline rank, the first one after the last.
-GroupCall LayoutCollectives::message(int rank) const {
+GroupCall LayoutCollectives::of_group(const LayoutCall& call, int rank) const {
+  return called(call.op, call.bytes, rank,
+                [&](int member) { return group_ranks(grid_, call.group, member, work().nodes); });
+}
+
+// With the next pipeline rank, the first one after the last.
+std::vector<int> LayoutCollectives::pair_of(int rank) const {
   const std::vector<int> line = grid_.group(rank, {Dimension::kPipeline});
   std::vector<int> pair = {rank};
   if (line.size() > 1) {
     const auto here = std::find(line.begin(), line.end(), rank) - line.begin();
     pair.push_back(line[(static_cast<size_t>(here) + 1) % line.size()]);
   }
-  return {.op = "broadcast", .ranks = pair, .bytes = work().message_bytes};
+  return pair;
+}
+
+GroupCall LayoutCollectives::message(int rank) const {
+  return called("broadcast", work().message_bytes, rank,
+                [this](int sender) { return pair_of(sender); });
 }
 
 // Those that send to the next pipeline rank.

@@ -1,9 +1,11 @@
-// What the collectives of a layout take: each is simulated alone, those of rank 0's groups for all
-// but the groups that a slow link is in the way of.
+// What the collectives of a layout take: each is simulated with what calls the same at the same
+// moment and shares links with it, groups with ranks on the same node and those of jobs beside this
+// one; that of rank 0's group for all but the groups that a slow link is in the way of.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -16,11 +18,12 @@
 
 namespace forescale {
 
-// One collective of one group.
+// One collective of one group, and the other groups that may be in its way.
 struct GroupCall {
   std::string op;
   std::vector<int> ranks;
   std::int64_t bytes = 0;
+  std::vector<std::vector<int>> at_once = {};
   auto operator<=>(const GroupCall&) const = default;
 };
 
@@ -80,8 +83,12 @@ class LayoutCollectives {
   bool is_slow(const GroupCall& call) { return slow_links_ && slow_links_->concern(call.ranks); }
   void want(const std::vector<LayoutCall>& calls, const std::vector<int>& ranks);
   void want_slow(const GroupCall& call);
+  // `ranks`: of a rank's group.
+  using GroupOf = std::function<std::vector<int>(int rank)>;
+  GroupCall called(const std::string& op, std::int64_t bytes, int rank, const GroupOf& ranks) const;
   GroupCall of_group(const LayoutCall& call, int rank) const;
   GroupCall message(int rank) const;
+  std::vector<int> pair_of(int rank) const;
   std::vector<int> senders(const CopyRanks& copy) const;
   std::vector<int> ranks_of(int pipeline_rank) const;
   std::vector<int> all_ranks() const;
@@ -94,6 +101,9 @@ class LayoutCollectives {
   const LayoutSetUp& set_up_;
   const std::vector<CopyRanks>& copies_;
   const RankGrid grid_;
+  const int ranks_;
+  const int other_jobs_;
+  std::map<int, std::vector<int>> ranks_of_node_;
   const Scenario scenario_;
   const Question healthy_;  // machines
   const Question slow_;

@@ -3,10 +3,11 @@
 // Passes of a stage are its kernels one after the other and, between them, what tensor, context and
 // expert parallelism exchange; their order is the pipeline schedule's, with a message between
 // stages. Gradients are reduced under the last backward pass, parameters gathered under the first
-// forward pass, in the framework's parts; then the optimizer runs. Collectives are simulated alone,
-// those of rank 0's groups for all, but for groups that a slow link is in the way of. Where ranks
-// differ, each copy of the pipeline has its own passes. layout_program.hpp simulates all ranks at
-// once. Limits: no slowdown of kernels beside collectives.
+// forward pass, in the framework's parts; then the optimizer runs. Collectives are simulated with
+// the other groups that call the same and share links with them, those of rank 0's groups for all,
+// but for groups that a slow link is in the way of. Where ranks differ, each copy of the pipeline
+// has its own passes. layout_program.hpp simulates all ranks at once. Limits: no slowdown of
+// kernels beside collectives, nor of exchanges beside others.
 #pragma once
 
 #include <cstdint>

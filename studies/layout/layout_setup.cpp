@@ -8,6 +8,7 @@
 #include "models/compute/compute_choice.hpp"
 #include "models/matrix_peaks.hpp"
 #include "models/workload/transformer/decoder.hpp"
+#include "sim/run/other_jobs.hpp"
 
 namespace forescale {
 namespace {
@@ -21,6 +22,14 @@ FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSe
     refuse("--gpus", std::to_string(about.gpus),
            fmt::format("must be at most the {} GPUs of platform {}", platform.slot_count(),
                        platform.name));
+  const OtherJobs others = parse_other_jobs(question.beside, "--beside");
+  if (others.after_s > 0)
+    refuse("--beside", question.beside,
+           "starts jobs later than others; with --layout they call in step, all at once");
+  if (about.gpus * (others.count + 1) > platform.slot_count())
+    refuse("--beside", question.beside,
+           fmt::format("asks for {} jobs of {} GPUs; platform {} has {}", others.count + 1,
+                       about.gpus, platform.name, platform.slot_count()));
   set_up.precision = question.precision.value_or(Precision::kBf16);
   const bool quantises = is_quantised(set_up.precision);
   const ComputeChoice choice{.gpu_model = question.gpu_model,
@@ -135,7 +144,7 @@ const std::set<std::string>& layout_question_fields() {
   static const std::set<std::string> kFields = {
       "platform", "placement", "stack",      "model",         "sequence",  "layout",
       "gpus",     "precision", "gpu_model",  "network_scale", "framework", "failures",
-      "links",    "noise",     "stragglers", "compute_scale"};
+      "links",    "noise",     "stragglers", "compute_scale", "beside"};
   return kFields;
 }
 

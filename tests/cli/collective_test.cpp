@@ -190,6 +190,28 @@ TEST(CollectiveCommand, RunsOnTheSlotsThatAreNamed) {
   expect_refused(question + "--bytes 8MiB --slots 0,256", {"--slots = 256", "0 to 255"});
 }
 
+// Two GPUs of a p4de node share an adapter: one group of each pair takes as long as both.
+TEST(CollectiveCommand, SplitsRanksIntoGroupsAtOnce) {
+  const std::string question = "collective --platform aws-p4de --json --bytes 256MiB ";
+  const nlohmann::json alone = expect_answer(question + "--slots 0,8,16,24").json();
+  const nlohmann::json both = expect_answer(question + "--slots 0,8,16,24+1,9,17,25").json();
+  const nlohmann::json all = expect_answer(question + "--ranks 32 --split mod8").json();
+  EXPECT_EQ(both["groups"], 2);
+  EXPECT_EQ(all["groups"], 8);
+  EXPECT_EQ(all["groups_simulated"], 2);
+  EXPECT_EQ(all["ranks"], 4);
+  EXPECT_EQ(all["time_s"], both["time_s"]);
+  EXPECT_NEAR(both["time_s"].get<double>() / alone["time_s"].get<double>(), 2, 0.02);
+  EXPECT_FALSE(alone.contains("groups"));
+  expect_answer("collective --platform aws-p4de --bytes 1MiB --ranks 32 --split mod8",
+                {"8 groups call at once; 2 of them share links"});
+  expect_refused(question + "--slots 0,8+1", {"--slots = 0,8+1", "groups of one size"});
+  expect_refused(question + "--slots 0,8+8,16", {"--slots = 8", "each once"});
+  expect_refused(question + "--slots 0,8 --split mod2", {"--slots", "beside --split"});
+  expect_refused(question + "--ranks 20 --split mod8", {"--split = 8", "must divide the 20 ranks"});
+  expect_refused(question + "--ranks 16 --split \"and 7\"", {"--split = and 7", "mod8"});
+}
+
 TEST(CollectiveCommand, TakesAPlanInOneWordOrSpelledOut) {
   const std::string question =
       "collective --platform star:hosts=16,bandwidth=1GB/s,latency=1us --ranks 16 --bytes 1MiB "

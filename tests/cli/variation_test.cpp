@@ -94,6 +94,30 @@ TEST(Variation, GoesIntoLayouts) {
   EXPECT_THAT(csv, HasSubstr("variation_share"));
 }
 
+// Four jobs on a fabric with a quarter of the uplinks: their gradients meet there, what goes on
+// within nodes does not. With a full fabric they are none the slower.
+TEST(Variation, JobsBesideLayoutsShareTheFabric) {
+  const Workshop workshop;
+  const auto times = [&](const std::string& oversubscription, const std::string& more) {
+    const std::string file = workshop.path("fabric.json");
+    expect_answer("platform new --gpu h100 --gpus 8 --nodes 32 --radix 64 --oversubscription " +
+                  oversubscription + " -o " + file);
+    return run_program("predict --platform " + file +
+                       " --model llama-3-8b --seq 4096 --gpus 64 --layout "
+                       "tp=8,micro=1,global=64 --no-range --json " +
+                       more)
+        .json()
+        .at("predictions")
+        .at(0)
+        .at("times");
+  };
+  const nlohmann::json alone = times("4", "");
+  const nlohmann::json beside = times("4", "--beside 3");
+  EXPECT_GT(beside.at("data_s"), 1.9 * alone.at("data_s").get<double>());
+  EXPECT_EQ(beside.at("tensor_s"), alone.at("tensor_s"));
+  EXPECT_EQ(times("1", "--beside 3"), times("1", ""));
+}
+
 // Where nodes fail often, fewer of them are the cheapest.
 TEST(Failures, MoveTheCheapestCount) {
   const std::string compare =
@@ -141,6 +165,9 @@ TEST(Variation, BadInputIsRefused) {
                  {"--record", "leave out --link"});
   expect_refused(kTraining + "--message-noise sigma=0.1 --record out.jsonl",
                  {"--record", "leave out --message-noise"});
+  expect_refused(kLayout + "--beside jobs=1,after=1ms", {"--beside", "all at once"});
+  expect_refused(kLayout + "--beside 100", {"--beside = 100", "101 jobs of 16 GPUs"});
+  expect_refused(kLayout + "--beside 1 --record out.jsonl", {"--record", "leave out --beside"});
   expect_refused(kLayout + "--link node0=down", {"--link = node0=down", "must be a share"});
   expect_refused(kLayout + "--straggler 16:2", {"--straggler", "must be a rank below 16"});
   expect_refused(kLayout + "--noise sigma=0.1", {"--noise", "file=steps.csv"});

@@ -61,7 +61,7 @@ int main() {
   failing["failures"] = {"mtbf=100h,checkpoint=60s,restart=10min,every=30min"};
   print("goodput", fl::predict(failing, fl::Ends::kNone).points.at(0).goodput);
   fl::Question left_out = on_layout;  // it would not change the answer
-  left_out["beside"] = {"2"};
+  left_out["message_noise"] = {"sigma=0.1"};
   print_error<fl::BadInput>("left out", left_out);
   fl::Question unknown = training;
   unknown["plattform"] = {"kesch"};

@@ -212,13 +212,25 @@ void CaseMaker::move(Case& made) {
   const int slots = load_platform(made.question.platform).slot_count();
   Variant moved{
       .relation = "on other hosts", .question = made.question, .expected = Variant::kScaled};
+  std::vector<std::int64_t>& moved_to = moved.question.slots.emplace_back();
   for (int rank = 0; rank < made.question.ranks.front(); ++rank)
-    moved.question.slots.push_back((rank + slots / 2) % slots);
+    moved_to.push_back((rank + slots / 2) % slots);
   moved.question.ranks.clear();
   made.variants.push_back(moved);
 }
 
-// A slow link, another job beside it: never faster. Noise of nothing: the same.
+// The next ranks call the same at the same moment.
+void CaseMaker::add_group(const Platform& platform, Case& made) {
+  const std::int64_t ranks = made.question.ranks.front();
+  if (2 * ranks > platform.slot_count()) return;
+  Variant both{
+      .relation = "a group beside it", .question = made.question, .expected = Variant::kNotFaster};
+  both.question.ranks = {2 * ranks};
+  both.question.split = fmt::format("div{}", ranks);
+  made.variants.push_back(both);
+}
+
+// A slow link, another job or group beside it: never faster. Noise of nothing: the same.
 void CaseMaker::disturb(Dice& dice, Case& made) {
   const Platform platform = load_platform(made.question.platform);
   if (platform.node_count > 1) {
@@ -233,7 +245,10 @@ void CaseMaker::disturb(Dice& dice, Case& made) {
       .relation = "noise of nothing", .question = made.question, .expected = Variant::kScaled};
   noise.question.message_noise = "sigma=0";
   made.variants.push_back(noise);
-  if (made.question.about == Question::About::kCollective) return;
+  if (made.question.about == Question::About::kCollective) {
+    add_group(platform, made);
+    return;
+  }
   Variant beside{
       .relation = "a job beside it", .question = made.question, .expected = Variant::kNotFaster};
   beside.question.beside = "1";

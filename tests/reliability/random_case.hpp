@@ -8,6 +8,7 @@
 
 #include "sim/ask/question.hpp"
 #include "tests/reliability/random_machine.hpp"
+#include "topologies/platform.hpp"
 
 namespace forescale::testing {
 
@@ -59,6 +60,7 @@ class CaseMaker {
   static void vary_machine(Dice& dice, Case& made);
   static void vary_size(Dice& dice, Case& made);
   static void move(Case& made);
+  static void add_group(const Platform& platform, Case& made);
   static void disturb(Dice& dice, Case& made);
 
   std::uint64_t seed_;

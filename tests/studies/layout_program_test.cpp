@@ -80,6 +80,24 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"cp=4,cp_comm=a2a,overlap=false,global=2", 4},
         FullCase{"cp=2,cp_comm=all_gather,recompute=selective,overlap=false,global=2", 2}));
 
+// Groups on one node share its adapters, two GPUs of p4de one each: the data-parallel groups of a
+// tensor group, and what goes from one pipeline stage to the next.
+TEST(LayoutOnSharedAdapters, IsTheSimulatedOne) {
+  const auto differs = [](const std::string& layout, const std::string& stack) {
+    LayoutCase about = case_of(layout, 16);
+    about.question.platform = "aws-p4de";
+    about.question.stack = stack;
+    Asker asker;
+    const double folded_s = predict_layouts({about}, asker).front().iteration_s;
+    return std::abs(simulated_s(about, true) / folded_s - 1);
+  };
+  EXPECT_LT(differs("tp=8,global=4,overlap=false", "ideal"), 1e-5);  // the norm
+  EXPECT_LT(differs("tp=8,zero=1,global=4,overlap=false", "ideal"), 1e-5);
+  // Under passes, beside what NCCL does there.
+  EXPECT_LT(differs("tp=8,zero=1,global=4", ""), 1e-3);
+  EXPECT_LT(differs("tp=8,pp=2,global=2", ""), 1e-3);
+}
+
 // Ranks that are slow, in one copy of the pipeline and in several, and a slow link.
 struct SlowCase {
   const char* layout;
