@@ -3,13 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <streambuf>
 
 #include "base/error.hpp"
 
@@ -24,9 +28,54 @@ namespace fs = std::filesystem;
       {.source = option, .path = "", .value = file, .constraint = "cannot be written: " + reason});
 }
 
-bool written(const fs::path& file, const std::function<void(std::ostream&)>& write) {
+// What is written, compressed into a file.
+class GzipBuffer : public std::streambuf {
+ public:
+  explicit GzipBuffer(const fs::path& file) : file_(gzopen(file.c_str(), "wb1")) { empty(); }
+  ~GzipBuffer() override { close(); }
+  GzipBuffer(const GzipBuffer&) = delete;
+  GzipBuffer& operator=(const GzipBuffer&) = delete;
+
+  // Whether all was written.
+  bool close() {
+    if (file_ == nullptr) return false;
+    const bool is_whole = sync() == 0;
+    const bool is_closed = gzclose(file_) == Z_OK;
+    file_ = nullptr;
+    return is_whole && is_closed;
+  }
+
+ protected:
+  int overflow(int next) override {
+    if (sync() != 0) return traits_type::eof();
+    if (next == traits_type::eof()) return 0;
+    return sputc(traits_type::to_char_type(next));
+  }
+  int sync() override {
+    const auto bytes = static_cast<unsigned>(pptr() - pbase());
+    const bool is_written = file_ != nullptr && (bytes == 0 || gzwrite(file_, pbase(), bytes) > 0);
+    empty();
+    return is_written ? 0 : -1;
+  }
+
+ private:
+  void empty() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
+
+  gzFile file_;
+  std::array<char, 65536> bytes_{};
+};
+
+// `place`, in which what becomes `file` is written.
+bool written(const fs::path& place, const fs::path& file,
+             const std::function<void(std::ostream&)>& write) {
   errno = 0;
-  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  if (file.extension() == ".gz") {
+    GzipBuffer buffer(place);
+    std::ostream stream(&buffer);
+    write(stream);
+    return stream.good() && buffer.close();
+  }
+  std::ofstream stream(place, std::ios::binary | std::ios::trunc);
   write(stream);
   stream.close();
   return stream.good();
@@ -107,13 +156,13 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    if (!written(file, write)) refuse_to_write(file, option, std::strerror(errno));
+    if (!written(file, file, write)) refuse_to_write(file, option, std::strerror(errno));
     return;
   }
   const fs::path target =
       fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : fs::path(file);
   Draft draft(target);
-  if (!written(draft.place(), write)) refuse_to_write(file, option, std::strerror(errno));
+  if (!written(draft.place(), target, write)) refuse_to_write(file, option, std::strerror(errno));
   if (const std::error_code problem = draft.keep())
     refuse_to_write(file, option, problem.message());
 }

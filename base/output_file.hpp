@@ -9,7 +9,8 @@
 namespace forescale {
 
 // What was there stays until the new content is complete; a link stays a link; what is no plain
-// file (/dev/stdout, a pipe) is written to. InputError naming `option`, `file` and the reason.
+// file (/dev/stdout, a pipe) is written to. Where the name ends with .gz it is compressed.
+// InputError naming `option`, `file` and the reason.
 void write_file(const std::string& file, const std::string& content, const std::string& option);
 // The same for what is too long to hold: `write` is called once.
 void write_file(const std::string& file, const std::function<void(std::ostream&)>& write,

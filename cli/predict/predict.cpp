@@ -207,7 +207,8 @@ void add_predict(Subcommand app) {
                      "Write a Chrome/Perfetto timeline of the largest count to this file (with "
                      "--layout: the passes of every pipeline stage)");
   command.add_option("--record", options->files.record,
-                     "Write what every rank of the largest count does, for `forescale replay`");
+                     "Write what every rank of the largest count does, for `forescale replay`; "
+                     "compressed where the name ends with .gz, as is advised with --layout");
   add_output_options(command, options->output);
   command.callback([options, command] {
     options->line = command.line();

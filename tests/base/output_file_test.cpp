@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <csignal>
 #include <filesystem>
@@ -113,6 +114,20 @@ TEST_F(OutputFile, IsWrittenWhereTheProgramIs) {
   EXPECT_THAT(names(), ElementsAre("answer.json", "here.json"));
 }
 
+// A text that fills the buffer more than once, and ends within it.
+TEST_F(OutputFile, IsCompressedWhereItsNameSaysSo) {
+  std::string text;
+  for (int line = 0; line < 20000; ++line) text += "line " + std::to_string(line) + "\n";
+  const std::string packed = folder_ / "answer.gz";
+  write_file(packed, text, "--out");
+  EXPECT_LT(fs::file_size(packed), text.size() / 3);
+  std::string read(text.size() + 1, '\0');
+  const gzFile stream = gzopen(packed.c_str(), "rb");
+  read.resize(static_cast<size_t>(gzread(stream, read.data(), static_cast<unsigned>(read.size()))));
+  EXPECT_EQ(gzclose(stream), Z_OK);
+  EXPECT_EQ(read, text);
+}
+
 TEST_F(OutputFile, SaysWhyItCannotBeWritten) {
   const auto reason = [&](const std::string& name) -> std::string {
     try {
@@ -124,6 +139,10 @@ TEST_F(OutputFile, SaysWhyItCannotBeWritten) {
   };
   EXPECT_THAT(reason("/dev/full"),
               HasSubstr("--out = /dev/full: cannot be written: No space left"));
+  fs::create_symlink("/dev/full", folder_ / "full.gz");
+  EXPECT_THAT(reason(folder_ / "full.gz"), HasSubstr("full.gz: cannot be written: No space left"));
+  fs::remove(folder_ / "full.gz");
+  EXPECT_THAT(reason(folder_ / "none" / "answer.gz"), HasSubstr("No such file or directory"));
   EXPECT_THAT(reason(folder_ / "none" / "answer.json"), HasSubstr("No such file or directory"));
   EXPECT_THAT(reason(file() + "/answer.json"), HasSubstr("Not a directory"));
   EXPECT_THAT(names(), ElementsAre("answer.json"));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "algorithms/job_json.hpp"
+#include "base/progress.hpp"
 #include "models/compute/gpu_kernel_json.hpp"
 #include "traces/program/action_kind.hpp"
 #include "traces/program/program.hpp"
@@ -184,7 +185,9 @@ void write_program(const Program& program, std::ostream& out) {
   out << header_of(program).dump() << '\n';
   if (!program.schedule.empty()) return write_jobs(program, out);
   Ranks ranks(program.ranks);
+  ProgressLine progress("writing ranks", program.ranks.size());
   for (size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    progress.done(rank);
     const size_t first = ranks.first_like(rank);
     json line{{"rank", rank}};
     if (first != rank) line["same_as"] = first;
