@@ -86,6 +86,8 @@ void run(const ExportOptions& options) {
     write_goal(imported.program, options);
   else
     write_time_independent(imported.program, options);
+  if (const std::string left_out = left_out_note(imported.measured); !left_out.empty())
+    fmt::print("note: {}\n", left_out);
 }
 
 void add_export(Subcommand app) {

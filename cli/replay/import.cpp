@@ -14,6 +14,7 @@
 #include "cli/command.hpp"
 #include "cli/replay/trace_options.hpp"
 #include "cli/text.hpp"
+#include "studies/replay/replay.hpp"
 
 namespace forescale {
 namespace {
@@ -68,7 +69,7 @@ std::string group_table(const std::vector<GroupVolume>& volumes) {
   std::set<std::vector<int>> groups;
   for (const GroupVolume& of_group : volumes) groups.insert(of_group.ranks);
   if (groups.size() < 2) return "";
-  Table table({"<group", "size", "<ranks", "<collective", "count", "bytes of all ranks' calls"});
+  Table table({"<group", "size", "<ranks", "<collective", "count", "bytes of the calls"});
   for (const GroupVolume& of_group : volumes)
     table.add({of_group.group, std::to_string(of_group.ranks.size()), short_list(of_group.ranks),
                of_group.op, std::to_string(of_group.volume.count),
@@ -80,7 +81,7 @@ void print_import(const std::string& format, const ImportedTrace& imported) {
   fmt::print("{} ({}): {} ranks, {} iteration{}\n\n", imported.program.title, format,
              imported.program.ranks.size(), imported.program.iterations,
              imported.program.iterations == 1 ? "" : "s");
-  Table table({"<in the trace", "count", "bytes of all ranks' calls"});
+  Table table({"<in the trace", "count", "bytes of the calls"});
   const auto add = [&](const std::string& what, const Volume& volume) {
     table.add({what, std::to_string(volume.count),
                to_text(Bytes{static_cast<std::int64_t>(volume.bytes)})});
@@ -88,8 +89,8 @@ void print_import(const std::string& format, const ImportedTrace& imported) {
   for (const auto& [op, volume] : imported.found.collectives) add(op, volume);
   if (imported.found.messages.count > 0) add("messages sent", imported.found.messages);
   table.add({"compute tasks", std::to_string(imported.found.kernels), ""});
-  fmt::print("{}{}\ncompute in all: {}\n", table.text(), group_table(imported.found.groups),
-             to_text(Seconds{imported.found.compute_s}));
+  fmt::print("{}{}\ncompute in all iterations: {}\n", table.text(),
+             group_table(imported.found.groups), to_text(Seconds{imported.found.compute_s}));
   const MeasuredRun& measured = imported.measured;
   if (measured.step_s > 0)
     fmt::print(
@@ -148,7 +149,11 @@ void run(const ImportCommandOptions& options) {
   }
   print_import(format.name, imported);
   if (measurement) print_import(*measurement);
-  if (!options.out.empty()) fmt::print("program: {}\n", options.out);
+  if (!options.out.empty()) {
+    fmt::print("program: {}\n", options.out);
+    if (const std::string left_out = left_out_note(imported.measured); !left_out.empty())
+      fmt::print("note: {}\n", left_out);
+  }
   if (measurement) fmt::print("measurement: {}\n", options.measurement);
 }
 

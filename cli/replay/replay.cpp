@@ -116,15 +116,18 @@ void print(const Replay& replay) {
   if (!replay.busiest.empty())
     fmt::print("\nbusiest resource: {}, {:.0f} %\n", replay.busiest, 100 * replay.busiest_share);
   for (const std::string& note : replay.notes) fmt::print("note: {}\n", note);
-  if (!replay.is_steady) fmt::print("note: no steady state in the iterations of the program\n");
+  if (!replay.is_steady)
+    fmt::print("note: its iterations differ by more than 0.1 %: the time is their mean\n");
 }
 
 void print(const Replay& base, const std::vector<ReplayAlternative>& alternatives) {
   Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
   const auto add = [&](const std::string& what, const Replay& replay) {
     table.add({what, to_text(Seconds{replay.iteration.time_s}),
-               fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
-                           to_text(Seconds{replay.iteration.high_s})),
+               replay.iteration.low_s == replay.iteration.high_s
+                   ? "-"
+                   : fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
+                                 to_text(Seconds{replay.iteration.high_s})),
                fmt::format("{:.2f}x", base.iteration.time_s / replay.iteration.time_s),
                to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
   };
@@ -138,6 +141,10 @@ void print(const Replay& base, const std::vector<ReplayAlternative>& alternative
   for (const ReplayAlternative& alternative : alternatives)
     if (alternative.failure != nullptr)
       fmt::print("{} fails: {}\n", alternative.what_if, alternative.why);
+    else
+      for (const std::string& note : alternative.replay.notes)
+        if (std::find(base.notes.begin(), base.notes.end(), note) == base.notes.end())
+          fmt::print("note on {}: {}\n", alternative.what_if, note);
 }
 
 // One that fails does not lose the others: its error is thrown when all are shown.

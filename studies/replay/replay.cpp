@@ -1,15 +1,18 @@
 #include "studies/replay/replay.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "sim/ask/ask.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/isolated.hpp"
+#include "sim/ask/spread.hpp"
 #include "sim/engine/world.hpp"
 #include "studies/replay/replay_calibration.hpp"
 #include "studies/replay/replay_compute.hpp"
@@ -169,6 +172,18 @@ std::string other_gpu_note(const MeasuredRun& measured, const Platform& platform
       measured.gpu, platform.name, here, here);
 }
 
+// For people: this one, or where its GPUs are others the presets that have the trace's.
+std::string traced_platforms(const MeasuredRun& measured, const Platform& platform) {
+  std::vector<std::string> names;
+  if (!measured.gpu.empty() && !is_gpu_model(measured.gpu, platform.gpu_models.front().name))
+    for (const std::string& name : catalogue("topologies/presets")) {
+      const Platform preset = load_platform(name);
+      if (preset.has_gpus() && is_gpu_model(measured.gpu, preset.gpu_models.front().name))
+        names.push_back(name);
+    }
+  return names.empty() ? platform.name : fmt::format("{}", fmt::join(names, " or "));
+}
+
 std::string waits_note(const ReplayText& text, const Variant& variant,
                        const MeasuredRun& measured) {
   const WaitsForOthers& waits = variant.calibration->waits();
@@ -239,12 +254,26 @@ AgainstMeasured against_measured(const ReplayText& text, const Variant& variant,
   return against;
 }
 
-TimeRange range_of(const std::vector<ReplayRun>& runs, size_t ends, const Variant& nominal) {
+// What the model leaves out of a run whose kernels and host take what was measured: what it leaves
+// out of collectives, in the share of the iteration that they are waited for.
+Unmodelled unmodelled_of_collectives(const ReplayRun& run, int nodes) {
+  Answer call{.about = Question::About::kCollective, .nodes = nodes};
+  call.collective.busiest_share = run.busiest_share;
+  const Unmodelled all = unmodelled(call);
+  const double exposed_s = run.overlap.communication_s - run.overlap.hidden_s;
+  const double share = run.iteration_s > 0 ? std::clamp(exposed_s / run.iteration_s, 0.0, 1.0) : 0;
+  return {.faster = share * all.faster, .slower = share * all.slower};
+}
+
+TimeRange range_of(const std::vector<ReplayRun>& runs, size_t ends, const Variant& nominal,
+                   bool has_measured_work) {
   std::vector<Answer> answers(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     answers[i].training.iteration_s = runs[i].iteration_s;
     answers[i].nodes =
         nodes_of(nominal.place.platform, static_cast<int>(nominal.program.ranks.size()));
+    if (has_measured_work)
+      answers[i].unmodelled = unmodelled_of_collectives(runs[i], answers[i].nodes);
   }
   RangedAnswer ranged{.nominal = answers.front()};
   if (ends > 1) {
@@ -320,29 +349,30 @@ Replay replay(const ReplayText& text) {
   const ReplayRun& nominal = runs.front();
   const Program& program = imported.program;
   const ReplayPlace& place = variants.front().place;
-  Replay result{.title = program.title,
-                .platform = place.platform.name,
-                .stack = place.stack.name,
-                .ranks = static_cast<int>(program.ranks.size()),
-                .workers = program.workers,
-                .iteration = range_of(runs, ends, variants.front()),
-                .iterations = program.iterations,
-                .counts_from = program.iterations - nominal.counted,
-                .images_per_s = 0,
-                .root_s = nominal.root_s,
-                .is_steady = nominal.is_steady,
-                .messages = nominal.messages,
-                .bytes_sent = nominal.bytes_sent,
-                .busiest = nominal.busiest,
-                .busiest_share = nominal.busiest_share,
-                .overlap = nominal.overlap,
-                .critical_path = {nominal.critical_path_s.begin(), nominal.critical_path_s.end()},
-                .critical_rank = nominal.critical_rank,
-                .links = nominal.links,
-                .measured_s = measured.step_s,
-                .measured_overlap = {.communication_s = measured.communication_s,
-                                     .hidden_s = measured.hidden_s},
-                .notes = imported.notes};
+  Replay result{
+      .title = program.title,
+      .platform = place.platform.name,
+      .stack = place.stack.name,
+      .ranks = static_cast<int>(program.ranks.size()),
+      .workers = program.workers,
+      .iteration = range_of(runs, ends, variants.front(), measured.step_s > 0 && text.gpu.empty()),
+      .iterations = program.iterations,
+      .counts_from = program.iterations - nominal.counted,
+      .images_per_s = 0,
+      .root_s = nominal.root_s,
+      .is_steady = nominal.is_steady,
+      .messages = nominal.messages,
+      .bytes_sent = nominal.bytes_sent,
+      .busiest = nominal.busiest,
+      .busiest_share = nominal.busiest_share,
+      .overlap = nominal.overlap,
+      .critical_path = {nominal.critical_path_s.begin(), nominal.critical_path_s.end()},
+      .critical_rank = nominal.critical_rank,
+      .links = nominal.links,
+      .measured_s = measured.step_s,
+      .measured_overlap = {.communication_s = measured.communication_s,
+                           .hidden_s = measured.hidden_s},
+      .notes = imported.notes};
   if (text.against_measured)
     result.against = against_measured(text, variants.front(), measured, choices,
                                       with_waits ? Keeps::kFactorOfRest : Keeps::kFactor);
@@ -367,13 +397,19 @@ Replay replay(const ReplayText& text) {
         100 * error, place.platform.name,
         measured.collectives.size() == 1 && measured.world > 1 && !is_traced_known(text)
             ? fmt::format("--traced-platform {} keeps what its rank waited for others, ",
-                          place.platform.name)
+                          traced_platforms(measured, place.platform))
             : ""));
   std::int64_t images = 0;
   for (const std::int64_t of_rank : program.images) images += of_rank;
   if (nominal.iteration_s > 0)
     result.images_per_s = static_cast<double>(images) / nominal.iteration_s;
   return result;
+}
+
+std::string left_out_note(const MeasuredRun& measured) {
+  if (measured.collectives.size() != 1 || measured.world == 1) return "";
+  return "one rank was traced: what its collectives waited for the others is not in the program; a "
+         "replay of the trace itself keeps it";
 }
 
 json to_json(const AgainstMeasured& against, const Replay& replay) {

@@ -113,4 +113,8 @@ Replay replay(const ReplayText& text);
 
 nlohmann::json to_json(const Replay& replay);
 
+// For people, where a program is made of a trace: what of it only a replay of the trace itself
+// keeps. Empty: nothing.
+std::string left_out_note(const MeasuredRun& measured);
+
 }  // namespace forescale

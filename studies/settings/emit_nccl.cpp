@@ -98,8 +98,9 @@ std::string how_to_load_plug_in(const std::string& file) {
     library = library_path(kPlugIn);
   } catch (const InputError&) {  // not built: for another machine
   }
-  return fmt::format("export NCCL_TUNER_PLUGIN={}\nexport NCCL_TUNER_CONFIG_FILE={}\n", library,
-                     file);
+  return fmt::format(
+      "export NCCL_TUNER_PLUGIN={}  # NCCL 2.22 and later\nexport NCCL_TUNER_CONFIG_FILE={}\n",
+      library, file);
 }
 
 const bool kPlugInRegistered =

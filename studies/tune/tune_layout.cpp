@@ -216,8 +216,13 @@ class LayoutSearch {
         add_fitting(all[i], candidates);
         if (candidates.size() == before) ++tuning_.too_large;
       } catch (const InputError& error) {
-        ++tuning_.refused;
-        if (tuning_.refused == all.size()) throw;
+        if (++tuning_.refused == 1) first_failure_ = error.what();
+        if (tuning_.refused == all.size())
+          refuse("--gpus", std::to_string(settings_.gpus),
+                 fmt::format("hold no layout: none of {} combinations goes together; the first: "
+                             "{}. The GPUs' prime factors have to be in the global batch, the "
+                             "layers or what else is divided among them",
+                             all.size(), first_failure_));
       }
       progress.done(i + 1);
     }

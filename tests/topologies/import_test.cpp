@@ -484,12 +484,18 @@ TEST(NewPlatform, WhatIsMissingIsNamed) {
 
 // A preset's data sheet, said anew.
 TEST(TreeOfPorts, KeepsItsOversubscription) {
-  const FatTreeShape two = tree_of_ports(1024, 2, 64, 1);
+  const FatTreeShape two = tree_of_ports(1024, 1, 2, 64, 1);
   EXPECT_EQ(two.down, (std::vector<int>{32, 32}));
   EXPECT_EQ(two.up, (std::vector<int>{32}));
-  const FatTreeShape three = tree_of_ports(4096, 3, 64, 1);
+  const FatTreeShape three = tree_of_ports(4096, 1, 3, 64, 1);
   EXPECT_EQ(three.down, (std::vector<int>{32, 32, 4}));
   EXPECT_EQ(three.up, (std::vector<int>{32, 32}));
+  // Six nodes of eight ports a leaf: a seventh would need 56 + 14 of 64 ports.
+  const FatTreeShape whole_nodes = tree_of_ports(32, 8, 2, 64, 4);
+  EXPECT_EQ(whole_nodes.down, (std::vector<int>{48, 6}));
+  EXPECT_EQ(whole_nodes.up, (std::vector<int>{12}));
+  const FatTreeShape large_nodes = tree_of_ports(4, 72, 2, 64, 1);
+  EXPECT_EQ(large_nodes.down, (std::vector<int>{32, 9}));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Completion {
   void complete_nodes();
   void complete_adapter_link();
   FatTreeShape fabric();
-  FatTreeShape tree_asked(int ports);
+  FatTreeShape tree_asked(int adapters);
   FatTreeShape tree_listed(const DraftFabric& listed, int adapters);
   bool uses(const std::string& link_class);
   std::string description();
@@ -273,7 +273,7 @@ void Completion::complete_adapter_link() {
       fmt::format("link of an adapter: {}, as in {}; --link says another", link, reference_->name));
 }
 
-FatTreeShape Completion::tree_asked(int ports) {
+FatTreeShape Completion::tree_asked(int adapters) {
   const int levels = choices_.levels > 0 ? choices_.levels : 2;
   const double over = choices_.oversubscription > 0 ? choices_.oversubscription : 1;
   const int radix = choices_.radix > 0 ? choices_.radix : kRadix;
@@ -282,7 +282,18 @@ FatTreeShape Completion::tree_asked(int ports) {
   if (choices_.oversubscription <= 0 && levels > 1)
     assume("no oversubscription; --oversubscription says another");
   if (choices_.levels == 0) assume("two levels of switches; --levels says another number");
-  return tree_of_ports(ports, levels, radix, over);
+  FatTreeShape tree = tree_of_ports(nodes_, adapters, levels, radix, over);
+  if (!tree.up.empty())
+    assume(
+        fmt::format("leaves of {} ports down and {} up ({:.3g}:1), {}; all adapters of a node on "
+                    "one leaf, routes fixed by destination (keys `rails` and `routing` of the "
+                    "file's fabric say another)",
+                    tree.down.front(), tree.up.front(),
+                    static_cast<double>(tree.down.front()) / tree.up.front(),
+                    tree.down.front() % adapters == 0
+                        ? fmt::format("{} nodes each", tree.down.front() / adapters)
+                        : "no whole nodes"));
+  return tree;
 }
 
 FatTreeShape Completion::tree_listed(const DraftFabric& listed, int adapters) {
@@ -321,7 +332,7 @@ FatTreeShape Completion::fabric() {
     refuse("--radix", std::to_string(choices_.radix),
            "means nothing without --levels or --oversubscription, or where a file lists switches");
   if (draft_.fabric) return tree_listed(*draft_.fabric, adapters);
-  if (shape_is_asked) return tree_asked(nodes_ * adapters);
+  if (shape_is_asked) return tree_asked(adapters);
   assume("the fabric is one switch that never limits; --levels and --oversubscription say more");
   return {.down = {nodes_ * adapters}, .up = {}};
 }

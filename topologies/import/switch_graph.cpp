@@ -147,16 +147,24 @@ FabricFound tree_of_switches(const SwitchGraph& graph, int adapters, double over
   return found;
 }
 
-FatTreeShape tree_of_ports(int ports, int levels, int radix, double oversubscription) {
+FatTreeShape tree_of_ports(int nodes, int node_ports, int levels, int radix,
+                           double oversubscription) {
+  const int ports = nodes * node_ports;
   if (levels == 1) return {.down = {ports}, .up = {}};
-  const int up = std::max(1, static_cast<int>(std::floor(radix / (1 + oversubscription))));
-  const int below = std::max(1, std::min(radix - up, ports));
+  const auto up = [&](int below) {
+    return std::max(1, static_cast<int>(std::ceil(below / oversubscription)));
+  };
+  const auto most = [&](int step) {
+    int below = 0;
+    while (below < ports && below + step + up(below + step) <= radix) below += step;
+    return below;
+  };
+  int below = most(node_ports);
+  if (below == 0) below = std::max(1, most(1));
   const int leaves = ceiling(ports, below);
-  // A leaf that is not full keeps its oversubscription.
-  const int used = std::max(1, static_cast<int>(std::ceil(below / oversubscription)));
-  if (levels == 2) return {.down = {below, leaves}, .up = {std::min(up, used)}};
+  if (levels == 2) return {.down = {below, leaves}, .up = {up(below)}};
   const int pod = std::min(radix / 2, leaves);
-  return {.down = {below, pod, ceiling(leaves, pod)}, .up = {std::min(up, used), pod}};
+  return {.down = {below, pod, ceiling(leaves, pod)}, .up = {up(below), pod}};
 }
 
 }  // namespace forescale

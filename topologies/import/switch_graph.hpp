@@ -43,8 +43,10 @@ struct FabricFound {
 FabricFound tree_of_switches(const SwitchGraph& graph, int adapters, double oversubscription,
                              const std::string& file);
 
-// The tree that so many ports, levels of switches of so many ports, and an oversubscription of the
-// leaves ask for.
-FatTreeShape tree_of_ports(int ports, int levels, int radix, double oversubscription);
+// The tree that so many nodes with so many ports each, levels of switches of `radix` ports, and an
+// oversubscription of the leaves ask for: as many whole nodes on a leaf as it holds with its ports
+// up. Where a node has more ports than a leaf, leaves are filled port by port.
+FatTreeShape tree_of_ports(int nodes, int node_ports, int levels, int radix,
+                           double oversubscription);
 
 }  // namespace forescale
