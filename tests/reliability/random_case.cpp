@@ -189,12 +189,12 @@ void CaseMaker::vary_size(Dice& dice, Case& made) {
     if (made.question.stack != "ideal" || made.question.plan.find('/') == std::string::npos ||
         made.question.bytes.front() < 2)
       return;
-    const std::int64_t bytes = dice.whole(1, made.question.bytes.front() - 1);
-    // In as many blocks of whole FP32 values, all alike: what does not divide makes the first
-    // longer than blocks of a little more.
+    // In as many blocks of whole FP32 values, all alike, and none larger than the smallest there:
+    // where bytes do not divide, the first blocks are larger and the last one smaller.
     const std::int64_t even = kBytesPerValue * made.question.ranks.front();
-    if (bytes < even) return;
-    less.question.bytes = {bytes - bytes % even};
+    const std::int64_t values = made.question.bytes.front() / even;  // of a block, in whole
+    if (values < 2) return;
+    less.question.bytes = {even * dice.whole(1, values - 1)};
   } else {
     // Buckets end at other tensors, and what is chosen by size is another.
     less.allowed = kAnomalyOfArrivals;
