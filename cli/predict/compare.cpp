@@ -101,8 +101,11 @@ void print_answers(const Comparison& comparison, const Contender& one) {
                100 * comparison.efficiency_min, one.pays_up_to_gpus, one.pays_up_to_nodes,
                one.pays_up_to_nodes == 1 ? "" : "s");
   if (one.cheapest_gpus > 0)
-    fmt::print("  an epoch costs least, {:.4g}, on {} GPUs\n", one.cheapest_epoch_cost,
-               one.cheapest_gpus);
+    fmt::print("  an epoch costs least, {:.4g}, on {} GPUs{}\n", one.cheapest_epoch_cost,
+               one.cheapest_gpus,
+               one.cheapest_gpus == one.at_gpus
+                   ? ": the most that were asked for, more may cost less still"
+                   : "");
   if (one.network)
     fmt::print("  with {} GPUs the network is not the bottleneck {}\n", one.at_gpus,
                network_text(*one.network));

@@ -389,7 +389,9 @@ void run(TuneCollectiveOptions options) {
                    : "stack " + machine.front().stack.name);
     print(library, tuning);
     if (library)
-      fmt::print("\nwritten: {}; to load it:\n{}", document["settings"]["file"].get<std::string>(),
+      fmt::print("\nwritten: {}, for {}, by the times of stack {}; to load it:\n{}",
+                 document["settings"]["file"].get<std::string>(), library.format->library,
+                 machine.front().stack.name,
                  document["settings"]["how_to_load"].get<std::string>());
   }
 }
