@@ -17,7 +17,8 @@ TEST(Compare, PutsContendersSideBySideAndAnswers) {
   const std::string file = workshop.path("c.json");
   expect_answer(std::string(kCompare) + "--node-price 10 --time-value 100 -o " + file,
                 {"ri2 images/s", "owens images/s", "stops paying", "costs least",
-                 "network is not the bottleneck", "1 % faster", "GPU compute"});
+                 "the most that were asked for", "network is not the bottleneck", "1 % faster",
+                 "GPU compute"});
   // The page draws what was compared.
   const std::string page = workshop.path("r.html");
   expect_answer("report " + file + " -o " + page, {"1 comparison"});

@@ -45,6 +45,39 @@ TEST(Replay, SaysThatComputeIsAsRecordedOnAnotherGpu) {
   EXPECT_EQ(there.find("compute takes what it took"), std::string::npos);
 }
 
+std::string public_trace(const std::string& name) {
+  return std::string(FORESCALE_SOURCE_DIR) + "/tests/traces/data/kineto/" + name + ".json.gz";
+}
+
+// One GPU that sends nothing takes what was measured; what is sent can take longer than predicted,
+// the rest cannot.
+TEST(Replay, RangeIsOfWhatIsSimulated) {
+  const auto over_nominal = [](const std::string& question) {
+    const nlohmann::json answer = expect_answer("replay " + question + " --json").json();
+    return answer["iteration_slow_s"].get<double>() / answer["iteration_s"].get<double>() - 1;
+  };
+  EXPECT_NEAR(over_nominal(public_trace("h100_qwen") + " --platform dgx-h100"), 0, 1e-9);
+  const double exposed = over_nominal(public_trace("nccl_data") + " --platform dgx-a100");
+  EXPECT_GT(exposed, 0.005);
+  EXPECT_LT(exposed, 0.05);
+}
+
+// Of eight ranks one was traced: what it waited for the others is in a replay of the trace, not in
+// a program that is made of it, and is another's on another platform.
+TEST(Replay, SaysWhereWaitsAreLeftOut) {
+  const Workshop workshop;
+  const std::string trace = public_trace("mi300x_resnet");
+  const char* const note = "is not in the program";
+  expect_answer("import " + trace + " -o " + workshop.path("p.jsonl"), {note});
+  expect_answer("export " + trace + " --format chakra -o " + workshop.path("et"), {note});
+  EXPECT_EQ(expect_answer("import " + trace).out.find(note), std::string::npos);
+  expect_answer("replay " + trace +
+                    " --platform dgx-h100 --no-range --no-critical-path "
+                    "--what-if gpu=h100",
+                {"--traced-platform azure-nd-mi300x keeps what its rank waited",
+                 "note on gpu=h100: kernels scaled to h100"});
+}
+
 TEST(Replay, BadInputIsRefused) {
   const Workshop workshop;
   const std::string file = workshop.path("run.jsonl");

@@ -120,6 +120,11 @@ TEST(TuneLayoutCommand, RefusesWhatItWouldLeaveOut) {
   expect_refused(kSmall + std::string("--best 0"), {"--best = 0: must be at least 1"});
   expect_refused(kSmall + std::string("--draws 40"), {"--draws = 40: does not go with layouts"});
   expect_refused(kSmall + std::string("--batch 64"), {"--batch is not expected here"});
+  // 384 GPUs are 128 x 3, and 3 divides neither 512 sequences nor 32 layers.
+  expect_refused(
+      "tune layout --platform dgx-a100:nodes=48 --model llama-3-8b --seq 8192 --gpus 384 --layout "
+      "global=512",
+      {"--gpus = 384: hold no layout", "prime factors"});
   expect_refused("tune layout --platform dgx-h100 --model resnet-50 --gpus 8 --layout global=8",
                  {"--model = resnet-50: must be a transformer"});
 }
