@@ -96,13 +96,14 @@ void print_table(const std::vector<AnswerRow>& rows) {
     const CollectiveAnswer& answer = row.answer;
     const std::int64_t all_ranks = answer.ranks * answer.groups_simulated;
     if (answer.groups > 1)
-      fmt::print("{}, {}: {} groups call at once; {}\n", answer.ranks, to_text(Bytes{answer.bytes}),
-                 answer.groups,
-                 answer.groups_simulated == 1
-                     ? "none is in another's way"
-                     : fmt::format("{} of them share links and are simulated together, the slowest "
-                                   "counts",
-                                   answer.groups_simulated));
+      fmt::print(
+          "{}, {}: {} groups call at once; {}\n", answer.ranks, to_text(Bytes{answer.bytes}),
+          answer.groups,
+          answer.groups_simulated == 1
+              ? "none is in the way of the first, whose time this is"
+              : fmt::format("{} of them share links, the first among them, and are simulated "
+                            "together: the slowest of these counts",
+                            answer.groups_simulated));
     if (answer.simulated_ranks > 0 && answer.simulated_ranks < all_ranks)
       fmt::print("{} ranks: {} of them simulated in place of all, {}\n", all_ranks,
                  answer.simulated_ranks,

@@ -469,7 +469,8 @@ std::vector<QuestionField> make_fields() {
       of_collectives({.name = "split",
                       .doc =
                           "Ranks fall into groups that call at once, as NCCL_TESTS_SPLIT has it: "
-                          "mod8, every eighth one, or div8, eight in a row; the slowest counts",
+                          "mod8, every eighth one, or div8, eight in a row; the first counts, and "
+                          "what shares links with it",
                       .parse = parse_split_text,
                       .print = print_text<&Question::split>}),
       of_collectives({.name = "slots",
