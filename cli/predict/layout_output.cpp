@@ -16,8 +16,6 @@ using nlohmann::json;
 
 constexpr double kPercentFactor = 100;
 constexpr double kTera = 1e12;
-constexpr double kHour_s = 3600;
-constexpr double kDay_s = 24 * kHour_s;
 
 std::string whole(const json& value) {
   return value.is_null() ? "-" : fmt::format("{:.0f}", value.get<double>());
@@ -84,26 +82,23 @@ std::string days_cell(const json& value) {
   return value.is_null() ? "-" : fmt::format("{:.2f}", value.get<double>());
 }
 
-// Of the whole training, by an iteration's time; nothing where none is asked for.
+// Of the whole training; nothing where none is asked for.
 json training_of(const LayoutPrediction& prediction, const TrainingPlan& plan) {
   json training = json::object();
   if (plan.tokens == 0) return training;
-  const Goodput goodput = plan.failures ? goodput_of(*plan.failures, prediction.nodes) : Goodput();
-  // That the time until the last one is enough for.
-  const double iterations = plan.tokens / prediction.tokens_an_iteration() / goodput.share;
-  const auto days = [&](double iteration_s) { return iterations * iteration_s / kDay_s; };
-  const double gpu_hours =
-      iterations * prediction.iteration_s / kHour_s * static_cast<double>(prediction.gpus);
-  training["days"] = if_it_fits(prediction, days(prediction.iteration_s));
-  training["days_low"] = prediction.iteration ? json(days(prediction.iteration->low_s)) : json();
-  training["days_high"] = prediction.iteration ? json(days(prediction.iteration->high_s)) : json();
-  training["gpu_hours"] = if_it_fits(prediction, gpu_hours);
+  const TrainingCost cost = prediction.may_fit() ? training_cost(prediction, plan) : TrainingCost();
+  const bool has_range = prediction.iteration.has_value();
+  training["days"] = if_it_fits(prediction, cost.days);
+  training["days_low"] = has_range ? json(cost.days_low) : json();
+  training["days_high"] = has_range ? json(cost.days_high) : json();
+  training["gpu_hours"] = if_it_fits(prediction, cost.gpu_hours);
   if (plan.failures) {
+    const Goodput goodput = goodput_of(*plan.failures, prediction.nodes);
     training["goodput"] = if_it_fits(prediction, goodput.share);
     training["mtbf_s"] = goodput.mtbf.value;
     training["checkpoint_every_s"] = goodput.every.value;
   }
-  if (plan.hour_price > 0) training["cost"] = if_it_fits(prediction, gpu_hours * plan.hour_price);
+  if (plan.hour_price > 0) training["cost"] = if_it_fits(prediction, cost.money);
   return training;
 }
 
@@ -151,6 +146,17 @@ std::string full_memory_text(const LayoutPrediction& prediction) {
           static_cast<double>(prediction.gpu_memory_bytes),
       kPercentFactor * prediction.full_memory.from, prediction.full_memory.times_low,
       prediction.full_memory.times_high, prediction.full_memory.times);
+}
+
+std::string support_text(const std::vector<Layout>& layouts, const Question& question) {
+  const bool is_megatron =
+      question.framework.value_or(kDefaultTransformerFramework) == kDefaultTransformerFramework;
+  const bool is_sharded = std::any_of(layouts.begin(), layouts.end(), [](const Layout& each) {
+    return each.sharding == StateSharding::kParameters;
+  });
+  if (!is_megatron || !is_sharded) return "";
+  return "note: zero=parameters with Megatron-LM was held against one measured row (docs/llm.md): "
+         "try it beside the fastest without\n";
 }
 
 json to_json(const LayoutPrediction& prediction, const TrainingPlan& plan) {

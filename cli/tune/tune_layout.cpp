@@ -48,6 +48,12 @@ std::ptrdiff_t near_the_best(const LayoutTuning& tuning) {
                        [&](const LayoutPrediction& each) { return each.iteration_s <= near_s; });
 }
 
+std::vector<Layout> best_layouts(const LayoutTuning& tuning) {
+  std::vector<Layout> layouts;
+  for (const LayoutPrediction& each : tuning.best) layouts.push_back(each.layout);
+  return layouts;
+}
+
 json as_json(const LayoutTuning& tuning) {
   json document = {{"gpus", tuning.gpus},
                    {"tried", tuning.tried},
@@ -96,20 +102,6 @@ void add_layout(Table& table, const std::string& place, const LayoutPrediction& 
              each.surely_fits() ? "fits" : "may not fit"});
 }
 
-// What little stands behind a kind of layout.
-void print_support(const LayoutTuning& tuning, const Question& question) {
-  const bool is_megatron =
-      question.framework.value_or(kDefaultTransformerFramework) == kDefaultTransformerFramework;
-  const bool is_sharded =
-      std::any_of(tuning.best.begin(), tuning.best.end(), [](const LayoutPrediction& each) {
-        return each.layout.sharding == StateSharding::kParameters;
-      });
-  if (is_megatron && is_sharded)
-    fmt::print(
-        "note: zero=parameters with Megatron-LM was held against one measured row (docs/llm.md): "
-        "try it beside the fastest without\n");
-}
-
 void print(const LayoutTuning& tuning, const Question& question) {
   const LayoutPrediction& best = tuning.best.front();
   fmt::print("{} on {} GPUs of {}, {}, sequences of {} tokens, {} an iteration, stack {}\n",
@@ -143,7 +135,7 @@ void print(const LayoutTuning& tuning, const Question& question) {
         "note: {} of them are within {:.0f} % of the fastest: of two so near each other the faster "
         "was predicted in two of three cases where both were measured (docs/llm.md)\n",
         near, 100 * kNear);
-  print_support(tuning, question);
+  fmt::print("{}", support_text(best_layouts(tuning), question));
 }
 
 void run(const TuneLayoutOptions& options) {

@@ -149,8 +149,8 @@ class Rows {
   Row first_;
 };
 
-void find_where_it_pays(Contender& contender, const CompareSettings& settings, Asker& asker,
-                        const Nodes& nodes) {
+void find_where_it_pays(Contender& contender, const CompareSettings& settings,
+                        double node_price_per_h, Asker& asker, const Nodes& nodes) {
   Rows rows(asker, contender.prediction);
   if (rows.empty()) return;
   const std::vector<int> counts = rows.counts();
@@ -174,11 +174,11 @@ void find_where_it_pays(Contender& contender, const CompareSettings& settings, A
   }
   contender.pays_up_to_gpus = good;
   contender.pays_up_to_nodes = nodes.of(good);
-  if (settings.node_price_per_h <= 0) return;
+  if (node_price_per_h <= 0) return;
   constexpr double kHour_s = 3600;
   const auto cost = [&](int gpus) {
     return rows.epoch_s(gpus) / kHour_s *
-           (nodes.of(gpus) * settings.node_price_per_h + settings.time_value_per_h);
+           (nodes.of(gpus) * node_price_per_h + settings.time_value_per_h);
   };
   int best = counts.front();
   for (const int gpus : counts)
@@ -202,30 +202,37 @@ void find_where_it_pays(Contender& contender, const CompareSettings& settings, A
   contender.cheapest_epoch_cost = cost(best);
 }
 
-// One contender's question: the counts that its platform holds. InputError when it holds none.
-Question question_of(const CompareSettings& settings, const std::string& platform,
-                     const std::string& system) {
-  Question question = settings.question;
+// The question on one of several platforms, with the counts that it holds. InputError when it holds
+// none.
+Question on_platform(Question question, const std::string& platform) {
   question.platform = platform;
-  question.system = system;
   if (question.gpus.empty()) return question;
+  const std::string asked = question_field("gpus").print(question).front();
   const int slots = load_platform(platform).slot_count();
   std::erase_if(question.gpus, [&](std::int64_t count) { return count > slots; });
   if (question.gpus.empty())
-    throw InputError({.source = "--gpus",
-                      .path = "",
-                      .value = question_field("gpus").print(settings.question).front(),
-                      .constraint = fmt::format("must name a count that {} holds: at most {}",
-                                                platform, slots)});
+    refuse("--gpus", asked,
+           fmt::format("must name a count that {} holds: at most {}", platform, slots));
   return question;
 }
 
-Contender contender_of(const CompareSettings& settings, const Question& question, Asker& asker) {
+void check_some_platform_holds(const CompareSettings& settings) {
+  int most = 0;
+  for (const std::string& platform : settings.platforms)
+    most = std::max(most, load_platform(platform).slot_count());
+  for (const std::int64_t count : settings.question.gpus)
+    if (count > most)
+      refuse("--gpus", std::to_string(count),
+             fmt::format("is more than each of the platforms holds: at most {}", most));
+}
+
+Contender contender_of(const CompareSettings& settings, const Question& question,
+                       double node_price_per_h, Asker& asker) {
   const PredictionInputs& inputs = asker.inputs(question);
   Contender contender{.platform = question.platform,
                       .system = question.system.empty() ? inputs.schedule->name : question.system,
                       .prediction = run_prediction(question, {.draws = settings.draws}, asker)};
-  find_where_it_pays(contender, settings, asker, nodes_by_gpus(inputs.platform));
+  find_where_it_pays(contender, settings, node_price_per_h, asker, nodes_by_gpus(inputs.platform));
   for (const Row& row : contender.prediction.rows)
     if (row.point.fits) contender.at_gpus = std::max(contender.at_gpus, row.point.gpus);
   if (contender.at_gpus == 0) return contender;
@@ -239,13 +246,25 @@ Contender contender_of(const CompareSettings& settings, const Question& question
 
 }  // namespace
 
+double of_platform(const std::vector<double>& values, std::size_t platform, std::size_t platforms,
+                   const std::string& option) {
+  if (values.empty()) return 0;
+  const std::string text = fmt::format("{}", fmt::join(values, ","));
+  if (values.size() != 1 && values.size() != platforms)
+    refuse(option, text, fmt::format("must be one for all, or one for each of {}", platforms));
+  for (const double value : values)
+    if (!std::isfinite(value) || value < 0) refuse(option, text, "must be numbers >= 0");
+  return values.size() == 1 ? values.front() : values[platform];
+}
+
+void check_efficiency(double efficiency_min) {
+  if (!(efficiency_min > 0) || efficiency_min > 1)
+    refuse("--efficiency", fmt::format("{}", efficiency_min), "must be above 0 and at most 1");
+}
+
 Comparison compare(const CompareSettings& settings) {
-  if (settings.efficiency_min <= 0 || settings.efficiency_min > 1)
-    throw InputError({.source = "--efficiency",
-                      .path = "",
-                      .value = fmt::format("{}", settings.efficiency_min),
-                      .constraint = "must be above 0 and at most 1"});
-  if (settings.time_value_per_h > 0 && settings.node_price_per_h <= 0)
+  check_efficiency(settings.efficiency_min);
+  if (settings.time_value_per_h > 0 && settings.node_prices_per_h.empty())
     throw InputError({.source = "--time-value",
                       .path = "",
                       .value = fmt::format("{}", settings.time_value_per_h),
@@ -254,18 +273,27 @@ Comparison compare(const CompareSettings& settings) {
   const std::vector<std::string> systems =
       settings.systems.empty() ? std::vector<std::string>{""} : settings.systems;
   // All that was asked is looked at before the first simulation.
+  check_some_platform_holds(settings);
+  struct Asked {
+    Question question;
+    double node_price_per_h = 0;
+  };
   Asker asker;
-  std::vector<Question> questions;
-  for (const std::string& platform : settings.platforms)
+  std::vector<Asked> all;
+  for (std::size_t i = 0; i < settings.platforms.size(); ++i)
     for (const std::string& system : systems) {
-      questions.push_back(question_of(settings, platform, system));
-      const PredictionInputs& inputs = asker.inputs(questions.back());
-      gpu_counts(questions.back(), inputs);
+      all.push_back({.question = on_platform(settings.question, settings.platforms[i]),
+                     .node_price_per_h = of_platform(settings.node_prices_per_h, i,
+                                                     settings.platforms.size(), "--node-price")});
+      Question& question = all.back().question;
+      question.system = system;
+      const PredictionInputs& inputs = asker.inputs(question);
+      gpu_counts(question, inputs);
       comparison.title = fmt::format("{}, batch {} {}", inputs.network.name, inputs.batch,
                                      inputs.scaling == Scaling::kStrong ? "in all" : "a GPU");
     }
-  for (const Question& question : questions)
-    comparison.contenders.push_back(contender_of(settings, question, asker));
+  for (const auto& [question, node_price_per_h] : all)
+    comparison.contenders.push_back(contender_of(settings, question, node_price_per_h, asker));
   return comparison;
 }
 

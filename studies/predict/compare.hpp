@@ -17,8 +17,8 @@ struct CompareSettings {
   std::vector<std::string> platforms;  // as --platform takes them
   std::vector<std::string> systems;    // as --system does; empty: the one of --schedule
   double efficiency_min = 0.5;         // wanted of the speed-up
-  // Money, in the user's currency: of a node and of the time until training ends. 0: not asked.
-  double node_price_per_h = 0;
+  // Money, in the user's currency: of a node, and of the time until training ends. 0: not asked.
+  std::vector<double> node_prices_per_h = {};  // one for all, or one a platform
   double time_value_per_h = 0;
   bool sensitivity = true;
   bool network = true;
@@ -64,6 +64,14 @@ struct Comparison {
   double efficiency_min = 0;
   std::vector<Contender> contenders = {};
 };
+
+// What is said once for all platforms, or of each in their order; 0: nothing. InputError for
+// another number of values and for negative ones.
+double of_platform(const std::vector<double>& values, std::size_t platform, std::size_t platforms,
+                   const std::string& option);
+
+// InputError for what is no share of the ideal speed-up.
+void check_efficiency(double efficiency_min);
 
 // InputError for anything wrong in the settings.
 Comparison compare(const CompareSettings& settings);

@@ -210,6 +210,7 @@ class LayoutSearch {
     tuning_.combinations = all.size();
     std::vector<LayoutCandidate> candidates;
     ProgressLine progress("looking at the memory of layouts", all.size());
+    bool has_one_failure = true;  // so far: it is not the layouts'
     for (std::size_t i = 0; i < all.size(); ++i) {
       try {
         const std::size_t before = candidates.size();
@@ -217,6 +218,8 @@ class LayoutSearch {
         if (candidates.size() == before) ++tuning_.too_large;
       } catch (const InputError& error) {
         if (++tuning_.refused == 1) first_failure_ = error.what();
+        has_one_failure = has_one_failure && first_failure_ == error.what();
+        if (tuning_.refused == all.size() && has_one_failure) throw;
         if (tuning_.refused == all.size())
           refuse("--gpus", std::to_string(settings_.gpus),
                  fmt::format("hold no layout: none of {} combinations goes together; the first: "

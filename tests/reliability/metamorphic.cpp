@@ -55,6 +55,11 @@ bool contends(const Answer& answer) {
   return std::abs(*call.simulated_s / *call.cost_engine_s - 1) > kRounding;
 }
 
+// It reached the limit of CPU time, which beside other programs it may do the second time alone.
+bool took_too_long(const Answer& answer) {
+  return answer.failure.find(strsignal(SIGXCPU)) != std::string::npos;
+}
+
 std::string text_of(const Answer& answer) {
   return answer.about == Question::About::kTraining ? nlohmann::json(answer.training).dump()
                                                     : nlohmann::json(answer.collective).dump();
@@ -186,7 +191,12 @@ void Campaign::compare(const Case& made, const Variant& variant, const Answer& i
   const bool may_reorder = contends(itself) || contends(changed);
   const bool follows_arrivals = made.question.about == Question::About::kTraining &&
                                 load_inputs(made.question, {}).schedule->follows_arrivals;
-  const double anomaly = follows_arrivals ? kAnomalyOfArrivals : kAnomaly;
+  const bool is_wave = itself.about == Question::About::kCollective &&
+                       itself.collective.op == name_of(CollectiveOp::kAllToAll) &&
+                       itself.collective.algorithm == "linear";
+  const double anomaly = follows_arrivals ? kAnomalyOfArrivals
+                         : is_wave        ? kAnomalyOfWaves
+                                          : kAnomaly;
   const double reordered = variant.expected == Variant::kScaled ? kTies : anomaly;
   const double allowed = std::max(variant.allowed, may_reorder ? reordered : 0) +
                          folded_error(itself) + folded_error(changed);
@@ -226,8 +236,7 @@ void Campaign::run(const std::vector<Case>& cases) {
     at += made.variants.size();
     ++kinds_[made.kind].drawn;
     for (const std::string& reason : made.refused) ++refused_drawing_[reason];
-    const bool died = itself.failure.find("died") != std::string::npos &&
-                      itself.failure.find(strsignal(SIGXCPU)) == std::string::npos;
+    const bool died = itself.failure.find("died") != std::string::npos && !took_too_long(itself);
     if (const Bounded crash{.relation = "no simulation dies", .low = died ? 1.0 : 0.0};
         !holds(crash))
       tell(made, crash, made.question);
@@ -237,9 +246,12 @@ void Campaign::run(const std::vector<Case>& cases) {
     }
     ++kinds_[made.kind].answered;
     look_at(made, itself);
-    const bool is_same = same[c] == made.question && text_of(again[c].nominal) == text_of(itself);
+    const Answer& second = again[c].nominal;
+    const bool is_same = same[c] == made.question && text_of(second) == text_of(itself);
     if (const Bounded twice{.relation = "asked again, the same bytes", .low = is_same ? 0.0 : 1.0};
-        !holds(twice))
+        took_too_long(second))
+      ++refused_["asked again: " + second.failure];
+    else if (!holds(twice))
       tell(made, twice, same[c]);
     for (size_t i = 0; i < made.variants.size(); ++i) {
       const Answer& changed = answers[first_variant + i].nominal;

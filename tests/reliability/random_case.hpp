@@ -20,6 +20,9 @@ inline constexpr double kTies = 0.001;
 // Of schedules that do what comes first, and of CaffeGPI, whose ranks launch their passes before or
 // after a copy that waits for them: a microsecond decides between two modes.
 inline constexpr double kAnomalyOfArrivals = 0.5;
+// Of a plan whose ranks all go through the others in the same order (all-to-all/linear): a wave
+// whose messages share links of the fabric, and share less where a slow node draws it out.
+inline constexpr double kAnomalyOfWaves = 0.25;
 
 // How the answer to a changed question stands to that of the question itself.
 struct Variant {

@@ -89,6 +89,13 @@ const kinds = {
       const held = predictions.flatMap((one) => one.pipeline_ranks.length > 1 ? one.pipeline_ranks : [one]);
       assert.equal(await page.locator("#layouts-1 .limit line").count(), held.length);
     }},
+  offers: {words: () => ["compare", "--platform", "dgx-h100,gcp-a3-high", "--model", "llama-3-8b:num_hidden_layers=8", "--seq", "4096", "--gpus", "8,16", "--layout", "tp=2,pp=1,global=64,zero=optimizer", "--only", "recompute", "--tokens", "1e9", "--price", "2,3"],
+    async check(page, {predictions}) {
+      assert.equal(predictions.length, 4);
+      await expectColumn(page, "Layouts", "Iteration", predictions.map((one) => one.iteration_s));
+      await expectColumn(page, "Layouts", "cost", predictions.map((one) => one.training.cost));
+      assert.match(await text(page, "layouts"), /dgx-h100, 16 GPUs \(.*[^]*gcp-a3-high, 16 GPUs \(/);
+    }},
   collective: {words: () => ["collective", "--platform", "kesch", "--stack", "mvapich2-gdr", "--op", "reduce", "--ranks", "8,16", "--bytes", "1MiB..4MiB", "--interval"], async check(page, {points}) {
     await expectColumn(page, "Points", "Time", points.map((point) => point.time_s));
     await expectColumn(page, "Points", "Floor", points.map((point) => point.bound_s));
@@ -272,7 +279,7 @@ test("no text of any answer gets out of its place", async () => {
 });
 
 test("the command that an answer states gives it again", () => {
-  for (const kind of ["comparison", "layouts", "one collective", "crossover", "tuning", "fit"]) {
+  for (const kind of ["comparison", "layouts", "offers", "one collective", "crossover", "tuning", "fit"]) {
     const answer = answerOf(kind);
     const again = JSON.parse(forescale(...answer.command.split(" ").slice(1), ...(kind === "fit" ? ["--force"] : []), "--json"));
     assert.deepEqual({...again, command: ""}, {...answer, command: ""}, kind);

@@ -70,7 +70,7 @@ TEST(Compare, StopsPayingWhereTheEfficiencyCrosses) {
 
 TEST(Compare, TheCheapestCountFollowsThePrice) {
   CompareSettings settings = compare_settings({"horovod-mpi-opt"});
-  settings.node_price_per_h = 10;
+  settings.node_prices_per_h = {10};
   const Contender patient = compare(settings).contenders.front();
   EXPECT_EQ(patient.cheapest_gpus, 1);  // time is worth nothing: fewest nodes
   const double epoch_s = patient.prediction.rows.front().epoch_s;
@@ -78,6 +78,23 @@ TEST(Compare, TheCheapestCountFollowsThePrice) {
   settings.time_value_per_h = 1e6;
   const Contender hasty = compare(settings).contenders.front();
   EXPECT_EQ(hasty.cheapest_gpus, 16);
+}
+
+TEST(Compare, EachPlatformHasItsPrice) {
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
+  settings.platforms = {"ri2", "owens"};
+  settings.question.gpus = {4};
+  settings.node_prices_per_h = {10, 30};
+  const Comparison comparison = compare(settings);
+  ASSERT_THAT(comparison.contenders, SizeIs(2));
+  for (size_t i = 0; i < 2; ++i) {
+    const Row& row = comparison.contenders[i].prediction.rows.front();
+    EXPECT_NEAR(comparison.contenders[i].cheapest_epoch_cost,
+                row.epoch_s / 3600 * row.nodes * settings.node_prices_per_h[i], 1e-9);
+  }
+  settings.node_prices_per_h = {10, 30, 40};
+  EXPECT_THAT(testing::refusal([&] { compare(settings); }),
+              HasSubstr("--node-price = 10,30,40: must be one for all, or one for each of 2"));
 }
 
 // What is hidden or not there cannot matter; what is faster never harms by more than rounding; the
@@ -137,6 +154,9 @@ TEST(Compare, RefusesBeforeItSimulates) {
   EXPECT_THAT(compare_refusal(settings), HasSubstr("--node-price"));
   settings = compare_settings({"horovod-mpi-opt"});
   settings.question.gpus = {1000};
+  EXPECT_THAT(compare_refusal(settings), HasSubstr("more than each of the platforms holds"));
+  settings.platforms = {"kesch", "ri2"};  // and so is a count that only one of them holds
+  settings.question.gpus = {160};
   EXPECT_THAT(compare_refusal(settings), HasSubstr("that ri2 holds: at most"));
 }
 

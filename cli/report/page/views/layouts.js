@@ -1,6 +1,6 @@
-/*! {"format": "forescale-layouts-1", "kind": "layout prediction", "made_by": "predict --layout, tune layout",
+/*! {"format": "forescale-layouts-1", "kind": "layout prediction", "made_by": "predict --layout, tune layout, compare --layout",
   "shape": {"command?": "text", "question?": {"*": "value"},
-    "predictions": [{"gpus": "count1", "layout": "text", "fits": "flag", "memory": {"*": "amount"}, "memory_bytes": "amount",
+    "predictions": [{"platform?": "text", "gpus": "count1", "layout": "text", "fits": "flag", "memory": {"*": "amount"}, "memory_bytes": "amount",
       "memory_low_bytes?": "amount", "memory_high_bytes?": "amount", "gpu_memory_bytes": "amount", "micro_batches?": "count",
       "iteration_s?": "amount", "iteration_low_s?": "amount", "iteration_high_s?": "amount", "influences?": {"*": "amount"}, "tokens_per_s_gpu?": "amount",
       "model_flops_share?": "amount", "times?": {"*": "amount?"}, "training?": {"*": "value"}, "full_memory?": {"times_low": "amount", "times_high": "amount"},
@@ -11,8 +11,11 @@
 views["forescale-layouts-1"] = {show: (all) => all.forEach(layoutSection)};
 
 const layoutMemory = ["parameters", "gradients", "optimizer", "activations", "reduced results", "recomputed layer", "logits", "gradient buffers", "framework"];
-// By the number of GPUs; with its degrees where several have the same.
-const layoutNames = (all) => new Map(all.map((one) => [one, all.filter((other) => other.gpus === one.gpus).length > 1 ? `${one.gpus} GPUs, ${one.layout}` : `${one.gpus} GPUs`]));
+// By the number of GPUs, and the platform where several are compared; with its degrees where several have the same.
+const layoutNames = (all) => {
+  const short = (one) => joined([one.platform && plainText(one.platform), `${one.gpus} GPUs`].filter(Boolean));
+  return new Map(all.map((one) => [one, all.filter((other) => short(other) === short(one)).length > 1 ? `${short(one)}, ${one.layout}` : short(one)]));
+};
 const partsIn = (objects, first) => {
   const found = new Set(objects.flatMap((object) => Object.entries(object).filter(([, value]) => value > 0).map(([key]) => key)));
   return [...first.filter((key) => found.has(key)), ...[...found].filter((key) => !first.includes(key))];
@@ -85,9 +88,9 @@ function pipelineChart(all, names) {
 
 function layoutTable(all) {
   const training = partsIn(all.map((one) => one.training ?? {}), []);
-  return filledTable(["#GPUs", "Layout", "#Micro-batches", "#Iteration", "#90 % interval", "#Tokens/s a GPU", "#MFU", "#Memory", "#Its 90 % interval", "#Of", "Fits",
+  return filledTable(["Platform", "#GPUs", "Layout", "#Micro-batches", "#Iteration", "#90 % interval", "#Tokens/s a GPU", "#MFU", "#Memory", "#Its 90 % interval", "#Of", "Fits",
     ...training.map((key) => `#${heading(key)}`)],
-  all.map((one) => [one.gpus, one.layout, one.micro_batches, one.iteration_s > 0 ? durationText(one.iteration_s) : "",
+  all.map((one) => [plainText(one.platform ?? ""), one.gpus, one.layout, one.micro_batches, one.iteration_s > 0 ? durationText(one.iteration_s) : "",
     one.iteration_low_s > 0 ? `${durationText(one.iteration_low_s)} … ${durationText(one.iteration_high_s)}` : "", one.iteration_s > 0 ? shortNumber(one.tokens_per_s_gpu) : "",
     one.iteration_s > 0 ? percentText(one.model_flops_share) : "", bytesText(one.memory_bytes),
     one.memory_low_bytes ? `${bytesText(one.memory_low_bytes)} … ${bytesText(one.memory_high_bytes)}` : "", bytesText(one.gpu_memory_bytes), one.fits ? "yes" : "no",
