@@ -7,11 +7,13 @@
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/output_file.hpp"
 #include "base/steady_state.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/question_options.hpp"
 #include "cli/replay/replay_what_if.hpp"
 #include "cli/text.hpp"
 
@@ -20,6 +22,7 @@ namespace {
 
 struct ReplayOptions {
   ReplayQuestion question;
+  QuestionOptions varied;
   std::vector<std::string> what_if;
   bool json = false;
   std::string line;  // as typed
@@ -160,17 +163,19 @@ ReplayAlternative alternative_of(const std::string& what_if, const ReplayQuestio
 }
 
 void run(const ReplayOptions& options) {
-  const ReplayFiles& files = options.question.text.files_out;
+  ReplayQuestion asked = options.question;
+  asked.text.varied = options.varied.question();
+  const ReplayFiles& files = asked.text.files_out;
   check_writable(files.trace, "--trace");
   check_writable(files.paje, "--paje");
   check_writable(files.utilisation, "--utilisation");
   std::vector<ReplayQuestion> questions;  // all are read before the first is answered
   for (const std::string& what_if : options.what_if) {
-    questions.push_back(changed(options.question, what_if));
+    questions.push_back(changed(asked, what_if));
     questions.back().text.files_out = {};
     questions.back().text.against_measured = false;  // nothing was measured there
   }
-  const Replay base = answer(options.question);
+  const Replay base = answer(asked);
   std::vector<ReplayAlternative> alternatives;
   for (size_t i = 0; i < questions.size(); ++i)
     alternatives.push_back(alternative_of(options.what_if[i], questions[i]));
@@ -193,6 +198,15 @@ void run(const ReplayOptions& options) {
     if (alternative.failure != nullptr) std::rethrow_exception(alternative.failure);
 }
 
+// All names of a question's fields but these.
+std::vector<std::string> fields_but(std::span<const char* const> wanted) {
+  std::vector<std::string> names;
+  for (const QuestionField& field : question_fields())
+    if (std::find(wanted.begin(), wanted.end(), field.name) == wanted.end())
+      names.push_back(field.name);
+  return names;
+}
+
 void add_replay(Subcommand app) {
   auto options = std::make_shared<ReplayOptions>();
   ReplayText& text = options->question.text;
@@ -208,6 +222,7 @@ void add_replay(Subcommand app) {
       "  forescale replay rank0.json.gz rank1.json.gz --platform mine.json --trace both.json\n"
       "  forescale replay rank*.json.gz --platform mine.json --what-if \"gpu=h100 ranks=64\" \\\n"
       "    --what-if platform=dgx-h100 --what-if \"bucket=5MiB plan=all-reduce/ring\"\n"
+      "  forescale replay run.jsonl --what-if straggler=3:1.5 --what-if link=node0=0.25\n"
       "A program holds what every thread of every rank does, in order, with its compute times\n"
       "(docs/program.md). Compute is kept; communication is simulated anew.");
   add_trace_options(command, options->question.trace);
@@ -223,6 +238,7 @@ void add_replay(Subcommand app) {
       .allow_extra_args(false);
   command.add_option("--compute-scale", text.compute_scale,
                      "All compute times so many times as long (default 1)");
+  add_question_options(command, options->varied, {}, fields_but(kReplayVariation));
   command
       .add_option("--what-if", options->what_if,
                   "Also with these changes, words as the options are named, and compared:\n"

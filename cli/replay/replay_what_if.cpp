@@ -20,8 +20,8 @@ Number number(const std::string& text) {
   return value;
 }
 
-const std::map<std::string, Change>& changes() {
-  static const std::map<std::string, Change> all{
+std::map<std::string, Change> all_changes() {
+  std::map<std::string, Change> all{
       {"platform", [](auto& question, const auto& value) { question.text.platform = value; }},
       {"stack", [](auto& question, const auto& value) { question.text.stack = value; }},
       {"placement", [](auto& question, const auto& value) { question.text.placement = value; }},
@@ -42,7 +42,18 @@ const std::map<std::string, Change>& changes() {
          if (!value.empty()) refuse("--what-if", "without-stragglers=" + value, "takes no value");
          question.trace.without_stragglers = true;
        }}};
+  for (const char* name : kReplayVariation) {
+    const QuestionField& field = question_field(name);
+    all[field.option.substr(2)] = [&field](auto& question, const auto& value) {
+      field.parse(question.text.varied, value, "--what-if " + field.option.substr(2));
+    };
+  }
   return all;
+}
+
+const std::map<std::string, Change>& changes() {
+  static const std::map<std::string, Change> kChanges = all_changes();
+  return kChanges;
 }
 
 }  // namespace

@@ -48,11 +48,17 @@ std::string as_recorded_note(const ReplayText& text, const Program& program) {
       recorded, platform.gpu_models.front().name, platform.gpu_models.front().name);
 }
 
+bool is_varied(const ReplayText& text) {
+  return std::any_of(kReplayVariation.begin(), kReplayVariation.end(), [&](const char* name) {
+    return !question_field(name).print(text.varied).empty();
+  });
+}
+
 // What a program did next can have depended on times that are others here.
 std::vector<std::string> notes_of(const ReplayText& text, const Program& program) {
   std::vector<std::string> notes;
   if (text.platform.empty() && text.stack.empty() && text.placement.empty() && text.plans.empty() &&
-      text.compute_scale == 1 && text.gpu.empty())
+      text.compute_scale == 1 && text.gpu.empty() && !is_varied(text))
     return notes;
   if (has(program, [](const Action& action) {
         const auto* timer = std::get_if<Timer>(&action.what);
@@ -72,7 +78,7 @@ std::vector<std::string> notes_of(const ReplayText& text, const Program& program
 
 // Whether something other than the place is not as it was traced.
 bool is_changed(const ReplayText& text) {
-  return text.compute_scale != 1 || !text.gpu.empty() || !text.plans.empty() ||
+  return is_varied(text) || text.compute_scale != 1 || !text.gpu.empty() || !text.plans.empty() ||
          text.import.ranks > 0 || !text.import.groups.empty() || !text.import.splits.empty() ||
          text.import.bucket_bytes > 0 || text.import.without_stragglers;
 }
@@ -113,6 +119,7 @@ bool keeps_waits(const ReplayText& text, const MeasuredRun& measured) {
 void calibrate(Variant& variant, const ReplayText& text, const MeasuredRun& measured,
                Scenario scenario) {
   ReplayText traced = text;
+  traced.varied = {};
   if (!text.traced_platform.empty()) {
     traced.platform = text.traced_platform;
     traced.stack = text.traced_stack;

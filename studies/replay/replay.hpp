@@ -1,11 +1,13 @@
 // A program on a platform: what would the same run cost there?
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/ask/question.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/execute/executed_collectives.hpp"
 #include "traces/formats/trace_format.hpp"
@@ -20,6 +22,11 @@ struct ReplayFiles {
   bool any() const { return !trace.empty() || !paje.empty() || !utilisation.empty(); }
 };
 
+// Fields of a question that a replay takes. What was recorded with noise or slow ranks keeps them
+// where it names none of both; where a trace was made all is as it should be.
+inline constexpr std::array kReplayVariation = {"network_scale", "links",      "number_scales",
+                                                "message_noise", "stragglers", "noise"};
+
 struct ReplayText {
   std::vector<std::string> files;  // a program, or a trace
   ImportOptions import = {};
@@ -29,6 +36,7 @@ struct ReplayText {
   std::vector<std::string> plans =
       {};                       // "reduce/cb:chain_size=8", in place of the recorded choices
   double compute_scale = 1;     // of every kernel's time
+  Question varied = {};         // of it kReplayVariation: hardware and ranks as they are not
   std::string gpu = {};         // kernels take what they would on this one (kernel_scaling.hpp)
   std::string traced_gpu = {};  // empty: what the trace says
   // The collectives' own durations in the trace correct the stack (replay_calibration.hpp), which

@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/load_question.hpp"
 #include "sim/predict.hpp"
 #include "studies/replay/replay_files.hpp"
-#include "topologies/placement.hpp"
 #include "traces/timeline/timeline.hpp"
 
 namespace forescale {
@@ -33,6 +33,19 @@ void check_servers(const Program& program, const Platform& platform, int servers
                                                 wanted.count, schedule.name, servers)});
 }
 
+// What is asked for, else what was recorded.
+ComputeNoise noise_of(const ReplayText& text, const Program& program) {
+  const Question& varied = text.varied;
+  if (varied.noise.empty() && varied.stragglers.empty())
+    return parse_noise(program.noise, program.stragglers);
+  ComputeNoise noise = parse_noise(varied.noise, varied.stragglers);
+  for (const auto& [rank, factor] : noise.stragglers)
+    if (rank < 0 || rank >= program.workers)
+      refuse("--straggler", std::to_string(rank),
+             fmt::format("must be a rank below {}", program.workers));
+  return noise;
+}
+
 }  // namespace
 
 ReplayPlace replay_place(const ReplayText& text, const Program& program, Scenario scenario) {
@@ -42,10 +55,17 @@ ReplayPlace replay_place(const ReplayText& text, const Program& program, Scenari
                       .path = "",
                       .value = "",
                       .constraint = "is required: " + text.files.front() + " names none"});
-  ReplayPlace place{.platform = load_platform(platform, scenario), .stack = {}, .data = {}};
-  const std::string& placement =
+  Question machine = text.varied;
+  machine.platform = platform;
+  machine.placement =
       text.placement.empty() && text.platform.empty() ? program.placement : text.placement;
-  if (!placement.empty()) place_ranks(place.platform, placement, "--placement");
+  machine.stack = text.stack.empty() ? program.stack : text.stack;
+  auto [loaded, stack] = load_machine(machine, scenario);
+  ReplayPlace place{.platform = std::move(loaded),
+                    .stack = std::move(stack),
+                    .data = {},
+                    .noise = noise_of(text, program),
+                    .message_noise = parse_message_noise(machine.message_noise, "--message-noise")};
   check_ranks(place.platform, {program.workers}, "the program's workers");
   const int servers = static_cast<int>(program.ranks.size()) - program.workers;
   check_servers(program, place.platform, servers);
@@ -54,8 +74,6 @@ ReplayPlace replay_place(const ReplayText& text, const Program& program, Scenari
       {.workers = program.workers, .servers = servers, .own_nodes = program.servers_have_nodes},
       "--platform");
   place.platform.uniform_pairs = place.platform.uniform_pairs && servers == 0;
-  place.stack =
-      stack_for(place.platform, text.stack.empty() ? program.stack : text.stack, scenario);
   if (!program.data.empty()) place.data = load_data_source(program.data, scenario);
   return place;
 }
@@ -108,18 +126,18 @@ ReplayRun run_replay(const ReplayPlace& place, const Program& program, const Mea
   LinkUse links;
   std::vector<std::int64_t> images = program.images;
   images.resize(program.ranks.size());  // servers read nothing
-  const TrainingOutcome outcome =
-      simulate_program(place.platform, place.stack, program,
-                       {.workers = program.workers,
-                        .choices = choices,
-                        .solver = SharingSolver::kLazy,
-                        .timeline = wants_files ? &timeline : nullptr,
-                        .causes = wants_causes ? &causes : nullptr,
-                        .links = wants_causes ? &links : nullptr,
-                        .noise = parse_noise(program.noise, program.stragglers),
-                        .data = &place.data,
-                        .images_per_rank = images,
-                        .batches = program.iterations});
+  const TrainingOutcome outcome = simulate_program(place.platform, place.stack, program,
+                                                   {.workers = program.workers,
+                                                    .choices = choices,
+                                                    .solver = SharingSolver::kLazy,
+                                                    .timeline = wants_files ? &timeline : nullptr,
+                                                    .causes = wants_causes ? &causes : nullptr,
+                                                    .links = wants_causes ? &links : nullptr,
+                                                    .noise = place.noise,
+                                                    .message_noise = place.message_noise,
+                                                    .data = &place.data,
+                                                    .images_per_rank = images,
+                                                    .batches = program.iterations});
   const CriticalPath last_path = critical_path(causes, outcome.last_moment, outcome.last_begin_s);
   const CriticalPath path = critical_path(causes, outcome.last_moment, outcome.counted_begin_s);
   const LinkUse::Curves curves =

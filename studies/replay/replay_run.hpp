@@ -38,9 +38,12 @@ struct ReplayPlace {
   Platform platform;
   Stack stack;
   DataSource data;
+  ComputeNoise noise = {};
+  MessageNoise message_noise = {};
 };
 
-// InputError for a platform that the text lacks, or that does not hold the program's ranks.
+// InputError for a platform that the text lacks, or that does not hold the program's ranks, and for
+// slow ranks that it has not.
 ReplayPlace replay_place(const ReplayText& text, const Program& program, Scenario scenario);
 
 std::map<CollectiveOp, PlanChoice> replay_choices(const ReplayText& text, const Program& program);

@@ -78,6 +78,27 @@ TEST(Replay, SaysWhereWaitsAreLeftOut) {
                  "note on gpu=h100: kernels scaled to h100"});
 }
 
+// Each change of machine and ranks, as an option and as a what-if, gives the same.
+TEST(Replay, ComparesMachinesThatAreNotAsTheyShouldBe) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  expect_answer(std::string(kPredict) + "--no-range --record " + file);
+  const std::string replay = "replay " + file + " --no-range --no-critical-path --json ";
+  const auto all = run_program(replay +
+                               "--what-if straggler=1:1.5 --what-if link=node0=0.1 "
+                               "--what-if \"noise=sigma=0.1 network-scale=0.5\"")
+                       .json();
+  const std::vector<std::string> options = {"--straggler 1:1.5", "--link node0=0.1",
+                                            "--noise sigma=0.1 --network-scale 0.5"};
+  for (std::size_t i = 0; i < options.size(); ++i)
+    EXPECT_EQ(all["what_if"][i]["replay"]["iteration_s"],
+              run_program(replay + options[i]).json()["iteration_s"])
+        << options[i];
+  EXPECT_GT(all["what_if"][0]["replay"]["iteration_s"].get<double>(),
+            all["iteration_s"].get<double>());
+  expect_refused("replay " + file + " --straggler 9:2", {"--straggler", "below 4"});
+}
+
 TEST(Replay, BadInputIsRefused) {
   const Workshop workshop;
   const std::string file = workshop.path("run.jsonl");

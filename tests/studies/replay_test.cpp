@@ -122,6 +122,53 @@ TEST_F(Recorded, KeepsTheConditionsOfItsRun) {
   EXPECT_NEAR(again.iteration.time_s, recorded_s, kExact * recorded_s);
 }
 
+// Recorded where all is as it should be, replayed where it is not: what a prediction says there.
+TEST_F(Recorded, SlowRanksAndLinksAreThoseOfAPrediction) {
+  question_.placement = "linear:per_node=1";
+  const double healthy_s = predicted_s(question_, record_);
+  for (const auto& [name, text] :
+       {std::pair{"stragglers", "1:6"},
+        {"links", "node1=0.05"},
+        {"network_scale", "0.05"},
+        {"number_scales",
+         "models/hardware/links/connect-ib-dual-fdr.json:/bandwidth_bytes_per_s=0.2"}}) {
+    ReplayText there{.files = {record_}, .range = false};
+    Question fresh = question_;
+    for (Question* question : {&there.varied, &fresh})
+      question_field(name).parse(*question, text, name);
+    const Replay varied = replay(there);
+    fresh.iterations = varied.iterations;
+    const double fresh_s = predicted_s(fresh);
+    EXPECT_NEAR(varied.iteration.time_s, fresh_s, kExact * fresh_s) << name;
+    EXPECT_GT(varied.iteration.time_s, 1.01 * healthy_s) << name;
+  }
+}
+
+TEST_F(Recorded, NoiseThatIsAskedForReplacesWhatWasRecorded) {
+  question_.placement = "linear:per_node=1";
+  const double healthy_s = predicted_s(question_, record_);
+  Question varied;
+  varied.message_noise = "sigma=1,seed=3";
+  EXPECT_GT(replay({.files = {record_}, .varied = varied, .range = false}).iteration.time_s,
+            1.01 * healthy_s);
+  question_.stragglers = "1:10";
+  EXPECT_GT(predicted_s(question_, record_), 1.5 * healthy_s);
+  varied = {};
+  varied.stragglers = "0:1";
+  EXPECT_NEAR(replay({.files = {record_}, .varied = varied, .range = false}).iteration.time_s,
+              healthy_s, kExact * healthy_s);
+}
+
+TEST_F(Recorded, RefusesSlowRanksAndLinksThatItHasNot) {
+  predicted_row(question_, record_);
+  ReplayText text{.files = {record_}, .range = false};
+  text.varied.stragglers = "4:2";
+  EXPECT_THAT(replay_refusal(text), HasSubstr("--straggler = 4: must be a rank below 4"));
+  text.varied = {};
+  text.varied.links = {{"nodex", "0.5"}};
+  EXPECT_THAT(replay_refusal(text), HasSubstr("--link = nodex: device is unknown"));
+}
+
 TEST_F(Recorded, TakesAnotherPlan) {
   const double recorded_s = predicted_s(question_, record_);
   const Replay chain =
