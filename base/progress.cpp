@@ -15,21 +15,29 @@ double clock_s() {
 
 }  // namespace
 
-ProgressLine::ProgressLine(std::string what, std::size_t total)
-    : what_(std::move(what)), total_(total), begin_s_(clock_s()) {}
+ProgressLine::ProgressLine(std::string what, std::size_t total, double log_s)
+    : what_(std::move(what)), total_(total), begin_s_(clock_s()), log_s_(log_s) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (is_shown_) fmt::print(stderr, "\r\033[K");
 }
 
 void ProgressLine::done(std::size_t finished) {
-  constexpr double kPatience = 2;
+  constexpr double kPatience_s = 2;
   const double passed_s = clock_s() - begin_s_;
-  if (isatty(STDERR_FILENO) != 1 || passed_s < kPatience) return;
-  shown_ = true;
+  const bool is_terminal = isatty(STDERR_FILENO) == 1;
+  if (passed_s < (is_terminal ? kPatience_s : log_s_)) return;
   const double left_s =
       passed_s / static_cast<double>(finished) * static_cast<double>(total_ - finished);
-  fmt::print(stderr, "\r\033[K{}: {} of {}, about {:.0f} s left", what_, finished, total_, left_s);
+  const std::string line =
+      fmt::format("{}: {} of {}, about {:.0f} s left", what_, finished, total_, left_s);
+  if (is_terminal) {
+    is_shown_ = true;
+    fmt::print(stderr, "\r\033[K{}", line);
+  } else if (finished < total_) {
+    log_s_ = 2 * passed_s;
+    fmt::print(stderr, "{}\n", line);
+  }
   std::fflush(stderr);
 }
 

@@ -6,11 +6,12 @@
 
 namespace forescale {
 
-// A line on stderr that is overwritten, shown when stderr is a terminal and the work takes longer
-// than two seconds.
+// On stderr, of work that takes longer than two seconds: on a terminal a line that is overwritten;
+// elsewhere, a job's log say, lines after a minute, two, four and so on.
 class ProgressLine {
  public:
-  ProgressLine(std::string what, std::size_t total);
+  // `log_s`: until the first of these lines.
+  ProgressLine(std::string what, std::size_t total, double log_s = 60);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -20,7 +21,8 @@ class ProgressLine {
   std::string what_;
   std::size_t total_;
   double begin_s_;
-  bool shown_ = false;
+  double log_s_;  // of the next line where there is no terminal
+  bool is_shown_ = false;
 };
 
 }  // namespace forescale
