@@ -26,6 +26,7 @@ using nlohmann::json;
 struct TuneScheduleOptions {
   QuestionOptions question;
   std::vector<std::string> only;
+  double tolerance_percent = 5;
   RangeOptions range;
   std::string emit;
   std::string settings_file;
@@ -97,24 +98,39 @@ std::string settings_text(const std::map<std::string, std::string>& settings) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-void print(const ScheduleTuning& tuning) {
+// What of `now` is not as before.
+std::string changes_text(const std::map<std::string, std::string>& before,
+                         const std::map<std::string, std::string>& now) {
+  std::map<std::string, std::string> changed;
+  for (const auto& [name, value] : now)
+    if (before.at(name) != value) changed[name] = value;
+  return settings_text(changed);
+}
+
+void print(const ScheduleTuning& tuning, double tolerance_percent) {
   fmt::print("{}\n\n", tuning.title);
-  Table best({"GPUs", "iteration before", "tuned", "faster", "<best settings"});
+  Table best({"GPUs", "iteration before", "tuned", "faster", "<settings"});
   for (const TunedSchedule& row : tuning.rows)
     best.add({std::to_string(row.gpus), range_text(row.before), range_text(row.after),
               fmt::format("{:.3f}x", row.speedup()), settings_text(row.chosen)});
   fmt::print("{}", best.text());
   for (const TunedSchedule& row : tuning.rows) {
-    fmt::print("\n{} GPUs: each setting alone, the others at their best ({} simulated)\n", row.gpus,
+    fmt::print("\n{} GPUs: each setting alone, the others as chosen ({} simulated)\n", row.gpus,
                row.simulated);
-    Table effects({"<setting", "<value", "iteration", "over the best"});
+    Table effects({"<setting", "<value", "iteration", "over the choice"});
     for (const SettingEffect& effect : row.effects)
       effects.add({effect.setting, effect.value + (effect.is_chosen ? " *" : ""),
                    effect.failure.empty() ? to_text(Seconds{effect.iteration_s}) : "-",
                    effect.failure.empty()
-                       ? fmt::format("+{:.1f} %", 100 * (effect.iteration_s / row.after.time_s - 1))
+                       ? fmt::format("{:+.1f} %", 100 * (effect.iteration_s / row.after.time_s - 1))
                        : effect.failure});
     fmt::print("{}", effects.text());
+    if (row.fastest != row.chosen)
+      fmt::print(
+          "note: {} would take {:.1f} % less; settings stay where a change gains less than {:g} % "
+          "(--tolerance)\n",
+          changes_text(row.chosen, row.fastest), 100 * (1 - row.fastest_s / row.after.time_s),
+          tolerance_percent);
   }
   for (const std::string& note : tuning.notes) fmt::print("note: {}\n", note);
 }
@@ -125,7 +141,8 @@ void run(const TuneScheduleOptions& options) {
   check_writable(options.out, "--out");
   const ScheduleTuneSettings settings{.question = options.question.question(),
                                       .draws = options.range.asked(),
-                                      .only = options.only};
+                                      .only = options.only,
+                                      .tolerance = options.tolerance_percent / 100};
   say_model_warnings(settings.question.model, settings.question.input_shape,
                      settings.question.sequence);
   if (format != nullptr) check_format(*format, settings, options);
@@ -142,7 +159,7 @@ void run(const TuneScheduleOptions& options) {
     fmt::print("{}\n", document.dump(2));
     return;
   }
-  print(tuning);
+  print(tuning, options.tolerance_percent);
   if (format != nullptr)
     fmt::print("\nwritten: {}, for {} GPUs; to load it:\n{}", settings_file(options, *format),
                tuning.rows.back().gpus, format->how_to_load(settings_file(options, *format)));
@@ -163,6 +180,10 @@ void add_tune_schedule(Subcommand tune) {
                   "Settings to search: options of the schedule, or reduce-plan, all-reduce-plan, "
                   "... (default: all)")
       .delimiter(',');
+  verb.add_option("--tolerance", options->tolerance_percent,
+                  "Settings stay as they are where a change gains less than so many percent "
+                  "(default 5)")
+      .in_range(0.0, 100.0);
   add_range_options(verb, options->range);
   verb.add_option("--emit", options->emit,
                   "Settings for a framework, of the largest GPU count: horovod, ddp");

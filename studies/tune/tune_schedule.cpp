@@ -153,10 +153,11 @@ Question with_values(Question question, const std::vector<Setting>& settings, co
 class ScheduleSearch {
  public:
   // `question` is of one GPU count.
-  ScheduleSearch(Asker& asker, Question question, std::vector<Setting> settings)
+  ScheduleSearch(Asker& asker, Question question, std::vector<Setting> settings, double tolerance)
       : asker_(asker),
         question_(std::move(question)),
         settings_(std::move(settings)),
+        tolerance_(tolerance),
         best_(settings_.size(), 0) {}
 
   // InputError or SimulationStuck where not even the beginning can be simulated.
@@ -167,53 +168,78 @@ class ScheduleSearch {
     for (int pass = 0; pass < kPasses; ++pass) {
       const Point before = best_;
       for (size_t i = 0; i < settings_.size(); ++i) search(i);
-      if (best_ == before) return;
+      if (best_ == before) break;
     }
+    keep_what_gains_nothing();
   }
 
   TunedSchedule result() {
     TunedSchedule row{.gpus = static_cast<int>(question_.gpus.front())};
     for (size_t i = 0; i < settings_.size(); ++i) {
-      const std::vector<Point> line = values_of(i);
+      const std::vector<Point> line = values_of(i, chosen_);
       simulate(line);
       for (size_t k = 0; k < line.size(); ++k) {
         const Answer& one = answers_.at(line[k]);
         row.effects.push_back({.setting = settings_[i].name,
                                .value = settings_[i].values[k].text,
-                               .is_chosen = k == best_[i],
+                               .is_chosen = k == chosen_[i],
                                .iteration_s = one.training.iteration_s,
                                .failure = one.failure});
       }
-      const Value& chosen = settings_[i].values[best_[i]];
+      const Value& chosen = settings_[i].values[chosen_[i]];
+      row.fastest[settings_[i].name] = settings_[i].values[best_[i]].text;
       row.begun[settings_[i].name] = settings_[i].values.front().text;
       row.chosen[settings_[i].name] = chosen.text;
       if (settings_[i].option != nullptr) row.numbers[settings_[i].name] = chosen.number;
     }
+    row.fastest_s = time_s(best_);
     row.simulated = static_cast<int>(answers_.size());
     return row;
   }
 
   const std::vector<Setting>& settings() const { return settings_; }
-  const Point& best() const { return best_; }
+  const Point& chosen() const { return chosen_; }
 
  private:
-  // The best point with each value of setting `i`.
-  std::vector<Point> values_of(size_t i) const {
+  double time_s(const Point& point) const { return answers_.at(point).training.iteration_s; }
+
+  // The point with each value of setting `i`.
+  std::vector<Point> values_of(size_t i, const Point& point) const {
     std::vector<Point> line;
     for (size_t k = 0; k < settings_[i].values.size(); ++k) {
-      line.push_back(best_);
+      line.push_back(point);
       line.back()[i] = k;
     }
     return line;
   }
 
   void search(size_t i) {
-    const std::vector<Point> line = values_of(i);
+    const std::vector<Point> line = values_of(i, best_);
     simulate(line);
-    for (const Point& point : line) {
-      const Answer& one = answers_.at(point);
-      if (one.failure.empty() && one.training.iteration_s < answers_.at(best_).training.iteration_s)
-        best_ = point;
+    for (const Point& point : line)
+      if (answers_.at(point).failure.empty() && time_s(point) < time_s(best_)) best_ = point;
+  }
+
+  // Back to where the search began, the setting that costs least first, while what is chosen stays
+  // within the tolerance of the best.
+  void keep_what_gains_nothing() {
+    chosen_ = best_;
+    while (true) {
+      std::vector<Point> fewer;
+      for (size_t i = 0; i < settings_.size(); ++i)
+        if (chosen_[i] != 0) {
+          fewer.push_back(chosen_);
+          fewer.back()[i] = 0;
+        }
+      simulate(fewer);
+      std::erase_if(fewer, [&](const Point& point) {
+        return !answers_.at(point).failure.empty() ||
+               time_s(point) > (1 + tolerance_) * time_s(best_);
+      });
+      if (fewer.empty()) return;
+      chosen_ = *std::min_element(fewer.begin(), fewer.end(), [&](const Point& a, const Point& b) {
+        return time_s(a) < time_s(b);
+      });
     }
   }
 
@@ -229,7 +255,9 @@ class ScheduleSearch {
   Asker& asker_;
   Question question_;
   std::vector<Setting> settings_;
+  double tolerance_;
   Point best_;
+  Point chosen_;  // within the tolerance of the best
   std::map<Point, Answer> answers_;
 };
 
@@ -268,12 +296,12 @@ std::vector<Setting> settings_of(const PredictionInputs& inputs, int gpus,
   return wanted(std::move(settings), only);
 }
 
-// Best and beginning with all uncertain numbers at their ends, if they are drawn.
+// Choice and beginning with all uncertain numbers at their ends, if they are drawn.
 void add_ranges(TunedSchedule& row, Asker& asker, const Question& question,
                 const ScheduleSearch& search, Draws draws) {
   const std::vector<RangedAnswer> answers =
       asker.ask({with_values(question, search.settings(), Point(search.settings().size(), 0)),
-                 with_values(question, search.settings(), search.best())},
+                 with_values(question, search.settings(), search.chosen())},
                 {.label = "ranges", .draws = draws});
   row.before = answers[0].time();
   row.after = answers[1].time();
@@ -318,7 +346,7 @@ ScheduleTuning tune_schedule(const ScheduleTuneSettings& settings) {
       continue;
     }
     question.gpus = {gpus};
-    ScheduleSearch search(asker, question, std::move(searched));
+    ScheduleSearch search(asker, question, std::move(searched), settings.tolerance);
     search.run();
     tuning.rows.push_back(search.result());
     add_ranges(tuning.rows.back(), asker, question, search, settings.draws);
@@ -351,6 +379,8 @@ json to_json(const ScheduleTuning& tuning) {
     rows.push_back({{"gpus", row.gpus},
                     {"begun", row.begun},
                     {"chosen", row.chosen},
+                    {"fastest", row.fastest},
+                    {"fastest_s", row.fastest_s},
                     {"before", to_json(row.before)},
                     {"after", to_json(row.after)},
                     {"speedup", row.speedup()},

@@ -3,7 +3,9 @@
 //
 // Method. For each GPU count one setting after the other is searched whole while the others stay,
 // and that over again until nothing gains any more (kPasses at most). Where settings work against
-// each other this can end beside the best: what is printed is the best of what was simulated. The
+// each other this can end beside the best: what is printed is the best of what was simulated. What
+// gains no more than a tolerance is not changed: advice has to be worth more than the model can
+// tell apart. The
 // plans that are tried for a collective are those that tune_collective() finds within 2 % of the
 // best for the largest and the median message, kPlansMax of them at most, and the stack's own
 // rules. Nothing is drawn at random.
@@ -26,9 +28,12 @@ struct ScheduleTuneSettings {
   Question question;                   // one schedule; its options are where the search begins
   Draws draws = Draws::kEnds;          // of the beginning and the best
   std::vector<std::string> only = {};  // settings to search; empty: all that there are
+  // Settings stay where they began while what is chosen is slower by no more than that than the
+  // fastest: 0.05 is 5 %, of layouts the difference whose order is right in two of three cases.
+  double tolerance = 0.05;
 };
 
-// One value of one setting, the others at their best.
+// One value of one setting, the others as chosen.
 struct SettingEffect {
   std::string setting;  // an option's name, or a collective's: "reduce-plan"
   std::string value;
@@ -40,9 +45,11 @@ struct SettingEffect {
 struct TunedSchedule {
   int gpus = 0;
   std::map<std::string, std::string> begun = {};   // where the search began, by setting
-  std::map<std::string, std::string> chosen = {};  // the best
-  std::map<std::string, double> numbers = {};      // of the chosen options, SI units
-  TimeRange before = {};                           // iteration time
+  std::map<std::string, std::string> chosen = {};  // the advice
+  std::map<std::string, std::string> fastest = {};
+  double fastest_s = 0;                        // iteration
+  std::map<std::string, double> numbers = {};  // of the chosen options, SI units
+  TimeRange before = {};                       // iteration time
   TimeRange after = {};
   std::vector<SettingEffect> effects = {};
   int simulated = 0;

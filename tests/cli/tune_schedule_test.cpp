@@ -13,7 +13,14 @@ constexpr const char* kDdp =
     "--batch 64 --gpus 2,4 --only bucket_bytes ";
 
 TEST(TuneSchedule, SaysTheBestAndWhatEachValueCosts) {
-  expect_answer(kDdp, {"iteration before", "tuned", "bucket_bytes", "25 MiB", "over the best"});
+  expect_answer(kDdp, {"iteration before", "tuned", "bucket_bytes", "25 MiB", "over the choice"});
+  const std::string horovod =
+      "tune schedule --platform owens --system horovod-mpi-opt --model resnet-50 --batch 64 "
+      "--scaling weak --gpus 16 --only fusion_threshold --no-range ";
+  // Fusion off is faster by less than the model can tell: it stays on.
+  expect_answer(horovod, {"1.000x  fusion_threshold=64 MiB",
+                          "note: fusion_threshold=0 B would take 1.3 % less; settings stay"});
+  expect_answer(horovod + "--tolerance 0", {"fusion_threshold=0 B", "0 B *"});
 }
 
 TEST(TuneSchedule, EmitsWhatTheFrameworkIsTold) {

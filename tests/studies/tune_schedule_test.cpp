@@ -23,7 +23,8 @@ ScheduleTuneSettings tune_settings(const std::string& schedule, std::int64_t gpu
                        .schedule = schedule,
                        .gpus = {gpus},
                        .batch = 64},
-          .draws = Draws::kNominal};
+          .draws = Draws::kNominal,
+          .tolerance = 0};
 }
 
 double predicted_with_s(Question question, const std::map<std::string, std::string>& options) {
@@ -62,6 +63,30 @@ TEST(TuneSchedule, NothingIsBetterThanWhatIsChosen) {
       }
     }
   }
+}
+
+// With a tolerance as few settings change as come within it; with one above all gains, none.
+TEST(TuneSchedule, WhatGainsLessThanTheToleranceStays) {
+  ScheduleTuneSettings settings = tune_settings("ddp", 4);
+  settings.only = {"bucket_bytes", "gradient_as_bucket_view"};
+  const TunedSchedule fastest = tune_schedule(settings).rows.at(0);
+  EXPECT_EQ(fastest.chosen, fastest.fastest);
+  EXPECT_EQ(fastest.fastest_s, fastest.after.time_s);
+  ASSERT_GT(fastest.speedup(), 1.001);
+  ASSERT_NE(fastest.chosen.at("gradient_as_bucket_view"),
+            fastest.begun.at("gradient_as_bucket_view"));
+  settings.tolerance = fastest.speedup() - 1 + 1e-9;
+  const TunedSchedule none = tune_schedule(settings).rows.at(0);
+  EXPECT_EQ(none.chosen, none.begun);
+  EXPECT_EQ(none.fastest, fastest.chosen);
+  EXPECT_EQ(none.speedup(), 1);
+  // One of the two changes alone is within a little less.
+  settings.tolerance = fastest.speedup() - 1 - 1e-6;
+  const TunedSchedule some = tune_schedule(settings).rows.at(0);
+  EXPECT_LE(some.after.time_s, (1 + settings.tolerance) * some.fastest_s);
+  int changed = 0;
+  for (const auto& [name, value] : some.chosen) changed += value == some.begun.at(name) ? 0 : 1;
+  EXPECT_EQ(changed, 1);
 }
 
 // A schedule's plan is what the simulator runs: sc-obr waits for its reduces.

@@ -3,9 +3,9 @@
     "settings?": {"file": "text", "how_to_load": "text"},
     "rows": [{"gpus": "count1", "speedup": "amount", "simulated?": "count",
       "before": {"time_s": "positive", "low_s": "amount", "high_s": "amount"}, "after": {"time_s": "positive", "low_s": "amount", "high_s": "amount"},
-      "begun": {"*": "text"}, "chosen": {"*": "text"},
+      "begun": {"*": "text"}, "chosen": {"*": "text"}, "fastest?": {"*": "text"}, "fastest_s?": "amount",
       "effects": [{"setting": "text", "value": "text", "chosen": "flag", "iteration_s?": "amount", "failure?": "text"}]}, "+"]}} */
-// The settings of a schedule that are fastest, beside those it began with, and what each candidate does.
+// The settings of a schedule that are advised, beside those it began with, and what each candidate does.
 
 views["forescale-tuned-schedule-1"] = {show: (all) => all.forEach(tunedScheduleSection)};
 
@@ -24,11 +24,16 @@ function tunedScheduleSection(answer, index) {
     holder, settingsNote(result));
 }
 
-function tunedScheduleText({gpus, speedup, before, after, begun, chosen}) {
-  const changed = Object.entries(chosen).filter(([setting, value]) => begun[setting] !== value).map(([setting, value]) => `${setting} ${value}`);
-  if (changed.length === 0) return `On ${plural(gpus, "GPU")} nothing is faster than the settings it began with (${durationText(before.time_s)} an iteration).`;
+// Settings of `now` that are not as before.
+const changedSettings = (before, now) => Object.entries(now).filter(([setting, value]) => before[setting] !== value).map(([setting, value]) => `${setting} ${value}`);
+
+function tunedScheduleText({gpus, speedup, before, after, begun, chosen, fastest, fastest_s}) {
+  const changed = changedSettings(begun, chosen);
+  const more = changedSettings(chosen, fastest ?? chosen);
+  const little = more.length > 0 ? ` Another ${percentText(1 - fastest_s / after.time_s)} less, with ${joined(more)}, is too little to tell apart.` : "";
+  if (changed.length === 0) return `On ${plural(gpus, "GPU")} the settings it began with stay (${durationText(before.time_s)} an iteration).${little}`;
   return `On ${plural(gpus, "GPU")} an iteration takes ${durationText(after.time_s)}${intervalText(after.low_s, after.high_s, durationText)}, ${durationText(before.time_s)} before: ` +
-    `${percentText(speedup - 1)} faster, with ${joined(changed)}.`;
+    `${percentText(speedup - 1)} faster, with ${joined(changed)}.${little}`;
 }
 
 function beforeAfter(result) {
