@@ -26,6 +26,7 @@
 #include "cli/tune/tuned_table.hpp"
 #include "cli/version.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/rank_split.hpp"
 #include "sim/engine/lanes.hpp"
 #include "studies/settings/offered_plans.hpp"
 #include "studies/tune/tune_alternatives.hpp"
@@ -42,6 +43,7 @@ struct TuneCollectiveOptions {
   std::string stack;
   std::string op = "all-reduce";
   std::string ranks;
+  std::string split;
   std::string bytes = "4KiB..256MiB";
   std::string resume;
   std::string map;
@@ -55,28 +57,56 @@ struct TuneCollectiveOptions {
   std::string line;  // as typed
 };
 
+std::vector<std::int64_t> rank_counts(const TuneCollectiveOptions& options,
+                                      const Platform& platform) {
+  const int slots = platform.slot_count();
+  const std::string every = options.split.empty() ? fmt::format("{}..{}", std::min(2, slots), slots)
+                                                  : fmt::format("{}", slots);
+  const std::vector<std::int64_t> ranks =
+      parse_integers(options.ranks.empty() ? every : options.ranks, "--ranks");
+  check_ranks(platform, ranks, "--ranks");
+  return ranks;
+}
+
+// Of --split, with the machine's slots group after group; one of all ranks without.
+std::vector<std::vector<int>> split_groups(const TuneCollectiveOptions& options,
+                                           MachineScenarios& machine) {
+  if (options.split.empty()) return {};
+  const std::vector<std::int64_t> ranks = rank_counts(options, machine.front().platform);
+  if (ranks.size() > 1)
+    refuse("--split", options.split, "goes with one count of --ranks: that of all groups");
+  const std::vector<std::vector<int>> groups =
+      groups_of_ranks(ranks.front(), parse_split(options.split, "--split"), "--split");
+  place_groups(machine, groups);
+  return groups;
+}
+
 std::vector<TuneQuestion> tune_questions(const TuneCollectiveOptions& options,
-                                         const MachineScenarios& machine) {
+                                         const MachineScenarios& machine,
+                                         const std::vector<std::vector<int>>& groups) {
   const CollectiveOp op = parse_collective_op(options.op, "--op");
-  const int slots = machine.front().platform.slot_count();
-  const std::vector<std::int64_t> ranks = parse_integers(
-      options.ranks.empty() ? fmt::format("{}..{}", std::min(2, slots), slots) : options.ranks,
-      "--ranks");
-  check_ranks(machine.front().platform, ranks, "--ranks");
+  const std::vector<std::int64_t> ranks =
+      groups.empty() ? rank_counts(options, machine.front().platform)
+                     : std::vector{static_cast<std::int64_t>(groups.front().size())};
   std::vector<TuneQuestion> questions;
   for (const std::int64_t count : ranks) {
     if (count < 2)
       throw InputError({.source = "--ranks",
                         .path = "",
                         .value = std::to_string(count),
-                        .constraint = "must be >= 2: one rank has nobody to talk to"});
+                        .constraint = groups.empty()
+                                          ? "must be >= 2: one rank has nobody to talk to"
+                                          : "in a group must be >= 2: fewer groups"});
     for (const Bytes size : parse_byte_list(options.bytes, "--bytes")) {
       if (size.value < 4 || size.value % 4 != 0)
         throw InputError({.source = "--bytes",
                           .path = "",
                           .value = std::to_string(size.value),
                           .constraint = "must be whole FP32 elements of 4 bytes, at least one"});
-      questions.push_back({.op = op, .ranks = static_cast<int>(count), .bytes = size.value});
+      questions.push_back({.op = op,
+                           .ranks = static_cast<int>(count),
+                           .bytes = size.value,
+                           .groups = std::max(1, static_cast<int>(groups.size()))});
     }
   }
   return questions;
@@ -113,15 +143,18 @@ json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& 
   std::string offered_by = options.emit;
   for (const std::string& name : options.among)
     offered_by += (offered_by.empty() ? "" : " ") + name;
-  return {{"format", "forescale-tuned-1"},
-          {"forescale", kVersion},
-          {"platform", options.platform},
-          {"platform_numbers", digest(machine.platform.provenance)},
-          {"stack", machine.stack.name},
-          {"stack_numbers", digest(machine.stack.provenance)},
-          {"alternatives", digest(machine.stack.alternatives)},
-          {"offered_by", offered_by},
-          {"tolerance", options.tolerance_percent / 100}};
+  json about{{"format", "forescale-tuned-1"},
+             {"forescale", kVersion},
+             {"platform", options.platform},
+             {"platform_numbers", digest(machine.platform.provenance)},
+             {"stack", machine.stack.name},
+             {"stack_numbers", digest(machine.stack.provenance)},
+             {"alternatives", digest(machine.stack.alternatives)},
+             {"offered_by", offered_by},
+             {"tolerance", options.tolerance_percent / 100}};
+  if (!options.split.empty())
+    about["split"] = fmt::format("{} ranks, {}", options.ranks, options.split);
+  return about;
 }
 
 std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
@@ -280,7 +313,9 @@ json to_json(const std::vector<TunedRegion>& regions) {
 
 json to_json(const TuneCollectiveOptions& options, const json& about, const Tuning& tuning) {
   json document = about;
-  document["title"] = fmt::format("{} on {}", options.op, options.platform);
+  document["title"] =
+      fmt::format("{} on {}{}", options.op, options.platform,
+                  options.split.empty() ? "" : ", groups at once (" + options.split + ")");
   document["points"] = json::array();
   for (const TunedPoint& point : tuning.points) document["points"].push_back(json(point));
   document["regions"] = to_json(tuning.known);
@@ -338,8 +373,8 @@ void run(TuneCollectiveOptions options) {
   MachineScenarios machine = load_machines(options.platform, options.stack);
   if (options.tolerance_percent < 0)
     options.tolerance_percent = default_tolerance_percent(machine.front());
-  const Platform& platform = machine.front().platform;
-  const Lanes lanes(platform, machine.front().stack);
+  const std::vector<std::vector<int>> groups = split_groups(options, machine);
+  const Lanes lanes(machine.front().platform, machine.front().stack);
   if (operation(parse_collective_op(options.op, "--op")).sums)
     lanes.check_reduction(lanes.default_place());
   const TunedLibrary library = library_of(options, machine.front());
@@ -349,7 +384,7 @@ void run(TuneCollectiveOptions options) {
   const OfferedPlans offered =
       options.among.empty() ? library.offered()
                             : plans_among(parse_collective_op(options.op, "--op"), options.among);
-  const std::vector<TuneQuestion> questions = tune_questions(options, machine);
+  const std::vector<TuneQuestion> questions = tune_questions(options, machine, groups);
   check_among(options, questions);
   if (library) {
     check_library(options, library, questions);
@@ -383,7 +418,10 @@ void run(TuneCollectiveOptions options) {
   } else if (options.output.csv) {
     print_tuned_csv(points);
   } else {
-    fmt::print("{} on {} with {}\n", options.op, machine.front().platform.name,
+    fmt::print("{} on {}{} with {}\n", options.op, machine.front().platform.name,
+               groups.empty() ? ""
+                              : fmt::format(", {} groups of {} ranks at once,", groups.size(),
+                                            groups.front().size()),
                machine.front().stack.name == "ideal"
                    ? "ideal, a latency and a bandwidth alone: what a library does needs its --stack"
                    : "stack " + machine.front().stack.name);
@@ -406,12 +444,17 @@ void add_tune_collective(Subcommand tune) {
            "tune collective --platform kesch --op reduce --ranks 160 --map map.svg",
            "tune collective --platform mine-platform.json --stack mine-stack.json --ranks 2..8 \\\n"
            "    --bytes 64KiB..16MiB --resume tuned.jsonl --emit openmpi-rules",
-           "tune collective --platform dgx-h100:nodes=8 --ranks 64 --emit nccl-plugin"}});
+           "tune collective --platform dgx-h100:nodes=8 --ranks 64 --emit nccl-plugin",
+           "tune collective --platform aws-p4de --ranks 32 --split mod8 --bytes 1MiB..256MiB"}});
   command.add_option("--platform", options->platform, "Preset, file or generator").required();
   command.add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
   command.add_option("--op", options->op, "Operation (default all-reduce)");
   command.add_option("--ranks", options->ranks,
                      "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
+  command.add_option(
+      "--split", options->split,
+      "Ranks in groups that call at once, as NCCL_TESTS_SPLIT has it: mod8 (every "
+      "eighth: one GPU a node), or div8; what is tuned is a group, beside the others");
   command.add_option("--bytes", options->bytes, "Sizes (default 4KiB..256MiB, doubling)");
   command
       .add_option("--tolerance", options->tolerance_percent,

@@ -41,15 +41,8 @@ MachineScenarios taking(const MachineScenarios& machine, const AlternativeChoice
   return told;
 }
 
-Question asked_of(const TuneQuestion& question) {
-  return {.about = Question::About::kCollective,
-          .plan = name_of(question.op),
-          .ranks = {question.ranks},
-          .bytes = {question.bytes}};
-}
-
 double nominal_s(const TuneQuestion& question, Asker& asker) {
-  return asker.ask({asked_of(question)}, {.label = "simulating"}).front().nominal.collective.time_s;
+  return asker.ask({question.asked()}, {.label = "simulating"}).front().nominal.collective.time_s;
 }
 
 class AlternativeSearch {
@@ -189,7 +182,7 @@ class AlternativeSearch {
 
   RangedAnswer at_ends(const Told& each) const {
     return each.asker
-        ->ask({asked_of(question_)}, {.label = "simulating", .draws = draws_of(machine_)})
+        ->ask({question_.asked()}, {.label = "simulating", .draws = draws_of(machine_)})
         .front();
   }
 
@@ -269,8 +262,9 @@ std::vector<TunedRegion> faster_to_their_ends(std::vector<TunedRegion> regions,
   std::vector<End> ends;
   for (size_t i = 0; i < regions.size(); ++i) {
     const TunedRegion& region = regions[i];
-    const TuneQuestion asked{.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes};
-    if (region.plan == kOwnChoice || !has_alternatives(asked, machine.front())) continue;
+    if (region.plan == kOwnChoice ||
+        !has_alternatives(region.question(region.asked_bytes), machine.front()))
+      continue;
     std::int64_t last_asked = region.asked_bytes;
     for (const TunedPoint& point : points)
       if (point.question.op == region.op && point.question.ranks == region.ranks &&
@@ -290,7 +284,7 @@ std::vector<TunedRegion> faster_to_their_ends(std::vector<TunedRegion> regions,
   for (const End& end : ends)
     tasks.push_back([&] {
       const TunedRegion& region = regions[end.region];
-      const TuneQuestion question{.op = region.op, .ranks = region.ranks, .bytes = end.bytes};
+      const TuneQuestion question = region.question(end.bytes);
       if (!has_alternatives(question, machine.front())) return false;
       const MachineScenarios told =
           taking(machine, AlternativeChoice::parse(region.plan, "a region"));

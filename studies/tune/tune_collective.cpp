@@ -198,9 +198,10 @@ class CollectiveSearch {
     candidate.fingerprint = bounds.fingerprint(*candidate.plan);
     const auto [known, is_new] = simulated_s_.try_emplace(candidate.fingerprint, kNotSimulated);
     if (is_new)
-      known->second = asker_.ask({asked(plan_text(*candidate.plan))}, {.label = "simulating"})
-                          .front()
-                          .nominal.collective.time_s;
+      known->second =
+          asker_.ask({question_.asked(plan_text(*candidate.plan))}, {.label = "simulating"})
+              .front()
+              .nominal.collective.time_s;
     candidate.time_s = known->second;
     double& best_s =
         best_of_kind_s_.try_emplace(candidate.plan->collective, candidate.time_s).first->second;
@@ -233,17 +234,10 @@ class CollectiveSearch {
     return choice;
   }
 
-  // An empty plan is the stack's own.
-  Question asked(const std::string& plan) const {
-    return {.about = Question::About::kCollective,
-            .plan = plan.empty() ? name_of(question_.op) : plan,
-            .ranks = {question_.ranks},
-            .bytes = {question_.bytes}};
-  }
-
   TunedPlan with_ends(const std::string& plan) {
     const RangedAnswer answer =
-        asker_.ask({asked(plan)}, {.label = "simulating", .draws = draws_of(machine_)}).front();
+        asker_.ask({question_.asked(plan)}, {.label = "simulating", .draws = draws_of(machine_)})
+            .front();
     return {.plan = plan, .time = answer.time()};
   }
 
@@ -285,6 +279,25 @@ TunedChoice tuned_choice(const json& text) {
 }
 
 }  // namespace
+
+Question TuneQuestion::asked(const std::string& plan) const {
+  Question question{.about = Question::About::kCollective,
+                    .plan = plan.empty() ? name_of(op) : plan,
+                    .ranks = {std::int64_t{ranks} * groups},
+                    .bytes = {bytes}};
+  if (groups > 1) question.split = fmt::format("div{}", ranks);
+  return question;
+}
+
+void place_groups(MachineScenarios& machine, const std::vector<std::vector<int>>& groups) {
+  for (QuestionMachine& each : machine) {
+    std::vector<int>& slots = each.platform.endpoints;
+    const std::vector<int> before = slots;
+    std::size_t next = 0;
+    for (const std::vector<int>& group : groups)
+      for (const int rank : group) slots[next++] = before[static_cast<std::size_t>(rank)];
+  }
+}
 
 std::vector<PlanChoice> tune_candidates(const TuneQuestion& question) {
   std::vector<PlanChoice> candidates;
@@ -353,12 +366,14 @@ void to_json(json& text, const TunedPoint& point) {
     text["default"]["margin"] = point.known.margin(*point.stack_default);
   }
   if (!point.own.empty()) text["own"] = point.own;
+  if (point.question.groups > 1) text["groups"] = point.question.groups;
 }
 
 void from_json(const json& text, TunedPoint& point) {
   point = TunedPoint{.question = {.op = parse_collective_op(text.at("op"), "op"),
                                   .ranks = text.at("ranks"),
-                                  .bytes = text.at("bytes")},
+                                  .bytes = text.at("bytes"),
+                                  .groups = text.value("groups", 1)},
                      .known = tuned_choice(text.at("known")),
                      .candidates = text.at("candidates"),
                      .simulated = text.at("simulated")};
@@ -477,6 +492,7 @@ std::vector<TunedRegion> tuned_regions(const std::vector<TunedPoint>& points, Tu
     regions.push_back(
         {.op = asked.op,
          .ranks = asked.ranks,
+         .groups = asked.groups,
          .from_bytes = halfway + 1,
          .to_bytes = asked.bytes,
          .plan = plan,

@@ -30,10 +30,17 @@ inline constexpr std::int64_t kChunksMax = 2048;
 
 struct TuneQuestion {
   CollectiveOp op = CollectiveOp::kAllReduce;
-  int ranks = 0;
+  int ranks = 0;  // of a group: the platform's first slots
   std::int64_t bytes = 0;
+  int groups = 1;  // that call at once, on the slots that follow (place_groups())
   bool operator==(const TuneQuestion&) const = default;
+
+  // With `plan`, or as the stack chooses where it is empty.
+  Question asked(const std::string& plan = "") const;
 };
+
+// The slots of ranks 0 to `ranks` - 1, group after group (sim/ask/rank_split.hpp).
+void place_groups(MachineScenarios& machine, const std::vector<std::vector<int>>& groups);
 
 // All candidates of a question.
 std::vector<PlanChoice> tune_candidates(const TuneQuestion& question);
@@ -90,13 +97,18 @@ std::vector<TunedPoint> tune_collective(const std::vector<TuneQuestion>& questio
 // Neighbouring sizes with one plan.
 struct TunedRegion {
   CollectiveOp op = CollectiveOp::kAllReduce;
-  int ranks = 0;
+  int ranks = 0;                // of a group
+  int groups = 1;               // at once
   std::int64_t from_bytes = 0;  // of the first region: the first size asked
   // Inclusive: up to halfway, by ratio, to the next size asked; of the last region the last size.
   std::int64_t to_bytes = 0;
   std::string plan;
   std::int64_t asked_bytes = 0;  // the first size that was asked
   double loss_max = 0;           // how much slower than the best plan known for a size: 0.01 is 1 %
+
+  TuneQuestion question(std::int64_t bytes) const {
+    return {.op = op, .ranks = ranks, .bytes = bytes, .groups = groups};
+  }
 };
 // By rank count and size, of `known` or of `offered`. A size for which the plan of the size before
 // is within `tolerance` of the best stays with that: rules do not flip for less. A region of what a

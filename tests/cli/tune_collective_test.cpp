@@ -132,6 +132,51 @@ constexpr const char* kTuneNccl = "tune collective --platform dgx-h100:nodes=2 -
 
 // What NCCL is told is never slower than what it does by itself, by forescale's own prediction, and
 // where nothing is faster nothing is told.
+// Eight groups of a GPU a node each, two on an adapter: a group is tuned beside the others, to the
+// time of `collective --split`, and slower than alone.
+TEST(TuneCollective, TunesAGroupBesideTheOthers) {
+  const std::string asked = "--platform aws-p4de --ranks 32 --split mod8 --bytes 1MiB,16MiB ";
+  const auto tuned = run_program("tune collective " + asked + "--json").json();
+  const auto told = run_program("collective --op all-reduce " + asked + "--json").json();
+  ASSERT_EQ(tuned["points"].size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(tuned["points"][i]["ranks"], 4);
+    EXPECT_EQ(tuned["points"][i]["groups"], 8);
+    EXPECT_EQ(tuned["points"][i]["default"]["time_s"], told["points"][i]["time_s"]);
+    EXPECT_LE(tuned["points"][i]["known"]["best"]["time_s"].get<double>(),
+              told["points"][i]["time_s"].get<double>());
+  }
+  const auto alone = run_program(
+                         "collective --op all-reduce --platform aws-p4de --slots 0,8,16,24 "
+                         "--bytes 1MiB,16MiB --json")
+                         .json();
+  EXPECT_GT(tuned["points"][1]["default"]["time_s"].get<double>(),
+            1.5 * alone["points"][1]["time_s"].get<double>());
+  expect_answer("tune collective " + asked, {"8 groups of 4 ranks at once"});
+}
+
+// Plans too, of a stack that is told none: what is best has the time of that plan asked for.
+TEST(TuneCollective, TunesPlansOfAGroupBesideTheOthers) {
+  const std::string asked =
+      "--platform kesch --stack mvapich2-gdr --ranks 64 --split mod16 "
+      "--bytes 1MiB ";
+  const auto point =
+      run_program("tune collective --op reduce " + asked + "--json").json()["points"][0];
+  const auto told = run_program("collective --op reduce " + asked + "--json --plan " +
+                                point["known"]["best"]["plan"].get<std::string>())
+                        .json();
+  EXPECT_NEAR(point["known"]["best"]["time_s"].get<double>(), told["time_s"].get<double>(),
+              1e-9 * told["time_s"].get<double>());
+}
+
+TEST(TuneCollective, RefusesGroupsThatAreNone) {
+  const std::string asked = "tune collective --platform aws-p4de --bytes 1MiB ";
+  expect_refused(asked + "--ranks 32 --split mod3", {"--split = 3", "must divide the 32 ranks"});
+  expect_refused(asked + "--ranks 16,32 --split mod8", {"--split", "one count of --ranks"});
+  expect_refused(asked + "--ranks 32 --split mod32", {"in a group must be >= 2"});
+  expect_refused(asked + "--ranks 32 --split eight", {"--split = eight"});
+}
+
 TEST(TuneCollective, TellsNcclWhatIsFasterForSure) {
   const Workshop workshop;
   const std::string table = workshop.path("table.csv");

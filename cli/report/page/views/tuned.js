@@ -2,7 +2,7 @@
   "shape": {"title?": "text", "platform?": "text", "stack?": "text", "command?": "text", "offered_by?": "text", "settings?": {"file": "text", "how_to_load": "text"},
     "regions?": [{"op": "text", "ranks": "count1", "from_bytes": "count", "to_bytes": "count", "plan": "text", "loss_max": "number"}],
     "offered_regions?": [{"op": "text", "ranks": "count1", "from_bytes": "count", "to_bytes": "count", "plan": "text", "loss_max": "number"}],
-    "points": [{"op": "text", "ranks": "count1", "bytes": "count", "candidates?": "count", "simulated?": "count",
+    "points": [{"op": "text", "ranks": "count1", "groups?": "count1", "bytes": "count", "candidates?": "count", "simulated?": "count",
       "known": {"best": {"plan": "text", "time_s": "amount", "low_s?": "amount", "high_s?": "amount"},
         "next?": {"plan": "text", "time_s": "amount", "margin": "number", "tie": "flag"}},
       "default?": {"plan": "text", "time_s": "amount", "margin": "number", "low_s?": "amount", "high_s?": "amount"},
