@@ -26,7 +26,7 @@ void ProgressLine::done(std::size_t finished) {
   constexpr double kPatience_s = 2;
   const double passed_s = clock_s() - begin_s_;
   const bool is_terminal = isatty(STDERR_FILENO) == 1;
-  if (passed_s < (is_terminal ? kPatience_s : log_s_)) return;
+  if (what_.empty() || passed_s < (is_terminal ? kPatience_s : log_s_)) return;
   const double left_s =
       passed_s / static_cast<double>(finished) * static_cast<double>(total_ - finished);
   const std::string line =

@@ -10,7 +10,7 @@ namespace forescale {
 // elsewhere, a job's log say, lines after a minute, two, four and so on.
 class ProgressLine {
  public:
-  // `log_s`: until the first of these lines.
+  // `log_s`: until the first of these lines. Of work without a name nothing is shown.
   ProgressLine(std::string what, std::size_t total, double log_s = 60);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;

@@ -26,6 +26,13 @@ TEST(ProgressLine, IsALineInALogAtTwiceTheTimeEach) {
   EXPECT_EQ(GetCapturedStderr(), "trying plans: 1 of 3, about 0 s left\n");
 }
 
+TEST(ProgressLine, SaysNothingOfWorkWithoutAName) {
+  CaptureStderr();
+  ProgressLine progress("", 3, 0);
+  progress.done(1);
+  EXPECT_EQ(GetCapturedStderr(), "");
+}
+
 TEST(ProgressLine, SaysNothingOfShortWork) {
   CaptureStderr();
   ProgressLine progress("trying plans", 3);

@@ -194,10 +194,13 @@ void Campaign::compare(const Case& made, const Variant& variant, const Answer& i
   const bool is_wave = itself.about == Question::About::kCollective &&
                        itself.collective.op == name_of(CollectiveOp::kAllToAll) &&
                        itself.collective.algorithm == "linear";
+  const bool is_training = itself.about == Question::About::kTraining;
   const double anomaly = follows_arrivals ? kAnomalyOfArrivals
                          : is_wave        ? kAnomalyOfWaves
+                         : is_training    ? kAnomalyOfTraining
                                           : kAnomaly;
-  const double reordered = variant.expected == Variant::kScaled ? kTies : anomaly;
+  const double ties = itself.time_s() < kShort_s ? kTiesOfShort : kTies;
+  const double reordered = variant.expected == Variant::kScaled ? ties : anomaly;
   const double allowed = std::max(variant.allowed, may_reorder ? reordered : 0) +
                          folded_error(itself) + folded_error(changed);
   const double expected_s = variant.factor * itself.time_s();

@@ -14,9 +14,12 @@ namespace forescale::testing {
 
 inline constexpr double kRounding = 1e-9;  // relative
 inline constexpr double kAnomaly = 0.1;
+inline constexpr double kAnomalyOfTraining = 0.15;
 // SimGrid takes for one moment what is a picosecond apart (surf/precision): of times that are
 // longer it does not, and another message may come first.
 inline constexpr double kTies = 0.001;
+inline constexpr double kTiesOfShort = 0.02;  // below kShort_s
+inline constexpr double kShort_s = 1e-3;
 // Of schedules that do what comes first, and of CaffeGPI, whose ranks launch their passes before or
 // after a copy that waits for them: a microsecond decides between two modes.
 inline constexpr double kAnomalyOfArrivals = 0.5;
