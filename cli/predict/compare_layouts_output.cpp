@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -124,8 +125,17 @@ std::string notes_text(const std::vector<LayoutOffer>& offers, const Question& q
   return text + support_text(layouts, question);
 }
 
-bool are_apart(const LayoutPrediction& fast, const LayoutPrediction& slow) {
-  return fast.iteration->high_s < slow.iteration->low_s;
+// How many times as fast, with what the two intervals make of it as independent causes do: their
+// deviations, on a logarithmic scale, add up as squares. Common causes make it narrower.
+Spread ratio_of(const LayoutPrediction& fast, const LayoutPrediction& slow) {
+  const double ratio = slow.iteration_s / fast.iteration_s;
+  if (!fast.iteration || !slow.iteration) return {.value = ratio, .low = ratio, .high = ratio};
+  const auto deviation = [](double above, double below) { return std::log(above / below); };
+  const double less = std::hypot(deviation(slow.iteration_s, slow.iteration->low_s),
+                                 deviation(fast.iteration->high_s, fast.iteration_s));
+  const double more = std::hypot(deviation(slow.iteration->high_s, slow.iteration_s),
+                                 deviation(fast.iteration_s, fast.iteration->low_s));
+  return {.value = ratio, .low = ratio * std::exp(-less), .high = ratio * std::exp(more)};
 }
 
 // Of each count that several offers have: which is fastest, and how sure that is.
@@ -138,14 +148,13 @@ std::string fastest_text(const std::vector<PricedOffer>& all) {
     std::stable_sort(offers.begin(), offers.end(), [](const auto* a, const auto* b) {
       return a->best.iteration_s < b->best.iteration_s;
     });
-    const LayoutPrediction& fast = offers[0]->best;
-    const LayoutPrediction& next = offers[1]->best;
-    const char* sure = !fast.iteration || !next.iteration ? ""
-                       : are_apart(fast, next)            ? "; their intervals lie apart"
-                                               : "; their intervals overlap: it may be the other";
-    text += fmt::format("{} GPUs: {} is fastest, {:.3g} times as fast as {}{}\n", gpus,
-                        offers[0]->platform, next.iteration_s / fast.iteration_s,
-                        offers[1]->platform, sure);
+    const Spread ratio = ratio_of(offers[0]->best, offers[1]->best);
+    const std::string sure = ratio.low == ratio.high
+                                 ? ""
+                                 : fmt::format(" ({:.2f} to {:.2f}){}", ratio.low, ratio.high,
+                                               ratio.low < 1 ? ": it may be the other" : "");
+    text += fmt::format("{} GPUs: {} is fastest, {:.2f} times as fast as {}{}\n", gpus,
+                        offers[0]->platform, ratio.value, offers[1]->platform, sure);
   }
   return text;
 }
