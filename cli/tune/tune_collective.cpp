@@ -62,7 +62,7 @@ std::vector<std::int64_t> rank_counts(const TuneCollectiveOptions& options,
   const int slots = platform.slot_count();
   const std::string every = options.split.empty() ? fmt::format("{}..{}", std::min(2, slots), slots)
                                                   : fmt::format("{}", slots);
-  const std::vector<std::int64_t> ranks =
+  std::vector<std::int64_t> ranks =
       parse_integers(options.ranks.empty() ? every : options.ranks, "--ranks");
   check_ranks(platform, ranks, "--ranks");
   return ranks;
@@ -75,7 +75,7 @@ std::vector<std::vector<int>> split_groups(const TuneCollectiveOptions& options,
   const std::vector<std::int64_t> ranks = rank_counts(options, machine.front().platform);
   if (ranks.size() > 1)
     refuse("--split", options.split, "goes with one count of --ranks: that of all groups");
-  const std::vector<std::vector<int>> groups =
+  std::vector<std::vector<int>> groups =
       groups_of_ranks(ranks.front(), parse_split(options.split, "--split"), "--split");
   place_groups(machine, groups);
   return groups;
