@@ -22,8 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kShown = 8;              // sensitivities
-constexpr double kNoise_percent = 0.005;  // below it a number does not matter
+constexpr size_t kShown = 8;  // sensitivities
 
 struct CompareOptions {
   QuestionOptions question;
@@ -119,7 +118,7 @@ std::string answers_text(const Comparison& comparison, const Contender& one) {
   Table table({"<number", "value", "gain", "<"});
   for (size_t i = 0; i < std::min(kShown, one.sensitivities.size()); ++i) {
     const Sensitivity& each = one.sensitivities[i];
-    if (each.gain_percent < kNoise_percent) break;
+    if (each.gain_percent < kNegligible_percent) break;
     table.add({each.what, each.value == 0 ? "" : fmt::format("{:.4g}", each.value),
                fmt::format("{:.3f} %", each.gain_percent), each.assumed ? "assumed" : ""});
   }

@@ -72,32 +72,96 @@ Direction faster(const std::string& path) {
   return Direction::kNone;
 }
 
+// A number whose sensitivity is asked for.
+struct AskedNumber {
+  std::string file;
+  std::string path;
+  double factor = 1;  // what makes it 1 % faster
+};
+
+// The first `depth` steps of a JSON pointer, all of it at most.
+std::string begin_of(const std::string& path, int depth) {
+  std::size_t end = 0;
+  for (int step = 0; step < depth && end != std::string::npos; ++step)
+    end = path.find('/', end + 1);
+  return path.substr(0, end);
+}
+
+// Numbers of a file, by where their paths part.
+std::vector<std::vector<std::size_t>> parted(const std::vector<AskedNumber>& numbers,
+                                             const std::vector<std::size_t>& group) {
+  std::map<std::string, std::vector<std::size_t>> parts;
+  for (int depth = 1; parts.size() < 2; ++depth) {
+    parts.clear();
+    for (const std::size_t number : group)
+      parts[begin_of(numbers[number].path, depth)].push_back(number);
+  }
+  std::vector<std::vector<std::size_t>> all;
+  for (auto& [begin, members] : parts) all.push_back(std::move(members));
+  return all;
+}
+
+Question with_faster(Question question, const std::vector<AskedNumber>& numbers,
+                     const std::vector<std::size_t>& group) {
+  for (const std::size_t number : group) {
+    const AskedNumber& one = numbers[number];
+    question.number_scales.emplace(one.file + ":" + one.path, 1).first->second *= one.factor;
+  }
+  return question;
+}
+
+// Percent, by number. Those that gain nothing together are not asked apart: a stack has hundreds
+// of numbers, of which a few matter.
+std::vector<double> gains_of(Asker& asker, const Question& question, double base_s,
+                             const std::vector<AskedNumber>& numbers) {
+  std::vector<double> gains_percent(numbers.size(), 0);
+  std::map<std::string, std::vector<std::size_t>> by_file;
+  for (std::size_t i = 0; i < numbers.size(); ++i) by_file[numbers[i].file].push_back(i);
+  std::vector<std::vector<std::size_t>> groups;
+  for (auto& [file, members] : by_file) groups.push_back(std::move(members));
+  while (!groups.empty()) {
+    std::vector<Question> questions;
+    for (const auto& group : groups) questions.push_back(with_faster(question, numbers, group));
+    const std::vector<double> times_s = iterations_s(asker, questions, "1 % faster");
+    std::vector<std::vector<std::size_t>> parts;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const double gain_percent = 100 * (1 - times_s[i] / base_s);
+      if (groups[i].size() == 1)
+        gains_percent[groups[i].front()] = gain_percent;
+      else if (std::abs(gain_percent) >= kNegligible_percent)
+        for (auto& part : parted(numbers, groups[i])) parts.push_back(std::move(part));
+    }
+    groups = std::move(parts);
+  }
+  return gains_percent;
+}
+
 std::vector<Sensitivity> sensitivities_of(Asker& asker, const Question& question) {
   std::vector<Sensitivity> found{{.what = "GPU compute"}};
-  std::vector<Question> questions{question, question};
-  questions.back().compute_scale /= kOnePercent;
+  std::vector<AskedNumber> numbers;
   std::set<std::pair<std::string, std::string>> seen;
   const PredictionInputs& inputs = asker.inputs(question);
   for (const Provenance* provenance : {&inputs.platform.provenance, &inputs.stack.provenance})
     for (const NumberSource& number : provenance->numbers) {
-      const Direction direction = faster(number.path);
-      if (direction == Direction::kNone || number.value == 0 ||
-          !seen.insert({number.file, number.path}).second)
-        continue;
       const std::string file = number.file.starts_with(data_path(""))
                                    ? number.file.substr(data_path("").size())
                                    : number.file;
+      const Direction direction = faster(number.path);
+      if (direction == Direction::kNone || number.value == 0 ||
+          !seen.insert({file, number.path}).second)
+        continue;
       found.push_back(
           {.what = file + " " + number.path, .value = number.value, .assumed = number.assumed});
-      const double factor = direction == Direction::kMore ? kOnePercent : 1 / kOnePercent;
-      questions.push_back(question);
-      auto& scales = questions.back().number_scales;
-      const double before = scales.emplace(file + ":" + number.path, 1).first->second;
-      scales[file + ":" + number.path] = before * factor;
+      numbers.push_back({.file = file,
+                         .path = number.path,
+                         .factor = direction == Direction::kMore ? kOnePercent : 1 / kOnePercent});
     }
-  const std::vector<double> times_s = iterations_s(asker, questions, "1 % faster");
-  for (size_t i = 0; i < found.size(); ++i)
-    found[i].gain_percent = 100 * (1 - times_s[i + 1] / times_s[0]);
+  Question faster_gpu = question;
+  faster_gpu.compute_scale /= kOnePercent;
+  const std::vector<double> times_s = iterations_s(asker, {question, faster_gpu}, "1 % faster");
+  found.front().gain_percent = 100 * (1 - times_s[1] / times_s[0]);
+  const std::vector<double> gains_percent = gains_of(asker, question, times_s[0], numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i) found[i + 1].gain_percent = gains_percent[i];
   std::stable_sort(found.begin(), found.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.gain_percent > b.gain_percent;
   });

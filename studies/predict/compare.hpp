@@ -56,6 +56,8 @@ struct Contender {
   std::vector<Sensitivity> sensitivities = {};  // by gain, falling
 };
 
+// Less does not matter, and numbers that gain less together are not asked apart: theirs is 0.
+inline constexpr double kNegligible_percent = 0.005;
 inline constexpr double kNetworkFree = 1.05;
 inline constexpr double kFastest = 64;
 

@@ -117,6 +117,34 @@ TEST(Compare, SensitivitiesAreShares) {
   EXPECT_LT(gpu->gain_percent, 1);
 }
 
+// Numbers are asked in groups first; what is told of one is what it gains alone.
+TEST(Compare, ASensitivityIsThatOfItsNumberAlone) {
+  CompareSettings settings = compare_settings({"horovod-mpi-opt"});
+  settings.question.gpus = {4};
+  settings.question.batch = 2;  // where the network matters
+  settings.sensitivity = true;
+  const Contender one = compare(settings).contenders.front();
+  const double base_s = one.prediction.rows.front().point.iteration_s;
+  int told = 0;
+  int silent = 0;
+  for (const Sensitivity& each : one.sensitivities) {
+    if (each.what == "GPU compute") continue;
+    const bool is_told = each.gain_percent >= kNegligible_percent;
+    if (++(is_told ? told : silent) > 5) continue;
+    std::string number = each.what;
+    number.replace(number.find(" /"), 2, ":/");
+    Question alone = single(settings, "horovod-mpi-opt");
+    alone.number_scales[number] = number.ends_with("per_s") ? 1.01 : 1 / 1.01;
+    const double time_s =
+        run_prediction(alone, {.draws = Draws::kNominal}).rows.front().point.iteration_s;
+    EXPECT_NEAR(each.gain_percent, 100 * (1 - time_s / base_s),
+                is_told ? 1e-9 : kNegligible_percent)
+        << number;
+  }
+  EXPECT_GE(told, 3);
+  EXPECT_GE(silent, 3);
+}
+
 // A network of that speed is nearly as good as one 64 times as fast; half of it is not.
 TEST(Compare, TheNetworkNeededIsEnough) {
   CompareSettings settings = compare_settings({"horovod-mpi-opt"});
