@@ -111,6 +111,8 @@ void print_table(const std::vector<AnswerRow>& rows) {
                                          : "exact to 1e-9");
     if (!answer.beyond_measured.empty())
       fmt::print("{}\n", coloured("note: " + beyond_text(answer), Colour::kYellow));
+    if (!answer.choice_not_known.empty() && &row == &rows.front())
+      fmt::print("{}\n", coloured("note: " + answer.choice_not_known, Colour::kYellow));
     if (!answer.not_simulated.empty())
       fmt::print("{} ranks: not simulated: {}\n", answer.ranks, answer.not_simulated);
   }

@@ -161,13 +161,11 @@ OfferQuestions offer_questions(const CompareOptions& options, const Question& qu
   if (!question.failures.empty())
     asked.plan.failures = parse_failures(question.failures, "--failures");
   if (options.hour_prices.empty()) return asked;
-  const std::vector<std::string>& platforms = options.settings.platforms;
-  for (const LayoutOffer& offer : offers)
-    asked.hour_prices.push_back(of_platform(
-        options.hour_prices,
-        static_cast<std::size_t>(std::find(platforms.begin(), platforms.end(), offer.platform) -
-                                 platforms.begin()),
-        platforms.size(), "--price"));
+  const std::size_t platforms = options.settings.platforms.size();
+  const std::size_t of_platform_each = offers.size() / platforms;
+  for (std::size_t i = 0; i < offers.size(); ++i)
+    asked.hour_prices.push_back(
+        of_platform(options.hour_prices, i / of_platform_each, platforms, "--price"));
   return asked;
 }
 
@@ -278,17 +276,17 @@ void add_compare(Subcommand app) {
   command
       .add_option("--tokens", options->tokens,
                   "With --layout: days and GPU hours of a training on so many tokens (15e12)")
-      .non_negative();
+      .positive();
   command
       .add_option("--price", options->hour_prices,
                   "With --tokens: of a GPU hour, any currency: one for all, or one a platform, by "
                   "commas")
       .delimiter(',')
-      .non_negative();
+      .positive();
   command
       .add_option("--within", options->within_days,
                   "With --tokens: days by which the training has to be done")
-      .non_negative();
+      .positive();
   command.add_flag("!--no-sensitivity", settings.sensitivity,
                    "Without the gain of each hardware number");
   command.add_flag("!--no-network", settings.network, "Without the search for the network's speed");

@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kPercent = 100;
+constexpr double kEqual = 1.01;  // times as fast
 
 bool has_layout(const LayoutOffer& offer) { return offer.failure.empty(); }
 
@@ -149,6 +150,11 @@ std::string fastest_text(const std::vector<PricedOffer>& all) {
       return a->best.iteration_s < b->best.iteration_s;
     });
     const Spread ratio = ratio_of(offers[0]->best, offers[1]->best);
+    if (ratio.value < kEqual) {
+      text += fmt::format("{} GPUs: {} and {} are equally fast\n", gpus, offers[0]->platform,
+                          offers[1]->platform);
+      continue;
+    }
     const std::string sure = ratio.low == ratio.high
                                  ? ""
                                  : fmt::format(" ({:.2f} to {:.2f}){}", ratio.low, ratio.high,
@@ -205,6 +211,20 @@ const PricedOffer* cheapest(const std::vector<PricedOffer>& all, bool has_price,
   return best;
 }
 
+// How much the cheapest of the other platforms costs more.
+std::string next_text(const std::vector<PricedOffer>& all, const PricedOffer& best,
+                      bool has_price) {
+  std::vector<PricedOffer> others;
+  for (const PricedOffer& each : all)
+    if (each.offer->platform != best.offer->platform) others.push_back(each);
+  const PricedOffer* next = cheapest(others, has_price, [](const TrainingCost&) { return true; });
+  if (next == nullptr) return "";
+  const double ratio =
+      has_price ? next->cost.money / best.cost.money : next->cost.gpu_hours / best.cost.gpu_hours;
+  return fmt::format("  of the other platforms: {}, {:.0f} % more\n", offer_text(*next, has_price),
+                     kPercent * (ratio - 1));
+}
+
 std::string training_text(const std::vector<PricedOffer>& all, const OfferQuestions& asked) {
   if (asked.plan.tokens == 0) return "";
   const bool has_price = !asked.hour_prices.empty();
@@ -212,6 +232,8 @@ std::string training_text(const std::vector<PricedOffer>& all, const OfferQuesti
   std::string text = fmt::format(
       "{:g} tokens {}: {}\n", asked.plan.tokens, has_price ? "cost least" : "take fewest GPU hours",
       offer_text(*cheapest(all, has_price, [](const TrainingCost&) { return true; }), has_price));
+  text += next_text(all, *cheapest(all, has_price, [](const TrainingCost&) { return true; }),
+                    has_price);
   if (asked.within_days == 0) return text;
   const PricedOffer* predicted = cheapest(
       all, has_price, [&](const TrainingCost& cost) { return cost.days <= asked.within_days; });

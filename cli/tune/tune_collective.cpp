@@ -339,8 +339,16 @@ void print(const TunedLibrary& library, const Tuning& tuning) {
   if (is_offered)
     print_tuned_regions(tuning.offered, library ? "plan that " + library.format->library + " has"
                                                 : "plan among those named");
-  fmt::print("\n{} candidates, {} simulated: the others' lower bounds are no better\n", candidates,
-             simulated);
+  fmt::print("\n{} candidates, {} simulated{}\n", candidates, simulated,
+             simulated < candidates ? ": the others' lower bounds are no better" : "");
+  const auto is_kept = [](const TunedPoint& point) {
+    return point.known.next && point.known.margin(*point.known.next) < 0;
+  };
+  if (const auto kept = std::count_if(points.begin(), points.end(), is_kept); kept > 0)
+    fmt::print(
+        "note: the library's own choice stays at {} of {} sizes where another is faster, by "
+        "too little or not at both ends of the range\n",
+        kept, points.size());
 }
 
 std::string settings_file(const TuneCollectiveOptions& options, const TunedLibrary& library) {
@@ -426,6 +434,12 @@ void run(TuneCollectiveOptions options) {
                    ? "ideal, a latency and a bandwidth alone: what a library does needs its --stack"
                    : "stack " + machine.front().stack.name);
     print(library, tuning);
+    if (!groups.empty())
+      if (const std::string note = choice_not_known(
+              machine.front(),
+              shared_first_slots(machine.front().platform, questions.front().ranks)->shape);
+          !note.empty())
+        fmt::print("note: {}\n", note);
     if (library)
       fmt::print("\nwritten: {}, for {}, by the times of stack {}; to load it:\n{}",
                  document["settings"]["file"].get<std::string>(), library.format->library,
@@ -449,8 +463,10 @@ void add_tune_collective(Subcommand tune) {
   command.add_option("--platform", options->platform, "Preset, file or generator").required();
   command.add_option("--stack", options->stack, "Stack: preset or file (default: see `predict`)");
   command.add_option("--op", options->op, "Operation (default all-reduce)");
-  command.add_option("--ranks", options->ranks,
-                     "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots)");
+  command.add_option(
+      "--ranks", options->ranks,
+      "Rank counts: 2,4,8 or 2..160, doubling (default: 2 to all slots); with --split "
+      "one, of all groups together (default: all slots)");
   command.add_option(
       "--split", options->split,
       "Ranks in groups that call at once, as NCCL_TESTS_SPLIT has it: mod8 (every "

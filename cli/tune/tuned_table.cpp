@@ -10,7 +10,9 @@ namespace forescale {
 namespace {
 
 std::string over(const TunedChoice& choice, const TunedPlan& other) {
-  return fmt::format("+{:.1f} %{}", 100 * choice.margin(other), choice.is_tie(other) ? " tie" : "");
+  const bool is_tie = other.plan != choice.best.plan && choice.margin(other) != 0;
+  return fmt::format("{:+.1f} %{}", 100 * choice.margin(other),
+                     is_tie && choice.is_tie(other) ? " tie" : "");
 }
 
 // With the name of the library's own choice.

@@ -21,6 +21,7 @@
 #include "sim/limits.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
+#include "topologies/node_routes.hpp"
 
 namespace forescale {
 namespace {
@@ -118,6 +119,7 @@ void to_json(json& text, const CollectiveAnswer& answer) {
   }
   if (!answer.not_simulated.empty()) text["not_simulated"] = answer.not_simulated;
   if (!answer.beyond_measured.empty()) text["beyond_measured"] = answer.beyond_measured;
+  if (!answer.choice_not_known.empty()) text["choice_not_known"] = answer.choice_not_known;
   if (!answer.simulated_s) return;
   text["simulated_ranks"] = answer.simulated_ranks;
   text["folded_error"] = answer.folded_error;
@@ -144,6 +146,7 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   answer.groups_simulated = text.value("groups_simulated", std::int64_t{1});
   answer.not_simulated = text.value("not_simulated", "");
   answer.beyond_measured = text.value("beyond_measured", "");
+  answer.choice_not_known = text.value("choice_not_known", "");
   if (!answer.simulated_s) return;
   text.at("simulated_ranks").get_to(answer.simulated_ranks);
   text.at("folded_error").get_to(answer.folded_error);
@@ -184,6 +187,18 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
   const RankSplit all{.is_modulo = true, .count = 1};
   return groups_of_ranks(
       ranks, question.split.empty() ? all : parse_split(question.split, "--split"), "--split");
+}
+
+std::string choice_not_known(const QuestionMachine& machine, const GroupShape& group) {
+  const Platform& platform = machine.platform;
+  const std::size_t of_node = platform.node_routes->endpoints.size();
+  if (machine.stack.alternatives.empty() || group.nodes < 2 || group.ranks_per_node == 0 ||
+      static_cast<std::size_t>(group.ranks_per_node) >= of_node)
+    return "";
+  return fmt::format(
+      "what {} takes for {} of a node's {} GPUs is not known: its choice here is that for {} ranks "
+      "on whole nodes",
+      machine.stack.name, group.ranks_per_node, of_node, group.ranks);
 }
 
 std::vector<int> slots_of(const Question& question, const Platform& platform) {
@@ -227,6 +242,7 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
       .chunk_bytes = resolved.call.options.number(kChunkBytes),
       .bound_s = bound.time_s,
       .bound_reason = bound.reason};
+  if (!plan) answer.choice_not_known = choice_not_known(machine, resolved.group->shape);
   const bool messages_vary = !question.message_noise.empty();
   if (messages_vary && question.explicit_staging)
     refuse("--message-noise", question.message_noise,

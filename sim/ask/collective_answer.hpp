@@ -26,9 +26,10 @@ struct CollectiveAnswer {
   std::string not_simulated = {};            // why, where the cost engine alone answered both
   std::optional<double> cost_engine_s = {};  // none too where the engine cannot price the call
   std::optional<double> closed_form_s = {};
-  std::string beyond_measured = {};  // Stack::beyond_measured() of the messages simulated
-  std::int64_t simulated_ranks = 0;  // in place of all (sim/folded.hpp); 0: nothing simulated
-  double folded_error = 0;           // of the time that they stand for, relative
+  std::string beyond_measured = {};   // Stack::beyond_measured() of the messages simulated
+  std::string choice_not_known = {};  // choice_not_known() of its group, where the stack chose
+  std::int64_t simulated_ranks = 0;   // in place of all (sim/folded.hpp); 0: nothing simulated
+  double folded_error = 0;            // of the time that they stand for, relative
   double bound_s = 0;
   std::string bound_reason;
   std::uint64_t messages = 0;  // of groups_simulated, and so the bytes
@@ -38,6 +39,10 @@ struct CollectiveAnswer {
   std::string busiest = {};
   double busiest_share = 0;
 };
+// A stack that can be told what to take chooses by tables of whole nodes. For people, of a group
+// over nodes that has fewer GPUs of each. Empty: it has not.
+std::string choice_not_known(const QuestionMachine& machine, const GroupShape& group);
+
 void to_json(nlohmann::json& json, const CollectiveAnswer& answer);
 void from_json(const nlohmann::json& json, CollectiveAnswer& answer);
 

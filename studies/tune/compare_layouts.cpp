@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "studies/predict/compare.hpp"
 
@@ -14,6 +17,12 @@ LayoutOffer offer_of(const LayoutCompareSettings& settings, const Question& ques
   const int slots = load_platform(question.platform).slot_count();
   if (gpus > slots) {
     offer.failure = fmt::format("has {} GPUs", slots);
+    const std::vector<std::string> presets = catalogue("topologies/presets");
+    const Platform platform = load_platform(question.platform);
+    const std::int64_t of_node = slots / std::max(1, platform.node_count);
+    if (std::find(presets.begin(), presets.end(), question.platform) != presets.end())
+      offer.failure += fmt::format("; {}:nodes={} has so many", question.platform,
+                                   (gpus + of_node - 1) / of_node);
     return offer;
   }
   try {
@@ -65,6 +74,8 @@ std::vector<LayoutOffer> compare_layouts(const LayoutCompareSettings& settings) 
   std::vector<LayoutOffer> offers;
   std::size_t failed = 0;
   for (const std::string& platform : settings.platforms) {
+    if (std::count(settings.platforms.begin(), settings.platforms.end(), platform) > 1)
+      refuse("--platform", platform, "is named twice");
     Question question = settings.question;
     question.platform = platform;
     for (const std::int64_t gpus : question.gpus) {

@@ -208,6 +208,11 @@ class LayoutSearch {
 
   std::vector<LayoutCandidate> fitting(const std::vector<Layout>& all) {
     tuning_.combinations = all.size();
+    if (all.empty()) {
+      set_up_layout(case_of(fixed_), asker_);  // says what does not divide
+      refuse(kLayoutOption, settings_.question.layout,
+             fmt::format("leaves no layout of {} GPUs to search", settings_.gpus));
+    }
     std::vector<LayoutCandidate> candidates;
     ProgressLine progress("looking at the memory of layouts", all.size());
     bool has_one_failure = true;  // so far: it is not the layouts'

@@ -43,7 +43,7 @@ TEST(Compare, OffersForATransformerWithLayoutsDaysAndCost) {
       paid + "--within 3 -o " + file,
       {"network %", "32 GPUs: gcp-a3-mega is fastest, ", " times as fast as gcp-a3-high (",
        "gcp-a3-high: 50 % efficiency and more up to", "1e+09 tokens cost least: ",
-       "within 3 days costs least: ", "tp=2,zero=optimizer,global=64"});
+       "of the other platforms: ", "within 3 days costs least: ", "tp=2,zero=optimizer,global=64"});
   const std::string page = workshop.path("r.html");
   expect_answer("report " + file + " -o " + page, {"1 layout prediction"});
   const auto offers = run_program(paid + "--json --no-range").json()["predictions"];
@@ -72,6 +72,11 @@ TEST(Compare, OffersTakeNoOptionsOfOtherNetworksNorTheseTheirs) {
   expect_refused(offers + "--tokens 1e9 --node-price 3", {"--node-price", "give --price"});
   expect_refused(offers + "--time-value 3", {"--time-value", "--within"});
   expect_refused(offers + "--system horovod-mpi", {"--system", "does not go with --layout"});
+  expect_refused(
+      "compare --platform dgx-h100,dgx-h100 --model llama-3-8b --gpus 8 --layout global=8",
+      {"--platform = dgx-h100", "named twice"});
+  for (const char* option : {"--tokens 0", "--tokens 1e9 --within 0", "--tokens 1e9 --price 0"})
+    expect_refused(offers + option, {"--"});
   expect_refused(offers + "--draws 50", {"--draws", "does not go with --layout"});
   for (const char* option : {"--tokens 1", "--price 1", "--within 1", "--only tp"})
     expect_refused(std::string(kCompare) + option, {"needs --layout"});

@@ -152,7 +152,28 @@ TEST(TuneCollective, TunesAGroupBesideTheOthers) {
                          .json();
   EXPECT_GT(tuned["points"][1]["default"]["time_s"].get<double>(),
             1.5 * alone["points"][1]["time_s"].get<double>());
-  expect_answer("tune collective " + asked, {"8 groups of 4 ranks at once"});
+  const char* const note = "what nccl-2.20-a100-efa takes for 1 of a node's 8 GPUs is not known";
+  expect_answer("tune collective " + asked, {"8 groups of 4 ranks at once", note});
+  expect_answer("collective --op all-reduce " + asked, {note});
+  // Whole nodes, and a plan that was named, are no such.
+  for (const char* known : {"--ranks 32", "--slots 0,8,16,24 --plan all-reduce/ring"})
+    EXPECT_EQ(
+        expect_answer(std::string("collective --platform aws-p4de --bytes 1MiB --op all-reduce ") +
+                      known)
+            .out.find("is not known"),
+        std::string::npos)
+        << known;
+}
+
+// What is faster by too little to tell does not take the place of NCCL's own choice, and is no tie
+// of a choice with itself.
+TEST(TuneCollective, SaysWhereTheOwnChoiceStaysThoughAnotherIsFaster) {
+  const std::string asked = "tune collective --platform aws-p4de --ranks 64 --split mod8 ";
+  const std::string out = expect_answer(asked + "--bytes 512KiB",
+                                        {"note: the library's own choice stays at 1 of 1 sizes"})
+                              .out;
+  EXPECT_EQ(out.find("+-"), std::string::npos);
+  EXPECT_EQ(out.find("+0.0 % tie"), std::string::npos);
 }
 
 // Plans too, of a stack that is told none: what is best has the time of that plan asked for.

@@ -73,7 +73,7 @@ TEST(CompareLayouts, WhatHasNoLayoutSaysWhyAndTheOthersAreThere) {
   ASSERT_THAT(offers, SizeIs(4));
   EXPECT_EQ(offers[0].failure, "");
   EXPECT_EQ(offers[0].efficiency, 1);
-  EXPECT_THAT(offers[1].failure, HasSubstr("has 256 GPUs"));
+  EXPECT_THAT(offers[1].failure, HasSubstr("has 256 GPUs; dgx-h100:nodes=12500 has so many"));
   EXPECT_THAT(offers[2].failure, AllOf(HasSubstr("--precision = fp8"), HasSubstr("a100.json")));
 }
 

@@ -35,6 +35,11 @@ LayoutTuning tuned(const std::string& layout, std::size_t best,
                      asker);
 }
 
+TEST(TuneLayout, WhatDoesNotDivideIsSaid) {
+  EXPECT_THAT(refusal([] { tuned("global=64,tp=3", 1); }),
+              AllOf(HasSubstr("tp=3"), HasSubstr("must divide the 16 GPUs")));
+}
+
 std::vector<std::string> texts_of(const LayoutTuning& tuning) {
   std::vector<std::string> all;
   for (const LayoutPrediction& each : tuning.best) all.push_back(to_text(as_asked(each.layout)));
