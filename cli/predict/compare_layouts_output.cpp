@@ -261,7 +261,7 @@ std::string to_table(const std::vector<LayoutOffer>& offers, const OfferQuestion
   const LayoutPrediction& first = all.front().offer->best;
   return fmt::format(
              "{} ({} parameters), {}, sequences of {} tokens, {} an iteration: on each platform "
-             "the fastest layout that surely fits\n\n",
+             "the fastest layout that surely fits, or a plainer one within 1 % of it\n\n",
              first.model, count_cell(first.parameters), name_of(first.precision), first.tokens,
              first.layout.global_batch) +
          offers_text(offers, asked) +

@@ -11,6 +11,30 @@
 namespace forescale {
 namespace {
 
+constexpr std::size_t kCompared = 4;
+constexpr double kAsFast = 1.01;  // times the fastest one's time
+
+std::size_t field_count(const LayoutPrediction& each) {
+  return fields_named(to_text(as_asked(each.layout)), kLayoutOption).size();
+}
+
+// Of those as fast as the fastest that surely fits, the one that names fewest fields: nobody would
+// add a parallelism for half a percent. Where none surely fits, the fastest.
+LayoutPrediction plainest(LayoutTuning tuning) {
+  const LayoutPrediction* fastest = nullptr;
+  for (const LayoutPrediction& each : tuning.best)
+    if (fastest == nullptr && each.surely_fits()) fastest = &each;
+  if (fastest == nullptr)
+    return tuning.surely_fitting ? std::move(*tuning.surely_fitting)
+                                 : std::move(tuning.best.front());
+  const LayoutPrediction* plain = fastest;
+  for (const LayoutPrediction& each : tuning.best)
+    if (each.surely_fits() && each.iteration_s <= kAsFast * fastest->iteration_s &&
+        field_count(each) < field_count(*plain))
+      plain = &each;
+  return *plain;
+}
+
 LayoutOffer offer_of(const LayoutCompareSettings& settings, const Question& question,
                      std::int64_t gpus, Asker& asker) {
   LayoutOffer offer{.platform = question.platform, .gpus = gpus};
@@ -26,13 +50,14 @@ LayoutOffer offer_of(const LayoutCompareSettings& settings, const Question& ques
     return offer;
   }
   try {
-    LayoutTuning tuning = tune_layout({.question = question,
-                                       .gpus = gpus,
-                                       .only = settings.only,
-                                       .has_interval = settings.has_interval},
-                                      asker);
-    offer.best =
-        tuning.surely_fitting ? std::move(*tuning.surely_fitting) : std::move(tuning.best.front());
+    offer.best = plainest(tune_layout(
+        {.question = question, .gpus = gpus, .only = settings.only, .best = kCompared}, asker));
+    if (settings.has_interval) {
+      LayoutCase about{.question = question, .gpus = gpus};
+      about.question.layout = to_text(offer.best.layout);
+      about.question.gpus = {gpus};
+      offer.best = predict_layout_ranges({about}, asker).front();
+    }
   } catch (const InputError& error) {
     offer.failure = error.what();
   }

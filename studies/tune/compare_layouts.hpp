@@ -21,7 +21,8 @@ struct LayoutCompareSettings {
 struct LayoutOffer {
   std::string platform;
   std::int64_t gpus = 0;
-  // The fastest whose memory fits at its interval's upper end; where none does, the fastest.
+  // The fastest whose memory fits at its interval's upper end, or one that names fewer fields and
+  // is within 1 % of it; where none fits so, the fastest.
   LayoutPrediction best = {};
   double efficiency = 0;     // tokens/s/GPU over those of the platform's first offer that has them
   double network_gain = 0;   // kFastest times the bandwidth between nodes: 0.1: 10 % less time

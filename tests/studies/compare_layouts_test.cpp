@@ -41,13 +41,34 @@ TEST(CompareLayouts, EachOfferIsWhatTheSearchFindsThere) {
     Asker asker;
     const LayoutTuning tuning =
         tune_layout({.question = alone, .gpus = offer.gpus, .only = settings.only}, asker);
-    const LayoutPrediction& wanted =
+    const LayoutPrediction& fastest =
         tuning.surely_fitting ? *tuning.surely_fitting : tuning.best.front();
-    EXPECT_EQ(offer.best.layout, wanted.layout);
-    EXPECT_EQ(offer.best.iteration_s, wanted.iteration_s);
+    EXPECT_TRUE(offer.best.surely_fits());
+    EXPECT_LE(offer.best.iteration_s, 1.01 * fastest.iteration_s);
+    LayoutCase about{.question = alone, .gpus = offer.gpus};
+    about.question.layout = to_text(offer.best.layout);
+    EXPECT_EQ(offer.best.iteration_s, predict_layouts({about}, asker)[0].iteration_s);
     EXPECT_DOUBLE_EQ(offer.efficiency,
                      offer.best.tokens_per_s_gpu / offers[i / 2 * 2].best.tokens_per_s_gpu);
   }
+}
+
+// Context parallelism that gains less than 1 % is not advised; what names no more fields is.
+TEST(CompareLayouts, OfEquallyFastLayoutsThePlainestIsOffered) {
+  LayoutCompareSettings settings = offers_of({"aws-p4de"}, {64});
+  settings.question.model = "llama-3-8b";
+  settings.question.sequence = 8192;
+  settings.question.layout = "global=512,zero=parameters";
+  settings.only = {"cp", "micro"};
+  Question alone = settings.question;
+  alone.platform = "aws-p4de";
+  Asker asker;
+  const LayoutPrediction fastest =
+      tune_layout({.question = alone, .gpus = 64, .only = settings.only}, asker).best.front();
+  EXPECT_GT(fastest.layout.context, 1);
+  const LayoutPrediction offered = compare_layouts(settings).front().best;
+  EXPECT_EQ(offered.layout.context, 1);
+  EXPECT_LE(offered.iteration_s, 1.01 * fastest.iteration_s);
 }
 
 // Inside a node there is no network; between nodes the same layout is asked with a faster one.
