@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "sim/run/compute_noise.hpp"
+#include "topologies/platform.hpp"
 
 namespace forescale {
 namespace {
@@ -22,7 +24,11 @@ Number number(const std::string& text) {
 
 std::map<std::string, Change> all_changes() {
   std::map<std::string, Change> all{
-      {"platform", [](auto& question, const auto& value) { question.text.platform = value; }},
+      {"platform",
+       [](auto& question, const auto& value) {
+         load_platform(value);  // before anything is simulated
+         question.text.platform = value;
+       }},
       {"stack", [](auto& question, const auto& value) { question.text.stack = value; }},
       {"placement", [](auto& question, const auto& value) { question.text.placement = value; }},
       {"plan", [](auto& question, const auto& value) { question.text.plans.push_back(value); }},
@@ -46,6 +52,7 @@ std::map<std::string, Change> all_changes() {
     const QuestionField& field = question_field(name);
     all[field.option.substr(2)] = [&field](auto& question, const auto& value) {
       field.parse(question.text.varied, value, "--what-if " + field.option.substr(2));
+      parse_noise(question.text.varied.noise, question.text.varied.stragglers);
     };
   }
   return all;

@@ -97,6 +97,9 @@ TEST(Replay, ComparesMachinesThatAreNotAsTheyShouldBe) {
   EXPECT_GT(all["what_if"][0]["replay"]["iteration_s"].get<double>(),
             all["iteration_s"].get<double>());
   expect_refused("replay " + file + " --straggler 9:2", {"--straggler", "below 4"});
+  // What no run is needed for to see is refused before the first.
+  for (const char* wrong : {"straggler=3", "noise=0.05", "platform=keesch", "link=node0=2"})
+    expect_refused("replay " + file + " --no-range --what-if " + wrong, {" = "});
 }
 
 TEST(Replay, BadInputIsRefused) {
