@@ -219,7 +219,8 @@ QuestionMachine load_machine(const Question& question, Scenario scenario) {
 }
 
 PredictionInputs load_inputs(const Question& question, Scenario scenario) {
-  if (!question.layout.empty()) refuse("--layout", question.layout, "is for predict alone");
+  if (!question.layout.empty())
+    refuse("--layout", question.layout, "is for predict, compare and tune layout");
   scenario = with_scales(question, scenario);
   PredictionInputs inputs;
   inputs.platform = load_platform_of(question, scenario);

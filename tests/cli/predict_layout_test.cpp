@@ -229,10 +229,11 @@ TEST(PredictLayout, StartsFromAMeasuredIteration) {
 
 // What knows nothing of layouts says so and answers no other question.
 TEST(PredictLayout, OthersRefuseALayout) {
-  expect_refused(
-      "compare --platform dgx-h100 --system ddp-nccl --model llama-3-8b --seq 1024 --batch 1 "
-      "--scaling weak --gpus 8 --layout tp=2",
-      {"--layout", "ask `predict` on each platform"});
+  const std::string asked =
+      " --platform dgx-h100 --system ddp-nccl --model llama-3-8b --seq 1024 --batch 1 "
+      "--scaling weak --gpus 8 --layout tp=2";
+  expect_refused("tune schedule" + asked, {"--layout", "is for predict, compare and tune layout"});
+  expect_refused("compare" + asked, {"does not go with --layout"});
 }
 
 }  // namespace
