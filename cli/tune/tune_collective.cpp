@@ -68,7 +68,7 @@ std::vector<std::int64_t> rank_counts(const TuneCollectiveOptions& options,
   return ranks;
 }
 
-// Of --split, with the machine's slots group after group; one of all ranks without.
+// Of --split, with the machine's slots group after group; none without.
 std::vector<std::vector<int>> split_groups(const TuneCollectiveOptions& options,
                                            MachineScenarios& machine) {
   if (options.split.empty()) return {};
