@@ -19,10 +19,9 @@ void add_plan_option(const Option& option) {
 
 const std::map<std::string, Option>& plan_options() { return table(); }
 
-std::vector<std::string> with_plan_options(std::initializer_list<const char*> keys) {
-  std::vector<std::string> all(keys.begin(), keys.end());
-  for (const auto& [name, option] : table()) all.push_back(name);
-  return all;
+std::vector<std::string> with_plan_options(std::vector<std::string> keys) {
+  for (const auto& [name, option] : table()) keys.push_back(name);
+  return keys;
 }
 
 OptionValues read_plan_options(const JsonInput& in) {

@@ -16,7 +16,7 @@ void add_plan_option(const Option& option);
 const std::map<std::string, Option>& plan_options();
 
 // `keys` and the names of all options, for JsonInput::allow_only().
-std::vector<std::string> with_plan_options(std::initializer_list<const char*> keys);
+std::vector<std::string> with_plan_options(std::vector<std::string> keys);
 // Those that are there.
 OptionValues read_plan_options(const JsonInput& in);
 

@@ -42,15 +42,26 @@ void forget_numbers(Provenance* provenance, const std::string& file, const std::
   });
 }
 
-// Rules in order, by operation.
-void read_rules(const JsonInput& in, const std::string& op,
-                const std::vector<std::string>& protocols, SelectionRules& rules) {
-  rules[op].clear();
-  for (const JsonInput& rule : in.at(op).elements())
-    rules[op].push_back(read_selection(rule, protocols));
+// What `in` has for an operation: its own, or by name what another one has.
+JsonInput of_operation(const JsonInput& in, const std::string& op) {
+  JsonInput own = in.at(op);
+  if (!own.is_string()) return own;
+  const auto other = in.find(own.string());
+  if (!other || !other->is_array())
+    own.fail("must be a list, or the name of another operation that has one here");
+  return *other;
 }
 
-Alternative read_alternative(const JsonInput& in, const std::vector<std::string>& protocols) {
+// Rules in order, by operation.
+void read_rules(const JsonInput& in, const std::string& op, const Stack& stack,
+                SelectionRules& rules) {
+  std::vector<SelectionRule> of_op;
+  for (const JsonInput& rule : of_operation(in, op).elements())
+    of_op.push_back(read_selection(rule, stack));
+  rules[op] = std::move(of_op);
+}
+
+Alternative read_alternative(const JsonInput& in, const Stack& stack) {
   constexpr double kLeastFactor = 0.01;
   constexpr double kMostFactor = 1000;
   Alternative alternative;
@@ -58,7 +69,7 @@ Alternative read_alternative(const JsonInput& in, const std::vector<std::string>
     if (key == "chunk_factor")
       alternative.chunk_factor = in.at(key).number(kLeastFactor, kMostFactor);
     else
-      read_rules(in, key, protocols, alternative.rules);
+      read_rules(in, key, stack, alternative.rules);
   return alternative;
 }
 
@@ -80,11 +91,9 @@ std::vector<Preference> read_preferences(const JsonInput& in, const std::string&
                                          const std::map<std::string, Alternative>& alternatives) {
   std::vector<Preference> preferences;
   for (const JsonInput& band : in.elements()) {
-    band.allow_only({"up_to_ranks", "up_to_bytes", "order"});
+    band.allow_only(with_call_range({"order"}));
     Preference& preference = preferences.emplace_back();
-    if (const auto ranks = band.find("up_to_ranks"))
-      preference.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
-    if (const auto bytes = band.find("up_to_bytes")) preference.up_to_bytes = bytes->bytes().value;
+    static_cast<CallRange&>(preference) = read_call_range(band);
     std::istringstream names(band.at("order").string());
     for (std::string name; names >> name;) {
       const auto known = alternatives.find(name);
@@ -117,6 +126,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
                  "reduction",
                  "host_reduction",
                  "paths",
+                 "orders",
                  "selection",
                  "alternatives",
                  "preferences",
@@ -183,20 +193,24 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     stack.message_protocol = known_protocol(*protocol, stack.protocols);
   else if (states("paths"))
     stack.message_protocol = 0;
+  if (const auto orders = in.find("orders"))
+    for (const std::string& name : orders->keys())
+      stack.orders[name] = read_orders(orders->at(name));
   if (!base || in.has("selection"))
     for (const std::string& op : in.at("selection").keys()) {
       forget_numbers(in.provenance(), in.file(), "/selection/" + op + "/");
-      read_rules(in.at("selection"), op, stack.protocols, stack.selection);
+      read_rules(in.at("selection"), op, stack, stack.selection);
     }
   if (const auto alternatives = in.find("alternatives")) {
     forget_numbers(in.provenance(), in.file(), "/alternatives/");
     stack.alternatives.clear();
     for (const std::string& name : alternatives->keys())
-      stack.alternatives[name] = read_alternative(alternatives->at(name), stack.protocols);
+      stack.alternatives[name] = read_alternative(alternatives->at(name), stack);
   }
   if (const auto preferences = in.find("preferences"))
     for (const std::string& op : preferences->keys())
-      stack.preferences[op] = read_preferences(preferences->at(op), op, stack.alternatives);
+      stack.preferences[op] =
+          read_preferences(of_operation(*preferences, op), op, stack.alternatives);
   return stack;
 }
 
@@ -371,10 +385,8 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
   const auto bands = preferences.find(op);
   if (bands == preferences.end() || is_allowed(op, alternative_of(*this, op, group, bytes, own)))
     return own;
-  const auto band =
-      std::find_if(bands->second.begin(), bands->second.end(), [&](const Preference& each) {
-        return group.ranks <= each.up_to_ranks && bytes <= each.up_to_bytes;
-      });
+  const auto band = std::find_if(bands->second.begin(), bands->second.end(),
+                                 [&](const Preference& each) { return each.fits(group, bytes); });
   if (band == bands->second.end()) return nullptr;
   for (const std::string& name : band->order)
     if (is_allowed(op, name))

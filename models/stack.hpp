@@ -105,14 +105,25 @@ enum class Progress {
   kInsideCalls  // only calls do: forwarding and matching wait for the next one
 };
 
-// What a call costs and the algorithm it takes when nobody names one, by operation, shape of the
-// group and size; the first rule that fits is taken.
-struct SelectionRule {
+// Groups and sizes that something is for.
+struct CallRange {
   int up_to_ranks = std::numeric_limits<int>::max();
   int from_nodes = 0;
   int up_to_nodes = std::numeric_limits<int>::max();
   int ranks_per_node = 0;  // exactly so many on each; 0: any, also uneven ones
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+
+  bool fits(const GroupShape& group, std::int64_t bytes) const {
+    return group.ranks <= up_to_ranks && group.nodes >= from_nodes && group.nodes <= up_to_nodes &&
+           bytes <= up_to_bytes && (ranks_per_node == 0 || ranks_per_node == group.ranks_per_node);
+  }
+};
+
+using RankOrders = std::vector<std::vector<int>>;  // permutations of 0 .. n-1, all of one n
+
+// What a call costs and the algorithm it takes when nobody names one, by operation, shape of the
+// group and size; the first rule that fits is taken.
+struct SelectionRule : CallRange {
   std::string algorithm;
   OptionValues options;  // of the algorithm
   // The whole buffer is copied to host memory first, worked on there, and the result copied back.
@@ -129,12 +140,7 @@ struct SelectionRule {
   // The vector is cut into as many equal parts, which run side by side as collectives of their own:
   // NCCL's rings and trees. In part i the ranks of every group of as many as an order is long take
   // each other's roles: role p is played by the group's rank orders[i][p]. None: one part, as is.
-  std::vector<std::vector<int>> orders;
-
-  bool fits(const GroupShape& group, std::int64_t bytes) const {
-    return group.ranks <= up_to_ranks && group.nodes >= from_nodes && group.nodes <= up_to_nodes &&
-           bytes <= up_to_bytes && (ranks_per_node == 0 || ranks_per_node == group.ranks_per_node);
-  }
+  RankOrders orders;
 };
 
 using SelectionRules = std::map<std::string, std::vector<SelectionRule>>;  // by operation's name
@@ -155,10 +161,8 @@ struct Alternative {
   double chunk_factor = 0;  // bytes of a plan's chunk for one of the library's; 0: takes no size
 };
 
-// What a library prefers of its alternatives up to so many ranks and bytes, best first.
-struct Preference {
-  int up_to_ranks = std::numeric_limits<int>::max();
-  std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+// What a library prefers of its alternatives, best first.
+struct Preference : CallRange {
   std::vector<std::string> order;
 };
 
@@ -230,6 +234,7 @@ struct Stack {
   std::vector<PathRule> paths;
   std::vector<std::string> protocols = {""};  // by index; the first stands for none
   int message_protocol = 0;                   // of messages between GPUs outside of collectives
+  std::map<std::string, RankOrders> orders;   // by the name that selection rules call them
   SelectionRules selection;
   std::map<std::string, Alternative> alternatives;  // by the library's own name: "tree/ll128"
   std::map<std::string, std::vector<Preference>> preferences;  // by operation

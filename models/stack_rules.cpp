@@ -37,28 +37,6 @@ BufferPlace read_place(const JsonInput& in) {
   return in.one_of({"gpu", "host"}) == "gpu" ? BufferPlace::kGpu : BufferPlace::kHost;
 }
 
-// Permutations of 0 .. n-1, all of one n.
-std::vector<std::vector<int>> read_orders(const JsonInput& in) {
-  constexpr size_t kOrdersMax = 128;
-  std::vector<std::vector<int>> orders;
-  for (const JsonInput& element : in.elements()) {
-    std::vector<int> order;
-    std::vector<char> seen(element.elements().size(), 0);
-    for (const JsonInput& rank : element.elements()) {
-      const auto number = rank.integer(0, static_cast<std::int64_t>(seen.size()) - 1);
-      if (seen[static_cast<size_t>(number)] != 0) rank.fail("must not be there twice");
-      seen[static_cast<size_t>(number)] = 1;
-      order.push_back(static_cast<int>(number));
-    }
-    if (order.empty() || (!orders.empty() && order.size() != orders.front().size()))
-      element.fail("must be as long as the other orders, one rank at least");
-    orders.push_back(order);
-  }
-  if (orders.empty() || orders.size() > kOrdersMax)
-    in.fail(fmt::format("must have 1 to {} orders", kOrdersMax));
-  return orders;
-}
-
 }  // namespace
 
 int known_protocol(const JsonInput& in, const std::vector<std::string>& protocols) {
@@ -161,21 +139,52 @@ ReductionRule read_reduction(const JsonInput& in) {
   return rule;
 }
 
-SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>& protocols) {
-  in.allow_only(
-      with_plan_options({"protocol", "orders", "up_to_ranks", "from_nodes", "up_to_nodes",
-                         "ranks_per_node", "up_to_bytes", "algorithm", "through_host",
-                         "through_host_bytes_per_s", "default_stream", "call_overhead_s"}));
+std::vector<std::string> with_call_range(std::vector<std::string> keys) {
+  keys.insert(keys.end(),
+              {"up_to_ranks", "from_nodes", "up_to_nodes", "ranks_per_node", "up_to_bytes"});
+  return keys;
+}
+
+CallRange read_call_range(const JsonInput& in) {
+  CallRange range;
+  const auto read = [&](const char* key, int& number) {
+    if (const auto given = in.find(key)) number = static_cast<int>(given->integer(1, 1 << 30));
+  };
+  read("up_to_ranks", range.up_to_ranks);
+  read("from_nodes", range.from_nodes);
+  read("up_to_nodes", range.up_to_nodes);
+  read("ranks_per_node", range.ranks_per_node);
+  range.up_to_bytes = limit_bytes(in);
+  return range;
+}
+
+RankOrders read_orders(const JsonInput& in) {
+  constexpr size_t kOrdersMax = 128;
+  RankOrders orders;
+  for (const JsonInput& element : in.elements()) {
+    std::vector<int> order;
+    std::vector<char> seen(element.elements().size(), 0);
+    for (const JsonInput& rank : element.elements()) {
+      const auto number = rank.integer(0, static_cast<std::int64_t>(seen.size()) - 1);
+      if (seen[static_cast<size_t>(number)] != 0) rank.fail("must not be there twice");
+      seen[static_cast<size_t>(number)] = 1;
+      order.push_back(static_cast<int>(number));
+    }
+    if (order.empty() || (!orders.empty() && order.size() != orders.front().size()))
+      element.fail("must be as long as the other orders, one rank at least");
+    orders.push_back(order);
+  }
+  if (orders.empty() || orders.size() > kOrdersMax)
+    in.fail(fmt::format("must have 1 to {} orders", kOrdersMax));
+  return orders;
+}
+
+SelectionRule read_selection(const JsonInput& in, const Stack& stack) {
+  in.allow_only(with_plan_options(
+      with_call_range({"protocol", "orders", "algorithm", "through_host",
+                       "through_host_bytes_per_s", "default_stream", "call_overhead_s"})));
   SelectionRule rule;
-  if (const auto ranks = in.find("up_to_ranks"))
-    rule.up_to_ranks = static_cast<int>(ranks->integer(1, 1 << 30));
-  if (const auto nodes = in.find("from_nodes"))
-    rule.from_nodes = static_cast<int>(nodes->integer(1, 1 << 30));
-  if (const auto nodes = in.find("up_to_nodes"))
-    rule.up_to_nodes = static_cast<int>(nodes->integer(1, 1 << 30));
-  if (const auto ranks = in.find("ranks_per_node"))
-    rule.ranks_per_node = static_cast<int>(ranks->integer(1, 1 << 30));
-  rule.up_to_bytes = limit_bytes(in);
+  static_cast<CallRange&>(rule) = read_call_range(in);
   rule.algorithm = in.at("algorithm").string();
   rule.options = read_plan_options(in);
   if (const auto host = in.find("through_host")) rule.through_host = host->boolean();
@@ -183,10 +192,16 @@ SelectionRule read_selection(const JsonInput& in, const std::vector<std::string>
   if (const auto stream = in.find("default_stream")) rule.default_stream = stream->boolean();
   if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();
   if (const auto protocol = in.find("protocol"))
-    rule.protocol = known_protocol(*protocol, protocols);
+    rule.protocol = known_protocol(*protocol, stack.protocols);
   if (const auto orders = in.find("orders")) {
     if (rule.through_host) orders->fail("must not be given with through_host");
-    rule.orders = read_orders(*orders);
+    const auto known = stack.orders.find(orders->string());
+    if (known == stack.orders.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, named] : stack.orders) names.push_back(name);
+      orders->fail("is none of \"/orders\"; it is " + unknown_name(orders->string(), names));
+    }
+    rule.orders = known->second;
   }
   return rule;
 }

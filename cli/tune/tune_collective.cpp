@@ -436,7 +436,7 @@ void run(TuneCollectiveOptions options) {
     print(library, tuning);
     if (!groups.empty())
       if (const std::string note = choice_not_known(
-              machine.front(),
+              machine.front(), options.op,
               shared_first_slots(machine.front().platform, questions.front().ranks)->shape);
           !note.empty())
         fmt::print("note: {}\n", note);

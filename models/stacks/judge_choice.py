@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Whether what forescale takes to be the fastest of NCCL's algorithms and protocols is what AWS measured to be.
 
-    judge_choice.py [--program build/release/forescale] [--nodes 4,8,16] [--sizes 8KiB,16KiB,...] [--told]
+    judge_choice.py [--program build/release/forescale] [--ranks-per-node 8] [--nodes 4,8,16]
+                    [--sizes 8KiB,16KiB,...] [--told]
 
-aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (8 H100, 32 EFA), eight ranks a node,
-by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
+aws_choices.csv has what the tuner of aws-ofi-nccl takes for all-reduces on p5 (8 H100, 32 EFA), eight, two or one
+ranks a node, by nodes and bytes: lines that AWS drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp,
 commit 2daf7d30); "nccl" where it leaves the choice to NCCL. Each algorithm and protocol of nccl-2.20-h100-efa is
 simulated for all sizes (a few minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice
 would lose by the simulated times, and how often the two agree: with all algorithms and protocols, and with
@@ -26,7 +27,7 @@ from rebuild_nccl import GIB, KIB, MIB, told_name
 
 HERE = pathlib.Path(__file__).resolve().parent
 STACK = "nccl-2.20-h100-efa"
-CHOICES = (*LAUNCH_US, "nvls")
+GPUS = 8  # of a node
 # What would take minutes to simulate and is far from the fastest.
 LEAST = {"tree-simple": MIB, "ring-simple": MIB, "nvls": MIB}
 MOST = {"tree-ll": 4 * MIB, "tree-ll128": 512 * MIB, "tree-simple": 2 * GIB, "ring-ll": 64 * MIB,
@@ -43,44 +44,51 @@ def size_text(size):
     return f"{size // UNITS[unit]} {unit}"
 
 
-def measured_choices():
+def choices_of(ranks_per_node):
+    return (*LAUNCH_US, "nvls") if rebuild_nccl.EIGHT_H100_OF_P5.part(ranks_per_node).nvls else tuple(LAUNCH_US)
+
+
+def measured_choices(ranks_per_node):
     """(nodes, least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
     with (HERE / "aws_choices.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
+            if int(row["ranks_per_node"]) != ranks_per_node:
+                continue
             choice = {"nccl": None, "NVLS_TREE": "nvls"}.get(
                 row["algorithm"], f"{row['algorithm']}-{row['protocol']}".lower())
             yield int(row["nodes"]), int(row["min_bytes"]), int(row["max_bytes"]), choice
 
 
-def simulated(program, nodes, choice, sizes):
+def simulated(program, ranks_per_node, nodes, choice, sizes):
     """Seconds by bytes."""
+    slots = range(0, GPUS * nodes, GPUS // ranks_per_node)
     sizes = [size for size in sizes if LEAST.get(choice, 0) <= size <= MOST.get(choice, math.inf)]
     if not sizes:
         return {}
     answer = subprocess.run(
         [program, "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack",
-         f"{STACK}:take={told_name(choice, nodes)}", "--op", "all-reduce", "--ranks", str(8 * nodes), "--bytes",
-         ",".join(map(str, sizes)), "--csv"], check=True, stdout=subprocess.PIPE, text=True)
+         f"{STACK}:take={told_name(choice, nodes)}", "--op", "all-reduce", "--slots", ",".join(map(str, slots)),
+         "--bytes", ",".join(map(str, sizes)), "--csv"], check=True, stdout=subprocess.PIPE, text=True)
     return {int(row["bytes"]): float(row["simulated_s"]) for row in csv.DictReader(answer.stdout.splitlines())}
 
 
-def told_regions(program, nodes, sizes):
+def told_regions(program, ranks_per_node, nodes, sizes):
     """(least bytes, most bytes, choice) that `tune collective` tells NCCL, as "tree-ll128"."""
     answer = subprocess.run(
         [program, "tune", "collective", "--platform", f"aws-p5:nodes={nodes}", "--stack", STACK, "--ranks",
-         str(8 * nodes), "--bytes", ",".join(map(str, sizes)), "--json"], check=True, stdout=subprocess.PIPE, text=True)
+         str(GPUS * nodes), "--split", f"mod{GPUS // ranks_per_node}", "--bytes", ",".join(map(str, sizes)), "--json"], check=True, stdout=subprocess.PIPE, text=True)
     for region in json.loads(answer.stdout)["regions"]:
         if region["plan"] != "own choice":
             name = region["plan"].split(":")[0]
-            choice = next(each for each in CHOICES if told_name(each, nodes) == name)
+            choice = next(each for each in choices_of(ranks_per_node) if told_name(each, nodes) == name)
             yield region["from_bytes"], region["to_bytes"], choice
 
 
-def judge(program, nodes, sizes, with_told):
-    times = {choice: simulated(program, nodes, choice, sizes) for choice in CHOICES}
-    told = list(told_regions(program, nodes, sizes)) if with_told else []
-    estimated = bands(rebuild_nccl.EIGHT_H100_OF_P5, nodes)
-    choices = list(measured_choices())
+def judge(program, ranks_per_node, nodes, sizes, with_told):
+    times = {choice: simulated(program, ranks_per_node, nodes, choice, sizes) for choice in choices_of(ranks_per_node)}
+    told = list(told_regions(program, ranks_per_node, nodes, sizes)) if with_told else []
+    estimated = bands(rebuild_nccl.EIGHT_H100_OF_P5.part(ranks_per_node), nodes)
+    choices = list(measured_choices(ranks_per_node))
     named = {choice for *_, choice in choices}
     decided, agreed, named_agreed, told_agreed, estimate_agreed, losses = 0, 0, 0, 0, 0, []
     print(f"\n{nodes} nodes\n{'size':>8}  {'AWS':12}{'forescale':12}{'NCCL 2.20':12}AWS's choice takes longer by")
@@ -112,13 +120,14 @@ def judge(program, nodes, sizes, with_told):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/forescale")
+    parser.add_argument("--ranks-per-node", type=int, default=GPUS, choices=(1, 2, GPUS))
     parser.add_argument("--nodes", default="4,8,16")
     parser.add_argument("--sizes", default=",".join(size_text(1 << exponent).replace(" ", "")
                                                     for exponent in range(13, 35)))
     parser.add_argument("--told", action="store_true", help="what `tune collective` tells NCCL too (minutes more)")
     options = parser.parse_args()
     sizes = [bytes_of(text) for text in options.sizes.split(",")]
-    found = [judge(options.program, int(nodes), sizes, options.told) for nodes in options.nodes.split(",")]
+    found = [judge(options.program, options.ranks_per_node, int(nodes), sizes, options.told) for nodes in options.nodes.split(",")]
     decided, *counts = (sum(column) for column in zip(*found))
     texts = (f"{count} ({count / decided:.0%})" for count in counts)
     print(f"\nall: of {decided} forescale takes AWS's choice at {next(texts)}, of those that AWS takes anywhere at "

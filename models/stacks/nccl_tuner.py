@@ -50,6 +50,14 @@ class Machine:
     choices: tuple = tuple(LAUNCH_US)
     nvls: bool = False
 
+    def part(self, gpus):
+        """With so many of each node's GPUs in a group: NCCL's search finds rings through the adapters of these alone,
+        and as wide each (assumed); reductions by the switches take more than two GPUs (ncclNvlsInit, src/transport/nvls.cc).
+        """
+        share = gpus / self.gpus
+        return dataclasses.replace(self, gpus=gpus, node_gbps=self.node_gbps * share, network_gbps=self.network_gbps * share,
+                                   channels=max(1, int(self.channels * share)), nvls=self.nvls and gpus > 2)
+
 
 def bus_gbps(machine, nodes, algorithm, protocol):
     """Bandwidth that NCCL reckons with, as nccl-tests counts it for a ring."""
@@ -64,15 +72,17 @@ def bus_gbps(machine, nodes, algorithm, protocol):
         if protocol == "ll":
             return min(bus / 2, most)
         if protocol == "ll128":
-            return min(bus * 0.92, channels * RING_LL128_CHANNEL[machine.generation])
+            of_link = 0.92 if machine.gpus > 1 else 0.7  # one GPU sends and receives through the adapter
+            return min(bus * of_link, channels * RING_LL128_CHANNEL[machine.generation])
         return bus
     bus = min(bus * 0.92, channels * TREE_CHANNEL[machine.generation][more])
+    chain = 1 if machine.gpus > 1 else 0.85  # one GPU has both ends of a node's chain (NCCL_TOPO_PATTERN_TREE)
     if protocol == "ll":
-        return min(bus / 3.8, most)
+        return min(bus / 3.8, most) * chain
     if protocol == "ll128":
         return min(bus * (7 / 9 if nodes == 1 else 120 / 128),
-                   channels * TREE_LL128_CHANNEL[machine.generation][more])
-    return bus
+                   channels * TREE_LL128_CHANNEL[machine.generation][more]) * chain
+    return bus * chain
 
 
 def ring_latency_us(machine, nodes, protocol, size):

@@ -29,6 +29,8 @@ NVL72 = "a GB200 NVL72 (coreweave/nccl-tests, README.md, commit cb865533)"
 B200 = ("eight B200 (ai-dynamo/aiconfigurator, systems/data/b200_sxm/comm/nccl/2.29.2, half "
         "precision)")
 EFA = "8 p5, 4 GiB by NVLSTree in chunks of 64 KiB, 81.1 ms (NVIDIA/nccl, pull request 1112)"
+AWS_CROSSING = ("where trees of LL128 end for 16 p5 with one rank each, 2.4 MB (aws/aws-ofi-nccl, "
+                "src/tuner/nccl_ofi_regions.cpp, commit 2daf7d30)")
 SENDRECV = ("64 MiB on 16 nodes of eight B200 (togethercomputer/together-nccl-tests, "
             "benchmarks/B200/sendrecv-p2p-scaling/P2P_Bandwidth_Scaling_2to64_Nodes.md, commit 280e4df2)")
 TOGETHER = ("2 GiB on two and four nodes of eight B200 (togethercomputer/together-dgxc-benchmarking, "
@@ -102,14 +104,26 @@ class Stack:
     by_rail: bool = True  # PXN, from 2.12 on and where NVLink joins all GPUs of a node
     flush_us: float = 0
     nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow
+    tree_proxy_us: tuple = None  # of one of a low-latency tree's
     nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
     between_calls: object = None  # BetweenCalls of its all-reduces
+    named_orders: dict = dataclasses.field(default_factory=dict)  # what its file's rules call them
     flush_why: str = FLUSH
 
     @property
     def channels(self):
         """That carry trees between nodes: two for each that NCCL's search finds (src/graph/connect.cc)."""
         return 2 * (self.search_channels or len(self.orders))
+
+    def part(self, gpus):
+        """For groups with so many of each node's GPUs: rings that start at each of them."""
+        found = self.search_channels or len(self.orders)
+        return dataclasses.replace(self, gpus=gpus, orders=rotations(gpus), search_channels=max(1, found * gpus // self.gpus),
+                                   machine=self.machine.part(gpus) if self.machine else None)
+
+    def parts(self):
+        """Those groups, 1, 2, 4, ... of a node's GPUs."""
+        return [self.part(1 << i) for i in range((self.gpus - 1).bit_length())]
 
     def of_a_queue(self, of_a_channel):
         """What belongs to one of NCCL's channels, for a queue of a plan: of each part, one a tree."""
@@ -146,6 +160,19 @@ BETWEEN_NODES = {"ring-ll": FLAGS, "tree-ll-two": FLAGS, "tree-ll": FLAGS, "ring
                  "tree-ll128": LL128}
 
 
+FOUR = "nvls-four"  # of groups with four of a node's eight GPUs
+
+
+def nvls_of_four(stack):
+    """Of n GPUs each sends (n+1)/n of the vector by the switches, where the plan sends 2 (n-1)/n."""
+    share = (5 / 4) / (6 / 4) / ((9 / 8) / (14 / 8))
+    known_of_eight = stack.nvls
+    return assumed(round(known_of_eight["value"] * share, 3),
+                   f"as of eight GPUs, {known_of_eight['value']:g}, times {share:.3f}: of four each sends 5/4 of the vector by "
+                   "the switches and 6/4 by the plan, of eight 9/8 and 14/8",
+                   round(known_of_eight["fast"] * share, 3), round(known_of_eight["slow"] * share, 3))
+
+
 def inside_node(stack, protocol):
     return {"ring-ll": lambda: ring_ll(stack),
             "tree-ll-two": lambda: tree_ll(stack, 1, "between two nodes"),
@@ -154,6 +181,7 @@ def inside_node(stack, protocol):
             "tree-ll128": lambda: LL128,
             "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
             "nvls": lambda: stack.nvls,
+            FOUR: lambda: nvls_of_four(stack),
             "send-recv": lambda: stack.sends[0]}.get(protocol, lambda: stack.own.get(protocol))()
 
 
@@ -234,7 +262,11 @@ def between_nodes(stack, protocol):
     us = NETWORK_STEP_US[step_of(protocol)]
     step = f"a step between nodes takes {us:g} us by {table_of(protocol)} (hwLat), less"
     left = us - LINKS_BETWEEN_US
-    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls"):
+    if has_tree_proxy(stack, protocol):
+        both_ends = 2 * stack.tree_proxy_us[0]
+        step += f" {both_ends:g} us of the proxy threads and"
+        left -= both_ends
+    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls", FOUR):
         latency = assumed(seconds(left + stack.flush_us),
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
@@ -290,9 +322,17 @@ def node_send_paths(stack):
             for count in counts]
 
 
+def has_tree_proxy(stack, protocol):
+    return bool(stack.tree_proxy_us) and protocol.startswith("tree-ll")
+
+
 def proxy(stack, protocol):
     """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
-    if not stack.nvls_proxy_us or protocol != "nvls":
+    if has_tree_proxy(stack, protocol):
+        us, fast_us, slow_us = map(seconds, stack.tree_proxy_us)
+        return {"o_proxy_s": assumed(us, f"of a tree's message at either end: fitted to {AWS_CROSSING}; fast: a third, slow: a "
+                                     "small message of libfabric over EFA (ofiwg/libfabric, issue 5694)", fast_us, slow_us)}
+    if not stack.nvls_proxy_us or protocol not in ("nvls", FOUR):
         return {}
     us, fast_us, slow_us = (seconds(8 * each) for each in stack.nvls_proxy_us)
     return {"o_proxy_s": assumed(us, f"fitted to {EFA}: {stack.nvls_proxy_us[0]:g} us of one of NCCL's messages at "
@@ -302,7 +342,8 @@ def proxy(stack, protocol):
 
 def paths(stack):
     all_paths = []
-    for protocol in [*stack.protocols, "ring-simple"]:
+    of_four = [FOUR] if "nvls" in stack.protocols and stack.gpus == 8 else []
+    for protocol in [*stack.protocols, *of_four, "ring-simple"]:
         if protocol == "ring-simple":
             all_paths += [in_node(stack, name) for name in stack.own]
         if protocol == "ring-simple" and stack.sends:
@@ -354,16 +395,27 @@ def launch(protocol):
     return known(seconds(us), f"launch, {us:g} us by {table} (baseLat)")
 
 
+def name_of(stack, orders):
+    """Among the file's orders, which it becomes one of."""
+    count, of = len(orders), len(orders[0])
+    name = f"{count} order{'s' * (count > 1)} of {of} GPU{'s' * (of > 1)}"
+    for more in itertools.count(2):
+        if stack.named_orders.setdefault(name, orders) == orders:
+            return name
+        name = f"{name.split(',')[0]}, {more}"
+
+
 def written(stack, rule):
     algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
         rule.protocol.split("-")[0]]
     fields = {"up_to_ranks": rule.up_to_ranks, "from_nodes": rule.from_nodes, "up_to_nodes": rule.up_to_nodes,
               "ranks_per_node": rule.ranks_per_node,
               "up_to_bytes": rule.up_to_bytes,
-              "algorithm": algorithm, "chain_size": stack.gpus if algorithm != "ring" else None,
+              "algorithm": algorithm,
+              "chain_size": (rule.ranks_per_node or stack.gpus) if algorithm != "ring" else None,
               "chunk_bytes": rule.chunk_bytes,
               "protocol": rule.protocol if rule.protocol != "ring-simple" else None,
-              "orders": rule.orders or stack.orders,
+              "orders": name_of(stack, rule.orders or stack.orders),
               "call_overhead_s": rule.call_overhead_s or launch(rule.protocol),
               "source": rule.source}
     return {name: value for name, value in fields.items() if value is not None}
@@ -484,6 +536,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
     """One protocol's, above `after` bytes: more where its chunk changes."""
     if choice == "nvls":
         pieces = nvls_pieces(stack, nodes)
+        if stack.gpus == 4:
+            pieces = [(end, dataclasses.replace(rule, protocol=FOUR)) for end, rule in pieces]
     elif choice == "tree-simple":
         pieces = tree_simple_pieces(stack)
     elif choice == "tree-ll128":
@@ -528,6 +582,18 @@ def tuned_rules(stack, machine, one_node=None):
         rules += rules_up_to(stack, ranks, nodes, found, why, stack.between_calls)
     if rules[-1].protocol != "ring-simple":
         rules.append(RING_ASKED_FOR)
+    return rules
+
+
+def of_parts(stack, bands_of, between):
+    """Groups with 1, 2, 4 of a node's GPUs on each of several nodes."""
+    rules = []
+    for part in stack.parts():
+        for nodes in NODES:
+            why = f"of {part.gpus} of each node's GPUs; {CROSSING}"
+            rules += [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
+                                          ranks_per_node=part.gpus, orders=rule.orders or part.orders)
+                      for rule in rules_up_to(part, None, nodes, bands_of(part.machine, nodes), why, between)]
     return rules
 
 
@@ -668,11 +734,13 @@ def told_in_a_node(stack, rules):
     return found
 
 
-def told_between_nodes(stack, choices):
+def told_between_nodes(stack, choices, ranks_per_node=None):
+    """By name, of several nodes; of any number of GPUs on each, or of exactly so many."""
     found = {}
     for choice in choices:
         by_nodes = [[dataclasses.replace(rule, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
-                                         ranks_per_node=stack.gpus if choice == "nvls" else None)
+                                         ranks_per_node=stack.gpus if choice == "nvls" else ranks_per_node,
+                                         orders=rule.orders or (stack.orders if ranks_per_node else None))
                      for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, stack.between_calls)] for nodes in NODES]
         of_more = by_nodes[-1]
         rules = []
@@ -703,11 +771,16 @@ def alternatives(stack, rings, chain):
             found.setdefault(name, {}).setdefault(op, []).extend(written(stack, rule) for rule in rules)
 
     add("all-reduce", told_in_a_node(stack, stack.rules))
+    for part in stack.parts():
+        of_part = [choice for choice in choices if choice != "nvls" or part.machine.nvls]
+        add("all-reduce", told_between_nodes(part, of_part, part.gpus))
     add("all-reduce", told_between_nodes(stack, choices))
     of_rings = [choice for choice in choices if choice.startswith("ring")]
     for op in ("allgather", "reduce-scatter"):
         if stack.gathers:
             add(op, told_in_a_node(stack, stack.gathers))
+            for part in stack.parts():
+                add(op, told_between_nodes(part, of_rings, part.gpus))
             add(op, told_between_nodes(stack, of_rings))
         else:
             found["ring/simple"][op] = [rings]
@@ -725,16 +798,24 @@ def preferences(stack, told):
     machine = stack.machine
     rings = tuple(choice for choice in machine.choices if choice.startswith("ring"))
     found = {}
-    for op, choices, estimate in (
-            ("all-reduce", machine.choices + (("nvls",) if machine.nvls else ()), estimate_us),
-            ("allgather", rings, gather_estimate_us), ("reduce-scatter", rings, gather_estimate_us)):
+    def add(op, machine, nodes, groups, choices, estimate):
+        for order, up_to in orders_by_size(choices, lambda choice, size: estimate(machine, nodes, choice, size)):
+            names = [told_name(choice, nodes) for choice in order]
+            names = [name for name in names if op in told.get(name, {})]
+            band = groups | ({"up_to_bytes": up_to} if up_to else {}) | {"order": " ".join(names)}
+            found.setdefault(op, []).append(band)
+
+    for op, choices_of, estimate in (
+            ("all-reduce", lambda machine: machine.choices + (("nvls",) if machine.nvls else ()), estimate_us),
+            ("allgather", lambda _: rings, gather_estimate_us), ("reduce-scatter", lambda _: rings, gather_estimate_us)):
+        for part in stack.parts():
+            for nodes in NODES:
+                up_to = {"up_to_nodes": nodes} if nodes != NODES[-1] else {}
+                add(op, part.machine, nodes, {"from_nodes": 2, **up_to, "ranks_per_node": part.gpus},
+                    choices_of(part.machine), estimate)
         for nodes in (1, *NODES):
             ranks = {"up_to_ranks": nodes * machine.gpus} if nodes != NODES[-1] else {}
-            for order, up_to in orders_by_size(choices, lambda choice, size: estimate(machine, nodes, choice, size)):
-                names = [told_name(choice, nodes) for choice in order]
-                names = [name for name in names if op in told.get(name, {})]
-                band = ranks | ({"up_to_bytes": up_to} if up_to else {}) | {"order": " ".join(names)}
-                found.setdefault(op, []).append(band)
+            add(op, machine, nodes, ranks, choices_of(machine), estimate)
     return found
 
 
@@ -769,14 +850,19 @@ def shift_rules(stack):
 
 def document(stack):
     def ring(source):
-        return {"orders": stack.orders,
+        return {"orders": name_of(stack, stack.orders),
                 "call_overhead_s": known(8.4e-6, f"launch of a ring, 8.4 us by {TUNING} (baseLat)"),
                 "source": source}
 
     chain = {"algorithm": "chain", "chunk_bytes": 512 * KIB} | ring(
         "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
     rings = {"algorithm": "ring"} | ring("NCCL: rings")
-    gathers = [written(stack, rule) for rule in stack.gathers] if stack.gathers else [rings]
+    def of_groups(rules, bands_of, between):
+        parts = of_parts(stack, bands_of, between) if stack.machine else []
+        return [written(stack, rule) for rule in [*parts, *rules]]
+
+    gathers = (of_groups(stack.gathers, gather_bands, GATHERS_BETWEEN if stack.between_calls else None)
+               if stack.gathers else [rings])
     sends = {"protocol": "send-recv"} if stack.sends else {}
 
     def by_sends(algorithm, source):
@@ -788,7 +874,7 @@ def document(stack):
     pairs = by_sends(stack.all_to_all, "ncclSend and ncclRecv between all pairs")
     told = alternatives(stack, rings, chain)
     peers = peer_protocols(stack)
-    return {
+    made = {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
         "latency_holds_ports": False, "progress": "hardware",
@@ -796,7 +882,7 @@ def document(stack):
                       "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
         "host_reduction": {"place": "cpu", "overlaps_transfer": False},
         "paths": paths(stack),
-        "selection": {"all-reduce": [written(stack, rule) for rule in stack.rules],
+        "selection": {"all-reduce": of_groups(stack.rules, bands, stack.between_calls),
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
                       "all-to-all": pairs, "shift": shift_rules(stack)},
@@ -805,6 +891,15 @@ def document(stack):
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
                 "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
                 "connection."}
+    for by_op in (made["selection"], *told.values(), made.get("preferences", {})):
+        if "allgather" in by_op and by_op["reduce-scatter"] == by_op["allgather"]:
+            by_op["reduce-scatter"] = "allgather"
+    # What they are before who names them.
+    return {key: value for key, value in made.items() if key not in AFTER} | {"orders": stack.named_orders} | {
+        key: value for key, value in made.items() if key in AFTER}
+
+
+AFTER = ("selection", "message_protocol", "alternatives", "preferences", "note")
 
 
 def is_short(value):
@@ -901,7 +996,7 @@ def stacks():
                      between_calls=BETWEEN_CALLS["hopper"])
     yield eight_h100(
         "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
-        EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=(2.45, 1.5, 3.5),
+        EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=(2.45, 1.5, 3.5), tree_proxy_us=(0.9, 0.3, 1.5),
         nvls_tree_most=(512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)"))
 
     stack = switched(

@@ -189,16 +189,24 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
       ranks, question.split.empty() ? all : parse_split(question.split, "--split"), "--split");
 }
 
-std::string choice_not_known(const QuestionMachine& machine, const GroupShape& group) {
-  const Platform& platform = machine.platform;
-  const std::size_t of_node = platform.node_routes->endpoints.size();
-  if (machine.stack.alternatives.empty() || group.nodes < 2 || group.ranks_per_node == 0 ||
-      static_cast<std::size_t>(group.ranks_per_node) >= of_node)
+std::string choice_not_known(const QuestionMachine& machine, const std::string& op,
+                             const GroupShape& group) {
+  const std::size_t of_node = machine.platform.node_routes->endpoints.size();
+  const auto rules = machine.stack.selection.find(op);
+  if (machine.stack.alternatives.empty() || group.nodes < 2 ||
+      static_cast<std::size_t>(group.ranks_per_node) == of_node ||
+      rules == machine.stack.selection.end() || rules->second.size() < 2 ||
+      std::any_of(rules->second.begin(), rules->second.end(), [&](const SelectionRule& rule) {
+        return rule.ranks_per_node != 0 && rule.ranks_per_node == group.ranks_per_node;
+      }))
     return "";
   return fmt::format(
-      "what {} takes for {} of a node's {} GPUs is not known: its choice here is that for {} ranks "
-      "on whole nodes",
-      machine.stack.name, group.ranks_per_node, of_node, group.ranks);
+      "what {} takes {} is not known: its choice here is that for {} ranks on whole nodes",
+      machine.stack.name,
+      group.ranks_per_node > 0
+          ? fmt::format("for {} of a node's {} GPUs", group.ranks_per_node, of_node)
+          : "where nodes have different numbers of GPUs",
+      group.ranks);
 }
 
 std::vector<int> slots_of(const Question& question, const Platform& platform) {
@@ -242,7 +250,7 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
       .chunk_bytes = resolved.call.options.number(kChunkBytes),
       .bound_s = bound.time_s,
       .bound_reason = bound.reason};
-  if (!plan) answer.choice_not_known = choice_not_known(machine, resolved.group->shape);
+  if (!plan) answer.choice_not_known = choice_not_known(machine, answer.op, resolved.group->shape);
   const bool messages_vary = !question.message_noise.empty();
   if (messages_vary && question.explicit_staging)
     refuse("--message-noise", question.message_noise,

@@ -39,9 +39,10 @@ struct CollectiveAnswer {
   std::string busiest = {};
   double busiest_share = 0;
 };
-// A stack that can be told what to take chooses by tables of whole nodes. For people, of a group
-// over nodes that has fewer GPUs of each. Empty: it has not.
-std::string choice_not_known(const QuestionMachine& machine, const GroupShape& group);
+// A stack that can be told what to take chooses by tables of whole nodes and of some of their
+// parts. For people, of a group over nodes that is neither. Empty: it is.
+std::string choice_not_known(const QuestionMachine& machine, const std::string& op,
+                             const GroupShape& group);
 
 void to_json(nlohmann::json& json, const CollectiveAnswer& answer);
 void from_json(const nlohmann::json& json, CollectiveAnswer& answer);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/data_files.hpp"
 #include "base/units.hpp"
 #include "tests/base/refusal.hpp"
@@ -13,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::refusal;
 
 constexpr const char* kH100 = "nccl-2.20-h100";
@@ -50,6 +54,27 @@ TEST(NcclEnvironment, LeavesWhatItNames) {
   EXPECT_TRUE(with("NCCL_BUFFSIZE=8MiB").allowed.empty());
 }
 
+// Of four nodes with one GPU of each NCCL reckons with one adapter a ring: LL128 at 0.7 of it,
+// where a ring of whole nodes has 0.92, so the simple protocol comes sooner; and reductions by the
+// switches take more than two GPUs of a node.
+TEST(NcclEnvironment, PartsOfNodesHaveChoicesOfTheirOwn) {
+  const Stack plain = load_stack(kH100);
+  const auto of = [&](int gpus, int nodes, std::int64_t bytes) {
+    return protocol_of(plain, "all-reduce", {gpus * nodes, nodes, gpus, 8 / gpus}, bytes);
+  };
+  EXPECT_EQ(of(1, 4, 64 * kMiB), "");
+  EXPECT_EQ(of(8, 4, 64 * kMiB), "nvls");
+  EXPECT_EQ(of(4, 4, 2 * kMiB), "nvls-four");
+  for (const std::int64_t bytes : {kMiB, 64 * kMiB, 1024 * kMiB})
+    for (const int gpus : {1, 2}) EXPECT_THAT(of(gpus, 4, bytes), Not(HasSubstr("nvls")));
+  const SelectionRule* rule = plain.rule_for("all-reduce", {8, 4, 2, 4}, 64 * kMiB);
+  EXPECT_EQ(rule->orders, (RankOrders{{0, 1}, {1, 0}}));
+  // What its environment leaves is taken in the order for as many GPUs of a node.
+  EXPECT_EQ(protocol_of(with("NCCL_NVLS_ENABLE=0"), "all-reduce", {4, 4, 1, 8}, 64 * kMiB), "");
+  EXPECT_EQ(protocol_of(with("NCCL_PROTO=^Simple"), "all-reduce", {4, 4, 1, 8}, 64 * kMiB),
+            "ring-ll128");
+}
+
 TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
   const Stack plain = load_stack(kH100);
   EXPECT_EQ(protocol_of(plain, "all-reduce", kNode, 64 * kMiB), "nvls");
@@ -68,6 +93,17 @@ TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
   EXPECT_EQ(protocol_of(with("NCCL_PROTO=LL128"), "allgather", kFourNodes, 1024), "ring-ll128");
 }
 
+// Of a node, in whole and in the parts that have bands of their own.
+std::set<int> gpus_of(const std::vector<Preference>& bands) {
+  std::set<int> gpus;
+  for (const Preference& band : bands)
+    if (band.ranks_per_node > 0) gpus.insert(band.ranks_per_node);
+  const auto whole = std::find_if(bands.begin(), bands.end(),
+                                  [](const Preference& band) { return band.ranks_per_node == 0; });
+  gpus.insert(whole->up_to_ranks);
+  return gpus;
+}
+
 TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
   for (const std::string& name : catalogue("models/stacks")) {
     const Stack plain = load_stack(name);
@@ -76,17 +112,17 @@ TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
     const Stack rings = load_stack(name + ":NCCL_ALGO=Ring");
     for (const int nodes : {1, 2, 3, 4, 8, 64})
       for (std::int64_t bytes = 8; bytes <= (std::int64_t{1} << 34); bytes *= 4)
-        for (const auto& [op, bands] : plain.preferences) {
-          const int per_node = bands.front().up_to_ranks;
-          const GroupShape shape{
-              .ranks = per_node * nodes, .nodes = nodes, .ranks_per_node = per_node};
-          const SelectionRule* own = find_rule(plain.selection, op, shape, bytes);
-          const SelectionRule* taken = all.rule_for(op, shape, bytes);
-          ASSERT_NE(taken, nullptr) << name << " " << op << " " << nodes << " " << bytes;
-          EXPECT_EQ(taken->algorithm, own->algorithm);
-          EXPECT_EQ(taken->protocol, own->protocol);
-          EXPECT_EQ(rings.rule_for(op, shape, bytes)->algorithm, "ring");
-        }
+        for (const auto& [op, bands] : plain.preferences)
+          for (const int per_node : gpus_of(bands)) {
+            const GroupShape shape{
+                .ranks = per_node * nodes, .nodes = nodes, .ranks_per_node = per_node};
+            const SelectionRule* own = find_rule(plain.selection, op, shape, bytes);
+            const SelectionRule* taken = all.rule_for(op, shape, bytes);
+            ASSERT_NE(taken, nullptr) << name << " " << op << " " << nodes << " x " << per_node;
+            EXPECT_EQ(taken->algorithm, own->algorithm);
+            EXPECT_EQ(taken->protocol, own->protocol);
+            EXPECT_EQ(rings.rule_for(op, shape, bytes)->algorithm, "ring");
+          }
   }
 }
 

@@ -94,9 +94,10 @@ json with_protocol(json stack) {
                                                      {"mechanism", "direct"},
                                                      {"latency_s", "1us"},
                                                      {"wire_factor", 2}});
+  stack["orders"] = parse_json(R"({"two": [[0, 1, 2], [2, 0, 1]]})");
   stack["selection"]["all-reduce"] =
       parse_json(R"([{"up_to_bytes": 1024, "algorithm": "ring", "protocol": "low-latency",
-                       "orders": [[0, 1, 2], [2, 0, 1]]},
+                       "orders": "two"},
                       {"up_to_bytes": 4096, "algorithm": "chain-tree"},
                       {"algorithm": "ring"}])");
   return stack;
@@ -205,9 +206,12 @@ TEST_F(StackFiles, WrongProtocolsAndOrdersAreRefused) {
   EXPECT_THAT(refusal_of_rule("/paths/0/wire_factor", 0), HasSubstr("must be >= 0.01"));
   EXPECT_THAT(refusal_of_rule("/paths/3/wire_factor", 2),
               HasSubstr("must not be given for a staged path"));
-  const char* orders = "/selection/all-reduce/0/orders";
+  EXPECT_THAT(refusal_of_rule("/selection/all-reduce/0/orders", "tow"),
+              HasSubstr("is none of \"/orders\"; it is unknown; did you mean"));
+  const char* orders = "/orders/two";
   EXPECT_THAT(refusal_of_rule(orders, json::array()), HasSubstr("must have 1 to"));
-  EXPECT_THAT(refusal_of_rule(orders, {{0, 1}, {0, 1, 2}}), HasSubstr("orders/1: must be as long"));
+  EXPECT_THAT(refusal_of_rule(orders, {{0, 1}, {0, 1, 2}}),
+              HasSubstr("orders/two/1: must be as long"));
   EXPECT_THAT(refusal_of_rule(orders, {{0, 0}}), HasSubstr("must not be there twice"));
   EXPECT_THAT(refusal_of_rule(orders, {{0, 2}}), HasSubstr("must be <= 1"));
   EXPECT_THAT(refusal_of_rule("/selection/all-reduce/0/through_host", true),
