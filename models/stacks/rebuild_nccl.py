@@ -103,7 +103,7 @@ class Stack:
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
     by_rail: bool = True  # PXN, from 2.12 on and where NVLink joins all GPUs of a node
     flush_us: float = 0
-    nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow
+    nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow, and why
     tree_proxy_us: tuple = None  # of one of a low-latency tree's
     nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
     between_calls: object = None  # BetweenCalls of its all-reduces
@@ -328,16 +328,12 @@ def has_tree_proxy(stack, protocol):
 
 def proxy(stack, protocol):
     """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
-    if has_tree_proxy(stack, protocol):
-        us, fast_us, slow_us = map(seconds, stack.tree_proxy_us)
-        return {"o_proxy_s": assumed(us, f"of a tree's message at either end: fitted to {AWS_CROSSING}; fast: a third, slow: a "
-                                     "small message of libfabric over EFA (ofiwg/libfabric, issue 5694)", fast_us, slow_us)}
-    if not stack.nvls_proxy_us or protocol not in ("nvls", FOUR):
+    messages, cost = ((1, stack.tree_proxy_us) if has_tree_proxy(stack, protocol) else
+                      (8, stack.nvls_proxy_us) if protocol in ("nvls", FOUR) else (0, None))
+    if not cost:
         return {}
-    us, fast_us, slow_us = (seconds(8 * each) for each in stack.nvls_proxy_us)
-    return {"o_proxy_s": assumed(us, f"fitted to {EFA}: {stack.nvls_proxy_us[0]:g} us of one of NCCL's messages at "
-                                 "either end, eight of which are one of a plan; fast: 1.5 us each, a small message of "
-                                 "libfabric over EFA (ofiwg/libfabric, issue 5694), slow: as much more", fast_us, slow_us)}
+    us, fast_us, slow_us = (seconds(messages * each) for each in cost[:3])
+    return {"o_proxy_s": assumed(us, cost[3], fast_us, slow_us)}
 
 
 def paths(stack):
@@ -954,6 +950,17 @@ SIMPLE_ONLY = ("tree-simple", "ring-simple")
 EIGHT_H100 = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
 # Of a message, what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
 EFA_LATENCY_US = 75
+EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True)
+EFA_V4_LATENCY_US = 35
+EIGHT_B200_OF_P6 = dataclasses.replace(EIGHT_B200, network_latency_us=EFA_V4_LATENCY_US)
+EFA_NVLS_TREE_MOST = (512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)")
+TREE_PROXY_US = (0.9, 0.3, 1.5, f"of a tree's message at either end: fitted to {AWS_CROSSING}; fast: a third, slow: a small "
+                 "message of libfabric over EFA (ofiwg/libfabric, issue 5694)")
+NVLS_PROXY_US = (2.45, 1.5, 3.5, f"fitted to {EFA}: 2.45 us of one of NCCL's messages at either end, eight of which are one of "
+                 "a plan; fast: 1.5 us each, a small message of libfabric over EFA (ofiwg/libfabric, issue 5694), slow: as much "
+                 "more")
+P6_NVLS_PROXY_US = (*TREE_PROXY_US[:2], NVLS_PROXY_US[0], "that of p5's low-latency trees: 0.9 us of one of NCCL's messages at "
+                    "either end, eight of which are one of a plan; slow: that of p5's NVLSTree with NCCL 2.20")
 EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US)
 
 
@@ -996,8 +1003,8 @@ def stacks():
                      between_calls=BETWEEN_CALLS["hopper"])
     yield eight_h100(
         "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
-        EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=(2.45, 1.5, 3.5), tree_proxy_us=(0.9, 0.3, 1.5),
-        nvls_tree_most=(512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)"))
+        EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
+        nvls_tree_most=EFA_NVLS_TREE_MOST)
 
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
@@ -1098,20 +1105,25 @@ def stacks():
                  "ll_step": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
                                     f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
                                     f"{TUNING}, hwLat)")}
-    for name, gpu, adapters, network in (("b200", "B200", "eight NDR adapters", 384),
-                                         ("b300", "B300", "eight 800G adapters", 768)):
-        stack = switched(
-            f"nccl-2.29-{name}", f"NCCL 2.29 on nodes of eight {gpu} with NVSwitch and {adapters}: "
-            "rings, trees and NVLS with their protocols.", protocols=[*ALL, "nvls"],
-            between_calls=BETWEEN_CALLS["blackwell"],
-            nvls=nvls, **blackwell | ({"peer_channels": peer_channels_2_29(8, 100)} if name == "b300" else {}))
+    def eight_blackwell(name, where, network, **more):
+        stack = switched(f"nccl-2.29-{name}", f"NCCL 2.29 on {where}: rings, trees and NVLS with their protocols.",
+                         protocols=[*ALL, "nvls"], nvls=nvls,
+                         **{"between_calls": BETWEEN_CALLS["blackwell"]} | blackwell | more)
         reduces, gathers = blackwell_rules(8)
-        machine = Machine(8, "blackwell", NVLINK5, network, channels=8, node_channels=16, nvls=True)
+        machine = EIGHT_B200_OF_P6 if stack.tree_proxy_us else dataclasses.replace(EIGHT_B200, network_gbps=network)
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
                                    if rule.up_to_ranks != 8)]
         stack.gathers = gathers_of(stack, machine, gathers)
         stack.machine = machine
-        yield stack
+        return stack
+
+    yield eight_blackwell("b200", "nodes of eight B200 with NVSwitch and eight NDR adapters", 384)
+    yield eight_blackwell("b300", "nodes of eight B300 with NVSwitch and eight 800G adapters", 768,
+                          peer_channels=peer_channels_2_29(8, 100))
+    yield eight_blackwell("b200-efa", "p6-b200, eight B200 with NVSwitch, EFA of the fourth generation through aws-ofi-nccl",
+                          384, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=P6_NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
+                          nvls_tree_most=EFA_NVLS_TREE_MOST,
+                          buffer=(8 * MIB, "NCCL_BUFFSIZE as aws-ofi-nccl sets it, src/platform-aws.cpp, commit 01666ece"))
 
     stack = Stack(
         "nccl-gb200-nvl72", "NCCL on racks of 72 Blackwell GPUs of one NVLink domain, and between "
