@@ -26,6 +26,7 @@ const std::vector<PresetStack>& presets() {
                                                {"aws-p3dn", "nccl-2.4-v100-efa"},
                                                {"aws-p4de", "nccl-2.20-a100-efa"},
                                                {"aws-p5", "nccl-2.20-h100-efa"},
+                                               {"aws-p6-b200", "nccl-2.29-b200-efa"},
                                                {"azure-nd-mi300x", "rccl-2.22-mi300x"},
                                                {"cluster-b", "mvapich2-gdr"},
                                                {"dgx-1-p100", "nccl-2.3"},
