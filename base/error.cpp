@@ -17,6 +17,7 @@ std::string describe(const InputErrorParts& parts) {
   return text + ": " + parts.constraint;
 }
 
+// Of `a` and `b`; or, where that is less, one more than of `a` and some beginning of `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -29,7 +30,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
     }
   }
-  return row[b.size()];
+  return std::min(row[b.size()], 1 + *std::min_element(row.begin(), row.end()));
 }
 
 }  // namespace

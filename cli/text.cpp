@@ -75,7 +75,7 @@ void show_progress(const std::string& line) {
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
-    if (!line.empty()) line += ",";
+    if (&cell != &cells.front()) line += ",";
     if (cell.find_first_of(",\"\n") == std::string::npos) {
       line += cell;
       continue;

@@ -321,13 +321,14 @@ Stack load_stack(const std::string& text, Scenario scenario) {
     const std::string all = "/alternatives/";
     std::string taken;
     apply_nccl_environment(stack, options);
-    if (!options.empty()) stack.name = text;
+    const std::string whole_name = options.empty() ? stack.name : text;
     if (options.find("take") || options.find("chunk_bytes")) {
       stack.take({.name = options.at("take"), .chunk_bytes = chunk_of(options)},
                  options.where("take"));
       taken =
           (nlohmann::json::json_pointer("/alternatives") / options.at("take")).to_string() + "/";
     }
+    stack.name = whole_name;
     // What is not taken costs nothing: no number to measure.
     std::erase_if(stack.provenance.numbers, [&](const NumberSource& number) {
       return stack.allowed.empty() && number.path.starts_with(all) &&

@@ -134,6 +134,15 @@ json pipeline_of(const LayoutPrediction& prediction) {
   return ranks;
 }
 
+std::string spread_tensors_text(const LayoutPrediction& prediction) {
+  const std::int64_t of_a_node = (prediction.gpus + prediction.nodes - 1) / prediction.nodes;
+  if (prediction.layout.tensor <= of_a_node) return "";
+  return fmt::format(
+      "note: tp={} is more than the {} GPUs of a node: what every layer exchanges crosses the "
+      "network\n",
+      prediction.layout.tensor, of_a_node);
+}
+
 }  // namespace
 
 std::string full_memory_text(const LayoutPrediction& prediction) {
@@ -252,7 +261,8 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
       count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
       first.stack, table_text(layout_rows(predictions, plan), layout_columns(predictions, plan)));
   for (const LayoutPrediction& each : predictions)
-    text += variation_text(each) + memory_text(each) + full_memory_text(each);
+    text += variation_text(each) + memory_text(each) + full_memory_text(each) +
+            spread_tensors_text(each);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "

@@ -24,7 +24,7 @@ struct ReplayOptions {
   ReplayQuestion question;
   QuestionOptions varied;
   std::vector<std::string> what_if;
-  bool json = false;
+  OutputOptions output;
   std::string line;  // as typed
 };
 
@@ -123,6 +123,10 @@ void print(const Replay& replay) {
     fmt::print("note: its iterations differ by more than 0.1 %: the time is their mean\n");
 }
 
+double exposed_s(const Replay& replay) {
+  return replay.overlap.communication_s - replay.overlap.hidden_s;
+}
+
 void print(const Replay& base, const std::vector<ReplayAlternative>& alternatives) {
   Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
   const auto add = [&](const std::string& what, const Replay& replay) {
@@ -132,7 +136,7 @@ void print(const Replay& base, const std::vector<ReplayAlternative>& alternative
                    : fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
                                  to_text(Seconds{replay.iteration.high_s})),
                fmt::format("{:.2f}x", base.iteration.time_s / replay.iteration.time_s),
-               to_text(Seconds{replay.overlap.communication_s - replay.overlap.hidden_s})});
+               to_text(Seconds{exposed_s(replay)})});
   };
   add("nothing changes", base);
   for (const ReplayAlternative& alternative : alternatives)
@@ -148,6 +152,26 @@ void print(const Replay& base, const std::vector<ReplayAlternative>& alternative
       for (const std::string& note : alternative.replay.notes)
         if (std::find(base.notes.begin(), base.notes.end(), note) == base.notes.end())
           fmt::print("note on {}: {}\n", alternative.what_if, note);
+}
+
+// Times as in JSON, s.
+void print_csv(const Replay& base, const std::vector<ReplayAlternative>& alternatives) {
+  fmt::print("{}", csv_line({"what_if", "platform", "stack", "ranks", "iteration_s", "low_s",
+                             "high_s", "exposed_communication_s", "images_per_s", "measured_s"}));
+  const auto add = [](const std::string& what, const Replay& replay) {
+    const auto or_nothing = [](double value) {
+      return value > 0 ? fmt::format("{}", value) : std::string();
+    };
+    fmt::print("{}", csv_line({what, replay.platform, replay.stack, std::to_string(replay.ranks),
+                               fmt::format("{}", replay.iteration.time_s),
+                               fmt::format("{}", replay.iteration.low_s),
+                               fmt::format("{}", replay.iteration.high_s),
+                               fmt::format("{}", exposed_s(replay)),
+                               or_nothing(replay.images_per_s), or_nothing(replay.measured_s)}));
+  };
+  add("", base);
+  for (const ReplayAlternative& alternative : alternatives)
+    if (alternative.failure == nullptr) add(alternative.what_if, alternative.replay);
 }
 
 // One that fails does not lose the others: its error is thrown when all are shown.
@@ -179,7 +203,9 @@ void run(const ReplayOptions& options) {
   std::vector<ReplayAlternative> alternatives;
   for (size_t i = 0; i < questions.size(); ++i)
     alternatives.push_back(alternative_of(options.what_if[i], questions[i]));
-  if (options.json) {
+  if (options.output.csv) {
+    print_csv(base, alternatives);
+  } else if (options.output.json) {
     nlohmann::json document = to_json(base);
     document["command"] = options.line;
     for (const ReplayAlternative& alternative : alternatives)
@@ -242,7 +268,8 @@ void add_replay(Subcommand app) {
   command
       .add_option("--what-if", options->what_if,
                   "Also with these changes, words as the options are named, and compared:\n"
-                  "\"gpu=h100 bucket=5MiB\"; may be repeated")
+                  "\"gpu=h100 bucket=5MiB\"; may be repeated. Of " +
+                      what_if_keys())
       .allow_extra_args(false);
   command.add_option("--gpu", text.gpu,
                      "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"
@@ -272,7 +299,7 @@ void add_replay(Subcommand app) {
   command.add_option("--paje", text.files_out.paje, "The same as a Paje trace (pj_dump, ViTE)");
   command.add_option("--utilisation", text.files_out.utilisation,
                      "Write the use of every link over the last iteration to this CSV file");
-  command.add_flag("--json", options->json, "Print JSON for machines");
+  add_output_options(command, options->output);
   command.callback([options, command] {
     options->line = command.line();
     run(*options);

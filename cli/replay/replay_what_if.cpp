@@ -1,5 +1,8 @@
 #include "cli/replay/replay_what_if.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <functional>
 #include <map>
 #include <sstream>
@@ -92,6 +95,12 @@ ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
   }
   if (is_empty) refuse("--what-if", what_if, "must say what is changed: \"gpu=h100 bucket=5MiB\"");
   return question;
+}
+
+std::string what_if_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [name, does] : changes()) keys.push_back(name);
+  return fmt::format("{}", fmt::join(keys, ", "));
 }
 
 Replay answer(const ReplayQuestion& question) {

@@ -15,8 +15,12 @@ struct ReplayQuestion {
 };
 
 // With the changes of `what_if`: words KEY=VALUE, keys named as replay's options;
-// without-stragglers alone. InputError naming --what-if for other words.
+// without-stragglers alone; keys as what_if_keys() has them. InputError naming --what-if for other
+// words.
 ReplayQuestion changed(ReplayQuestion question, const std::string& what_if);
+
+// Those keys, "bucket, compute-scale, ...".
+std::string what_if_keys();
 
 Replay answer(const ReplayQuestion& question);
 

@@ -28,6 +28,7 @@ TEST(Nearest, IsTheSmallestEditDistance) {
   EXPECT_EQ(nearest("bandwidth_byte_per_s", names), "bandwidth_bytes_per_s");
   EXPECT_EQ(nearest("duplx", names), "duplex");
   EXPECT_EQ(nearest("duplex", names), "duplex");
+  EXPECT_EQ(nearest("bandwith", names), "bandwidth_bytes_per_s") << "how it begins";
 }
 
 TEST(Nearest, IsNothingWhenNothingIsNear) {

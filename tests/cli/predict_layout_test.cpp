@@ -28,6 +28,15 @@ TEST(PredictLayout, PrintsTimesSharesAndMemory) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text;
 }
 
+TEST(PredictLayout, SaysWhereTensorsAreExchangedBetweenNodes) {
+  const auto out = [](const std::string& more) {
+    return expect_answer(std::string(kLlama) + "--no-range --gpus 16 --layout global=32,tp=" + more)
+        .out;
+  };
+  EXPECT_NE(out("16").find("note: tp=16 is more than the 8 GPUs of a node"), std::string::npos);
+  EXPECT_EQ(out("8").find("of a node"), std::string::npos);
+}
+
 TEST(PredictLayout, JsonHasTheSameNumbersAsCsv) {
   const std::string question = kLlama + std::string("--gpus 8 --layout tp=2,pp=2,global=16 ");
   const auto json = run_program(question + "--json").json();

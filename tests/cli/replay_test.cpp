@@ -1,6 +1,8 @@
 // `predict --record` and `replay` as a person runs them.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "tests/cli/run_program.hpp"
 
 namespace forescale::testing {
@@ -22,6 +24,32 @@ TEST(Replay, TakesTheTimeThatWasPredicted) {
   expect_answer("replay " + file + " --platform kesch --trace " + workshop.path("t.json"),
                 {"replayed on kesch", "iteration", "busiest"});
   EXPECT_NE(text_of(workshop.path("t.json")).find("traceEvents"), std::string::npos);
+}
+
+// A line for the run as it is and for each what-if, with the numbers of the JSON.
+TEST(Replay, CsvHasALineForEachWhatIf) {
+  const Workshop workshop;
+  const std::string file = workshop.path("run.jsonl");
+  expect_answer(std::string(kPredict) + "--no-range --record " + file);
+  const std::string asked = "replay " + file + " --no-range --what-if platform=kesch ";
+  const nlohmann::json answer = expect_answer(asked + "--json").json();
+  std::istringstream csv(expect_answer(asked + "--csv").out);
+  std::string head;
+  std::string base;
+  std::string changed;
+  std::string more;
+  std::getline(csv, head);
+  std::getline(csv, base);
+  std::getline(csv, changed);
+  EXPECT_FALSE(std::getline(csv, more)) << more;
+  EXPECT_TRUE(head.starts_with("what_if,platform,stack,ranks,iteration_s,")) << head;
+  const std::string time = answer["what_if"][0]["replay"]["iteration_s"].dump();
+  EXPECT_TRUE(base.starts_with(",cluster-b,")) << base;
+  EXPECT_NE(base.find("," + answer["iteration_s"].dump() + ","), std::string::npos) << base;
+  EXPECT_TRUE(changed.starts_with("platform=kesch,kesch,")) << changed;
+  EXPECT_NE(changed.find("," + time + ","), std::string::npos) << changed;
+  expect_refused("replay " + file + " --csv --json", {"--csv", "--json"});
+  expect_answer("replay --help", {"compute-scale, gpu, group, link,", "without-stragglers"});
 }
 
 // Whoever replays a K80's run on V100s must not read its time as theirs.

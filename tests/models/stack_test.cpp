@@ -158,7 +158,8 @@ TEST_F(StackFiles, WhatCannotBeToldIsRefused) {
   const auto refused = [&](const std::string& options) {
     return refusal([&] { load_stack(file + options); });
   };
-  EXPECT_THAT(refused(":take=tree/high"), HasSubstr("one of: ring/plain, tree/low"));
+  EXPECT_THAT(refused(":take=tree/high"),
+              HasSubstr("is nothing that mine can take (one of: ring/plain, tree/low)"));
   EXPECT_THAT(refused(":take=ring/plain,chunk_bytes=8"), HasSubstr("without chunk_bytes"));
   EXPECT_THAT(refused(":take=tree/low,chunk_bytes=0"), HasSubstr("must be >= 1"));
   EXPECT_THAT(refused(":take=tree/low,chunk_bytes=x"), HasSubstr("chunk_bytes"));
