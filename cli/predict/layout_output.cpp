@@ -254,12 +254,34 @@ std::vector<Column> layout_columns(const std::vector<LayoutPrediction>& predicti
   return columns;
 }
 
+namespace {
+
+// For people: without shares that no row has or that are 0 in all, and without context parallelism
+// where none is.
+std::vector<Column> told_columns(const json& rows, std::vector<Column> columns) {
+  const auto is_everywhere = [&](const std::string& key, double least, double most) {
+    return std::all_of(rows.begin(), rows.end(), [&](const json& row) {
+      return !row[key].is_number() || (row[key] >= least && row[key] <= most);
+    });
+  };
+  constexpr double kShownAsZero = 0.0005;
+  std::erase_if(columns, [&](const Column& column) {
+    return column.key == "context"
+               ? is_everywhere(column.key, 1, 1)
+               : column.key.ends_with("_share") && is_everywhere(column.key, 0, kShownAsZero);
+  });
+  return columns;
+}
+
+}  // namespace
+
 std::string to_table(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan) {
   const LayoutPrediction& first = predictions.front();
+  const json rows = layout_rows(predictions, plan);
   std::string text = fmt::format(
       "{} ({} parameters) on {}, {}, sequences of {} tokens, stack {}\n{}", first.model,
       count_cell(first.parameters), first.platform, name_of(first.precision), first.tokens,
-      first.stack, table_text(layout_rows(predictions, plan), layout_columns(predictions, plan)));
+      first.stack, table_text(rows, told_columns(rows, layout_columns(predictions, plan))));
   for (const LayoutPrediction& each : predictions)
     text += variation_text(each) + memory_text(each) + full_memory_text(each) +
             spread_tensors_text(each);

@@ -28,6 +28,18 @@ TEST(PredictLayout, PrintsTimesSharesAndMemory) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text;
 }
 
+// A table for people has no columns that say nothing; CSV has all.
+TEST(PredictLayout, LeavesOutColumnsOfZeros) {
+  const std::string asked = std::string(kLlama) + "--no-range --gpus 8,16 --layout global=32,tp=8";
+  const std::string out = expect_answer(asked, {"GPUs  tp  pp  dp", "tensor %", "data %"}).out;
+  for (const char* left_out : {" cp ", "context %", "expert %", "recompute %", "pipeline %"})
+    EXPECT_EQ(out.find(left_out), std::string::npos) << left_out;
+  expect_answer(asked + " --csv", {"context_share", "expert_share", "recompute_share"});
+  expect_answer(asked + ",recompute=full", {"recompute %"});
+  expect_answer(std::string(kLlama) + "--no-range --gpus 16 --layout global=32,tp=8,cp=2",
+                {"tp  cp  pp", "context %"});
+}
+
 TEST(PredictLayout, SaysWhereTensorsAreExchangedBetweenNodes) {
   const auto out = [](const std::string& more) {
     return expect_answer(std::string(kLlama) + "--no-range --gpus 16 --layout global=32,tp=" + more)
