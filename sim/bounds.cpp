@@ -7,11 +7,15 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "algorithms/common_options.hpp"
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
+#include "topologies/node_routes.hpp"
 #include "topologies/placement.hpp"
 
 namespace forescale {
@@ -90,16 +94,72 @@ Width& operator+=(Width& sum, const Width& other) {
 
 struct Cuts {
   std::vector<Width> ranks_out;  // by rank of the call
-  std::vector<Width> node_out;   // a node's links to the fabric
+  std::vector<Width> node_out;   // a node's links to the fabric, that these ranks can take
   std::vector<int> ranks_of_node;
   int root_node = 0;
 };
 
-Cuts find_cuts(const Lanes& lanes, std::span<const int> slots, int root) {
+// Sizes at which another rule of the stack begins to hold, none above `bytes`.
+std::vector<std::int64_t> rule_sizes(const Stack& stack, std::int64_t bytes) {
+  std::vector<std::int64_t> sizes{1};
+  for (const PathRule& rule : stack.paths)
+    if (rule.up_to_bytes < bytes) sizes.push_back(rule.up_to_bytes + 1);
+  return sizes;
+}
+
+// Groups that are larger are taken to use all links of their nodes: pairs are looked at one by one.
+constexpr std::size_t kLookedAtMax = 128;
+
+// One message of each way in which the stack's rules lead between nodes: past which links it goes
+// depends on no more.
+std::vector<std::pair<MessageKind, std::int64_t>> ways_out(const Stack& stack, BufferPlace place) {
+  std::map<std::tuple<bool, bool, bool>, std::pair<MessageKind, std::int64_t>> ways;
+  const std::vector<std::int64_t> sizes =
+      rule_sizes(stack, std::numeric_limits<std::int64_t>::max());
+  for (size_t protocol = 0; protocol < stack.protocols.size(); ++protocol)
+    for (const std::int64_t size : sizes) {
+      const MessageKind kind(place, static_cast<int>(protocol));
+      const auto rule =
+          std::find_if(stack.paths.begin(), stack.paths.end(), [&](const PathRule& each) {
+            return size <= each.up_to_bytes && each.is_for("inter-node", kind);
+          });
+      if (rule != stack.paths.end())
+        ways.try_emplace({rule->by_rail, rule->staged, rule->through_nic}, kind, size);
+    }
+  std::vector<std::pair<MessageKind, std::int64_t>> each_once;
+  for (const auto& [way, message] : ways) each_once.push_back(message);
+  return each_once;
+}
+
+// The platform's capacities that messages between nodes of these ranks cross; nothing where that is
+// too much to look at, or all GPUs of their nodes are there and so, as a rule, all links are.
+std::optional<std::set<Capacity>> crossed_between_nodes(const Lanes& lanes, BufferPlace place,
+                                                        std::span<const int> slots) {
+  const Platform& platform = lanes.platform();
+  std::map<int, std::size_t> members;
+  for (const int slot : slots) ++members[node_of_slot(platform, slot)];
+  if (slots.size() > kLookedAtMax || members.size() < 2 ||
+      members.size() * platform.node_routes->endpoints.size() == slots.size())
+    return std::nullopt;
+  std::set<Capacity> crossed;
+  PassingLanes passing(lanes);
+  for (const auto& [kind, size] : ways_out(lanes.stack(), place))
+    for (const int from : slots)
+      for (const int to : slots) {
+        if (node_of_slot(platform, from) == node_of_slot(platform, to)) continue;
+        for (const Resource& resource : passing.lane(from, to, kind, size).resources)
+          if (resource.kind == ResourceKind::kLink)
+            crossed.insert(static_cast<Capacity>(resource.index));
+      }
+  return crossed;
+}
+
+Cuts find_cuts(const Lanes& lanes, BufferPlace place, std::span<const int> slots, int root) {
   const Platform& platform = lanes.platform();
   const double wire_factor = least_wire_factor(lanes.stack());
   Cuts cuts;
   cuts.node_out.resize(static_cast<size_t>(platform.node_count));
+  const std::optional<std::set<Capacity>> crossed = crossed_between_nodes(lanes, place, slots);
   std::map<int, Width> by_device;
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
@@ -110,7 +170,9 @@ Cuts find_cuts(const Lanes& lanes, std::span<const int> slots, int root) {
     by_device[link.to] += width;
     const int from_node = platform.devices[static_cast<size_t>(link.from)].node;
     const int to_node = platform.devices[static_cast<size_t>(link.to)].node;
-    if (from_node == to_node) continue;
+    if (from_node == to_node ||
+        (crossed && !crossed->contains(capacity) && !crossed->contains(capacity + 1)))
+      continue;
     for (const int node : {from_node, to_node})
       if (node >= 0) cuts.node_out[static_cast<size_t>(node)] += width;
   }
@@ -130,14 +192,6 @@ void raise(Bound& bound, double bytes, const Width& width, const std::string& wh
   if (time_s <= bound.time_s) return;
   bound = {time_s, fmt::format("{} {} at {}", to_text(Bytes{static_cast<std::int64_t>(bytes)}),
                                what, to_text(BytesPerSecond{width.bandwidth}))};
-}
-
-// Sizes at which another rule of the stack begins to hold, none above `bytes`.
-std::vector<std::int64_t> rule_sizes(const Stack& stack, std::int64_t bytes) {
-  std::vector<std::int64_t> sizes{1};
-  for (const PathRule& rule : stack.paths)
-    if (rule.up_to_bytes < bytes) sizes.push_back(rule.up_to_bytes + 1);
-  return sizes;
 }
 
 // One message at least, of the smallest alpha that any rule and any pair with the root has; where
@@ -197,7 +251,7 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   const Platform& platform = lanes.platform();
   raise_latency(bound, op, call, lanes, place, slots);
   if (least_piece(call) <= lanes.stack().packet_limit.value) return bound;  // they load no link
-  const Cuts cuts = find_cuts(lanes, slots, call.root);
+  const Cuts cuts = find_cuts(lanes, place, slots, call.root);
   Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
   for (int rank = 0; rank < ranks; ++rank) {
@@ -244,7 +298,7 @@ Bound message_bound(const std::map<std::pair<int, int>, double>& bytes, const La
   const Platform& platform = lanes.platform();
   std::vector<int> slots(platform.endpoints.size());
   std::iota(slots.begin(), slots.end(), 0);
-  const Cuts cuts = find_cuts(lanes, slots, 0);
+  const Cuts cuts = find_cuts(lanes, lanes.default_place(), slots, 0);
   const auto device = [&](int rank) { return platform.endpoints[static_cast<size_t>(rank)]; };
   const auto node = [&](int rank) {
     return platform.devices[static_cast<size_t>(device(rank))].node;

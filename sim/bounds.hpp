@@ -2,7 +2,8 @@
 //
 // Counted from the definition of each operation, whatever the algorithm:
 //   bytes  every byte that must leave or enter a rank or a node crosses that rank's or node's
-//          narrowest cut; what must be moved in total crosses all ranks' (nodes') links together
+//          narrowest cut; what must be moved in total crosses all ranks' (nodes') links together.
+//          Of a group with some GPUs of its nodes, those links that its messages can take
 //   time   one message's alpha for any result that depends on another rank; ceil(log2 P) of them
 //          where the alpha holds the ports (one-port model)
 // Where a protocol of the stack lets switches add and copy, a byte of a message takes less than a

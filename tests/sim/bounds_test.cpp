@@ -84,6 +84,26 @@ TEST(Bound, OfTwoNodesOfKesch) {
     EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), time_s, 1e-9 * time_s) << name_of(op);
 }
 
+// Eight adapters a node: a group with one GPU of each node leaves it by one, with two by two, and
+// with half of the GPUs of p4de, two to an adapter, by those beside them.
+TEST(Bound, OfSomeGpusOfANodeIsThatOfTheirAdapters) {
+  const auto two_nodes_s = [](const char* preset, const std::vector<int>& slots) {
+    const Platform platform = load_platform(preset);
+    const Stack stack = load_stack(platform.nccl);
+    const Lanes lanes(platform, stack);
+    const CollectiveCall call{.rank_count = static_cast<int>(slots.size()), .bytes = 1 << 30};
+    return collective_bound(CollectiveOp::kAllGather, call, lanes, BufferPlace::kGpu, slots).time_s;
+  };
+  const double ndr = load_link("ndr", "test", nullptr).bandwidth.value;
+  const double least = least_wire_factor(load_stack("nccl-2.20-h100"));
+  const double half_s = least * (1 << 29) / ndr;
+  EXPECT_NEAR(two_nodes_s("dgx-h100", {0, 8}), half_s, 1e-9);
+  EXPECT_NEAR(two_nodes_s("dgx-h100", {0, 1, 8, 9}), half_s / 2, 1e-9);
+  const double efa = load_link("efa-100g", "test", nullptr).bandwidth.value;
+  EXPECT_NEAR(two_nodes_s("aws-p4de", {0, 1, 8, 9}), (1 << 29) / efa, 1e-9);
+  EXPECT_NEAR(two_nodes_s("aws-p4de", {0, 2, 8, 10}), (1 << 29) / efa / 2, 1e-9);
+}
+
 TEST(Bound, IsEnforced) {
   const Bound bound{.time_s = 1, .reason = "1 GB over 1 GB/s"};
   EXPECT_NO_THROW(enforce(bound, 1, "a reduce"));
