@@ -17,8 +17,9 @@ std::string describe(const InputErrorParts& parts) {
   return text + ": " + parts.constraint;
 }
 
-// Of `a` and `b`; or, where that is less, one more than of `a` and some beginning of `b`.
-size_t edit_distance(std::string_view a, std::string_view b) {
+// Twice the edits between `a` and `b`; or, where that is less, one more than between `a` and some
+// beginning of `b`.
+size_t distance_of(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -30,7 +31,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
     }
   }
-  return std::min(row[b.size()], 1 + *std::min_element(row.begin(), row.end()));
+  return std::min(2 * row[b.size()], 1 + 2 * *std::min_element(row.begin(), row.end()));
 }
 
 }  // namespace
@@ -44,9 +45,9 @@ void refuse(const std::string& source, const std::string& value, const std::stri
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_distance = 2 * (std::max<size_t>(2, word.size() / 3) + 1);
   for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
+    const size_t distance = distance_of(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

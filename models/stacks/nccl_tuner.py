@@ -50,6 +50,10 @@ class Machine:
     choices: tuple = tuple(LAUNCH_US)
     nvls: bool = False
 
+    def doubles_channels(self):
+        """Where a search channel of a group with fewer GPUs a node carries more than 45 GB/s, from Hopper on."""
+        return self.generation in ("hopper", "blackwell") and self.network_gbps / self.channels > 45
+
     def part(self, gpus):
         """With so many of each node's GPUs in a group: NCCL's search finds rings through the adapters of these alone,
         and as wide each (assumed); reductions by the switches take more than two GPUs (ncclNvlsInit, src/transport/nvls.cc).

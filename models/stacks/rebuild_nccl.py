@@ -116,9 +116,12 @@ class Stack:
         return 2 * (self.search_channels or len(self.orders))
 
     def part(self, gpus):
-        """For groups with so many of each node's GPUs: rings that start at each of them."""
+        """For groups with so many of each node's GPUs: rings that start at each of them, and from Hopper on at each twice
+        ("4 compute channels per search channel to reach peak BW on <8 PPN", src/graph/connect.cc)."""
         found = self.search_channels or len(self.orders)
-        return dataclasses.replace(self, gpus=gpus, orders=rotations(gpus), search_channels=max(1, found * gpus // self.gpus),
+        times = 2 if self.machine and self.machine.doubles_channels() else 1
+        return dataclasses.replace(self, gpus=gpus, orders=rotations(gpus) * times,
+                                   search_channels=max(1, found * gpus // self.gpus) * times,
                                    machine=self.machine.part(gpus) if self.machine else None)
 
     def parts(self):
@@ -475,11 +478,22 @@ def nvls_pieces(stack, nodes):
 
 # What collectives between nodes take beyond the steps of NCCL's table, by protocol: up to these bytes, us as it is,
 # fast, slow; and where that was fitted. LL above what it is taken for has LL128's.
+FITTED_RANKS = 16
+
+
 @dataclasses.dataclass
 class BetweenCalls:
     where: str
     steps: dict
     rings: object = None  # BetweenCalls of low-latency rings, where they were fitted elsewhere
+
+    def of_ring(self, ranks):
+        """For a ring of so many ranks: in proportion to its steps, of those of the 16 that this was fitted to, no more."""
+        share = min(1, (ranks - 1) / (FITTED_RANKS - 1))
+        scaled = {kind: tuple((end, tuple(round(share * us, 2) for us in times)) for end, times in calls)
+                  for kind, calls in self.steps.items()}
+        where = self.where if share == 1 else f"{self.where}, {share:.3f} of that for {ranks} ranks,"
+        return dataclasses.replace(self, where=where, steps=scaled, rings=self.rings and self.rings.of_ring(ranks))
 
     def added(self, choice, pieces):
         """The same rules with what is added, more where that changes."""
@@ -532,8 +546,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
     """One protocol's, above `after` bytes: more where its chunk changes."""
     if choice == "nvls":
         pieces = nvls_pieces(stack, nodes)
-        if stack.gpus == 4:
-            pieces = [(end, dataclasses.replace(rule, protocol=FOUR)) for end, rule in pieces]
+        if stack.gpus == 4:  # a part for each GPU's head
+            pieces = [(end, dataclasses.replace(rule, protocol=FOUR, orders=rotations(4))) for end, rule in pieces]
     elif choice == "tree-simple":
         pieces = tree_simple_pieces(stack)
     elif choice == "tree-ll128":
@@ -544,6 +558,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
     else:
         pieces = [(None, Rule(choice, why))]
     if between and nodes > 1:
+        if choice.startswith("ring"):
+            between = between.of_ring(nodes * stack.gpus)
         pieces = between.added(choice, pieces)
     rules = []
     for end, rule in pieces:
@@ -664,13 +680,16 @@ NVLINK5 = MEASURED["blackwell"].link_gbps
 NVLS_GBPS, SEND_GBPS = 756, 550
 
 
+def gathers_between(stack):
+    return GATHERS_BETWEEN if stack.between_calls else None
+
+
 def gathers_of(stack, machine, of_one_node):
     """In one node as measured, on more as NCCL's estimates are."""
     found = list(of_one_node)
     for nodes in NODES:
         ranks = None if nodes == NODES[-1] else nodes * machine.gpus
-        between = GATHERS_BETWEEN if stack.between_calls else None
-        found += rules_up_to(stack, ranks, nodes, gather_bands(machine, nodes), between=between)
+        found += rules_up_to(stack, ranks, nodes, gather_bands(machine, nodes), between=gathers_between(stack))
     return [*found, dataclasses.replace(RING_ASKED_FOR, source="rings")]
 
 
@@ -730,14 +749,14 @@ def told_in_a_node(stack, rules):
     return found
 
 
-def told_between_nodes(stack, choices, ranks_per_node=None):
+def told_between_nodes(stack, choices, between, ranks_per_node=None):
     """By name, of several nodes; of any number of GPUs on each, or of exactly so many."""
     found = {}
     for choice in choices:
         by_nodes = [[dataclasses.replace(rule, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
                                          ranks_per_node=stack.gpus if choice == "nvls" else ranks_per_node,
                                          orders=rule.orders or (stack.orders if ranks_per_node else None))
-                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, stack.between_calls)] for nodes in NODES]
+                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, between)] for nodes in NODES]
         of_more = by_nodes[-1]
         rules = []
         for of_nodes in by_nodes[:-1]:
@@ -769,15 +788,15 @@ def alternatives(stack, rings, chain):
     add("all-reduce", told_in_a_node(stack, stack.rules))
     for part in stack.parts():
         of_part = [choice for choice in choices if choice != "nvls" or part.machine.nvls]
-        add("all-reduce", told_between_nodes(part, of_part, part.gpus))
-    add("all-reduce", told_between_nodes(stack, choices))
+        add("all-reduce", told_between_nodes(part, of_part, stack.between_calls, part.gpus))
+    add("all-reduce", told_between_nodes(stack, choices, stack.between_calls))
     of_rings = [choice for choice in choices if choice.startswith("ring")]
     for op in ("allgather", "reduce-scatter"):
         if stack.gathers:
             add(op, told_in_a_node(stack, stack.gathers))
             for part in stack.parts():
-                add(op, told_between_nodes(part, of_rings, part.gpus))
-            add(op, told_between_nodes(stack, of_rings))
+                add(op, told_between_nodes(part, of_rings, gathers_between(stack), part.gpus))
+            add(op, told_between_nodes(stack, of_rings, gathers_between(stack)))
         else:
             found["ring/simple"][op] = [rings]
     for op in ("broadcast", "reduce"):
@@ -857,7 +876,7 @@ def document(stack):
         parts = of_parts(stack, bands_of, between) if stack.machine else []
         return [written(stack, rule) for rule in [*parts, *rules]]
 
-    gathers = (of_groups(stack.gathers, gather_bands, GATHERS_BETWEEN if stack.between_calls else None)
+    gathers = (of_groups(stack.gathers, gather_bands, gathers_between(stack))
                if stack.gathers else [rings])
     sends = {"protocol": "send-recv"} if stack.sends else {}
 
@@ -947,7 +966,7 @@ ALL = ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "ring-ll128", "tree-si
 SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
-EIGHT_H100 = Machine(8, "hopper", 370, 320, channels=8, node_channels=16, nvls=True)
+EIGHT_H100 = Machine(8, "hopper", 370, 384, channels=8, node_channels=16, nvls=True)
 # Of a message, what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
 EFA_LATENCY_US = 75
 EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True)

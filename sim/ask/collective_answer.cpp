@@ -189,13 +189,24 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
       ranks, question.split.empty() ? all : parse_split(question.split, "--split"), "--split");
 }
 
+namespace {
+
+// Whether they take more than one algorithm or protocol.
+bool chooses(const std::vector<SelectionRule>& rules) {
+  return std::any_of(rules.begin(), rules.end(), [&](const SelectionRule& rule) {
+    return rule.algorithm != rules.front().algorithm || rule.protocol != rules.front().protocol;
+  });
+}
+
+}  // namespace
+
 std::string choice_not_known(const QuestionMachine& machine, const std::string& op,
                              const GroupShape& group) {
   const std::size_t of_node = machine.platform.node_routes->endpoints.size();
   const auto rules = machine.stack.selection.find(op);
   if (machine.stack.alternatives.empty() || group.nodes < 2 ||
       static_cast<std::size_t>(group.ranks_per_node) == of_node ||
-      rules == machine.stack.selection.end() || rules->second.size() < 2 ||
+      rules == machine.stack.selection.end() || !chooses(rules->second) ||
       std::any_of(rules->second.begin(), rules->second.end(), [&](const SelectionRule& rule) {
         return rule.ranks_per_node != 0 && rule.ranks_per_node == group.ranks_per_node;
       }))

@@ -29,6 +29,7 @@ TEST(Nearest, IsTheSmallestEditDistance) {
   EXPECT_EQ(nearest("duplx", names), "duplex");
   EXPECT_EQ(nearest("duplex", names), "duplex");
   EXPECT_EQ(nearest("bandwith", names), "bandwidth_bytes_per_s") << "how it begins";
+  EXPECT_EQ(nearest("aws-p6", {"aws-p5", "aws-p6-b200"}), "aws-p6-b200");
 }
 
 TEST(Nearest, IsNothingWhenNothingIsNear) {

@@ -68,7 +68,8 @@ TEST(NcclEnvironment, PartsOfNodesHaveChoicesOfTheirOwn) {
   for (const std::int64_t bytes : {kMiB, 64 * kMiB, 1024 * kMiB})
     for (const int gpus : {1, 2}) EXPECT_THAT(of(gpus, 4, bytes), Not(HasSubstr("nvls")));
   const SelectionRule* rule = plain.rule_for("all-reduce", {8, 4, 2, 4}, 64 * kMiB);
-  EXPECT_EQ(rule->orders, (RankOrders{{0, 1}, {1, 0}}));
+  EXPECT_EQ(rule->orders, (RankOrders{{0, 1}, {1, 0}, {0, 1}, {1, 0}}))
+      << "a ring from each, and each twice";
   // What its environment leaves is taken in the order for as many GPUs of a node.
   EXPECT_EQ(protocol_of(with("NCCL_NVLS_ENABLE=0"), "all-reduce", {4, 4, 1, 8}, 64 * kMiB), "");
   EXPECT_EQ(protocol_of(with("NCCL_PROTO=^Simple"), "all-reduce", {4, 4, 1, 8}, 64 * kMiB),
@@ -132,9 +133,10 @@ TEST(NcclEnvironment, BufferSizeSetsChunks) {
   const SelectionRules& of_trees = stack.alternatives.at("tree/simple").rules;
   EXPECT_EQ(chunk_of(find_rule(of_trees, "all-reduce", kFourNodes, 64 * kMiB)), kMiB);
   const GroupShape eight{.ranks = 64, .nodes = 8, .ranks_per_node = 8};
-  const SelectionRule* tree = find_rule(stack.selection, "all-reduce", eight, 400 * kMiB);
+  const Stack a3_mega = load_stack("nccl-2.20-h100-tcpxo:NCCL_BUFFSIZE=16MiB");
+  const SelectionRule* tree = a3_mega.rule_for("all-reduce", eight, 64 * kMiB);
   ASSERT_EQ(tree->algorithm, "chain-tree");
-  EXPECT_EQ(chunk_of(tree), kMiB) << "by its own choice, too";
+  EXPECT_EQ(chunk_of(tree), 2 * kMiB) << "by its own choice, too";
   EXPECT_EQ(chunk_of(find_rule(stack.selection, "all-reduce", kFourNodes, 1024)), 32 << 10)
       << "LL has a buffer of its own";
 }

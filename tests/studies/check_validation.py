@@ -43,7 +43,7 @@ LIMITS = {
 ADJUSTED = {
     "open-gpus": (132, 0.097, 23),
     "open-networks": (149, 0.13, 29),
-    "open-nccl": (154, 0.07),
+    "open-nccl": (154, 0.073),
     "open-nccl-elsewhere": (243, 0.135),
     "open-nccl-together": (37, 0.075),
     "llm-bigscience": (106, 0.085),
