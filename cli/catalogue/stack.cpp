@@ -182,11 +182,17 @@ void print_text(const Stack& stack, const json& document) {
            {.key = "segment_bytes", .heading = "segment", .text = bytes_cell},
            {.key = "segment_overhead_s", .heading = "overhead", .text = seconds_cell}}));
   std::vector<Column> columns{{.key = "op", .heading = "<operation"},
-                              {.key = "up_to_ranks", .heading = "up to ranks"},
-                              {.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
-                              {.key = "algorithm", .heading = "<algorithm"},
-                              {.key = "protocol", .heading = "<protocol"},
-                              {.key = "parts", .heading = "parts"}};
+                              {.key = "up_to_ranks", .heading = "up to ranks"}};
+  for (const Column& column : {Column{.key = "ranks_per_node", .heading = "of each node"},
+                               Column{.key = "from_nodes", .heading = "from nodes"},
+                               Column{.key = "up_to_nodes", .heading = "up to nodes"}})
+    if (std::any_of(document["selection"].begin(), document["selection"].end(),
+                    [&](const json& rule) { return !rule[column.key].is_null(); }))
+      columns.push_back(column);
+  columns.insert(columns.end(), {{.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
+                                 {.key = "algorithm", .heading = "<algorithm"},
+                                 {.key = "protocol", .heading = "<protocol"},
+                                 {.key = "parts", .heading = "parts"}});
   const std::vector<Column> of_options = option_columns(document["selection"]);
   columns.insert(columns.end(), of_options.begin(), of_options.end());
   columns.push_back({.key = "through_host", .heading = "<through host"});

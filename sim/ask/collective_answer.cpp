@@ -185,8 +185,11 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
       question.ranks.empty() ? platform.slot_count() : question.ranks.front();
   check_ranks(platform, {ranks}, "--ranks");
   const RankSplit all{.is_modulo = true, .count = 1};
-  return groups_of_ranks(
+  std::vector<std::vector<int>> groups = groups_of_ranks(
       ranks, question.split.empty() ? all : parse_split(question.split, "--split"), "--split");
+  if (groups.size() > 1 && groups.front().size() == 1)
+    refuse("--split", question.split, "must leave each group two ranks: one has nobody to talk to");
+  return groups;
 }
 
 namespace {

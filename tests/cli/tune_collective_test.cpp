@@ -155,6 +155,15 @@ TEST(TuneCollective, TunesAGroupBesideTheOthers) {
   expect_answer("tune collective " + asked, {"8 groups of 4 ranks at once"});
 }
 
+TEST(Collective, RefusesGroupsOfOneRank) {
+  expect_refused(
+      "collective --platform dgx-h100 --op all-reduce --ranks 32 --split mod32 --bytes 1MiB",
+      {"--split = mod32", "one has nobody to talk to"});
+  expect_answer("stack show nccl-2.20-h100",
+                {"up to ranks  of each node  from nodes  up to nodes"});
+  EXPECT_EQ(expect_answer("stack show openmpi-1.10").out.find("of each node"), std::string::npos);
+}
+
 // NCCL's choice is estimated for 1, 2, 4 of a node's GPUs and for whole nodes.
 TEST(TuneCollective, SaysOfWhichGroupsNcclsChoiceIsNotKnown) {
   const std::string all_reduce = "collective --platform aws-p4de --bytes 1MiB --op all-reduce ";
