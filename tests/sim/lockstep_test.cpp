@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/json_text.hpp"
 #include "sim/ask/load_question.hpp"
@@ -49,7 +50,9 @@ TEST(Lockstep, IsAsLongAsAllWorkersForEverySchedule) {
   for (const auto& [name, schedule] : Registry<Schedule>::all()) {
     if (!schedule.workers_are_alike) continue;
     ++tested;
-    for (const auto& [model, batch] : {std::pair("googlenet", 2048), std::pair("alexnet", 512)}) {
+    // AlexNet is nearly all communication: much of what it waits for goes on at once.
+    for (const auto& [model, batch, most] :
+         {std::tuple("googlenet", 2048, 0.2), std::tuple("alexnet", 512, 0.3)}) {
       const Off found = off({.platform = "dgx-h100",
                              .stack = "nccl",
                              .model = model,
@@ -57,7 +60,7 @@ TEST(Lockstep, IsAsLongAsAllWorkersForEverySchedule) {
                              .batch = batch},
                             128);
       EXPECT_LE(found.is, found.says) << name << " " << model;
-      EXPECT_LT(found.says, 0.2) << name << " " << model;
+      EXPECT_LT(found.says, most) << name << " " << model;
     }
   }
   EXPECT_GE(tested, 2);
