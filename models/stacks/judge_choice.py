@@ -24,8 +24,9 @@ import subprocess
 import sys
 
 import rebuild_nccl
+from nccl_sources import GIB, KIB, MIB
+from nccl_told import told_name
 from nccl_tuner import LAUNCH_US, Machine, bands, gather_bands
-from rebuild_nccl import GIB, KIB, MIB, told_name
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPUS = 8  # of a node

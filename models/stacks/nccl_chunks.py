@@ -2,7 +2,7 @@
 
 Source: NVIDIA/nccl v2.20, src/enqueue.cc, computeCollChunkInfo. "Up to" is bytes of the all-reduce, None the rest."""
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+from nccl_sources import GIB, KIB, MIB
 
 
 def ll128_chunk(size, nodes, ranks_per_node, channels):

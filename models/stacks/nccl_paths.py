@@ -1,0 +1,239 @@
+"""How a message of each protocol travels inside a node and between nodes: a stack's paths."""
+from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
+                          NODE_PART_MOST, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
+                          TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
+from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, TREE_CHANNEL, bus_gbps
+
+
+def ring_ll(stack):
+    if stack.ll_wire:
+        return stack.ll_wire
+    link, most = stack.ring_gbps or stack.tree_gbps, LL_MOST[stack.generation][0]
+    return assumed(
+        round(link / most, 2),
+        "half of what it sends are flags; NCCL reckons with half of the link, and with no more "
+        f"than {most:g} GB/s on {stack.generation.capitalize()} ({LATER}, those with entries for "
+        f"Blackwell; a quarter and 87.7 GB/s in 2.20, llMaxBws), of {link:g}",
+        2, round(1.5 * link / most, 2))
+
+
+def tree_ll(stack, more, where):
+    most = LL_MOST[stack.generation][more]
+    factor = round(stack.tree_gbps / (1.75 * most / 2), 1)
+    return assumed(factor,
+                   f"so that no more than {most:g} GB/s of bus bandwidth pass, NCCL's limit "
+                   f"{where} with Intel processors ({TUNING}, llMaxBws); held at NVLink, where "
+                   "each GPU sends 2 (n-1)/n of the vector",
+                   round(factor / 2, 1), round(factor * 1.3, 1))
+
+
+LL128 = known(1.087, f"120 of 128 bytes are data; 0.92 of the link by {TUNING}")
+FLAGS = assumed(2, "half of what it sends are flags", 2, 4)
+BETWEEN_NODES = {"ring-ll": FLAGS, "tree-ll-two": FLAGS, "tree-ll": FLAGS, "ring-ll128": LL128,
+                 "tree-ll128": LL128}
+
+
+FOUR = "nvls-four"  # of groups with four of a node's eight GPUs
+
+
+def nvls_of_four(stack):
+    """Of n GPUs each sends (n+1)/n of the vector by the switches, where the plan sends 2 (n-1)/n."""
+    share = (5 / 4) / (6 / 4) / ((9 / 8) / (14 / 8))
+    known_of_eight = stack.nvls
+    return assumed(round(known_of_eight["value"] * share, 3),
+                   f"as of eight GPUs, {known_of_eight['value']:g}, times {share:.3f}: of four each sends 5/4 of the vector by "
+                   "the switches and 6/4 by the plan, of eight 9/8 and 14/8",
+                   round(known_of_eight["fast"] * share, 3), round(known_of_eight["slow"] * share, 3))
+
+
+def inside_node(stack, protocol):
+    return {"ring-ll": lambda: ring_ll(stack),
+            "tree-ll-two": lambda: tree_ll(stack, 1, "between two nodes"),
+            "tree-ll": lambda: tree_ll(stack, 2, "between four nodes and more"),
+            "ring-ll128": lambda: LL128,
+            "tree-ll128": lambda: LL128,
+            "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
+            "nvls": lambda: stack.nvls,
+            FOUR: lambda: nvls_of_four(stack),
+            "send-recv": lambda: stack.sends[0]}.get(protocol, lambda: stack.own.get(protocol))()
+
+
+# Paths
+
+def step_of(protocol):
+    """Its name in NCCL's table."""
+    if protocol == "send-recv":
+        return "ring-simple"
+    return "-".join(protocol.split("-")[:1 if protocol.startswith("nvls") else 2])
+
+
+def table_of(protocol):
+    if protocol == "tree-simple":
+        return f"{LATER} (28 us until 2.20, a chunk's time included)"
+    return TUNING
+
+
+def tree_caps(stack, wire_factor):
+    """Of a message of a tree of the simple protocol, and of all that a rank sends on one of its channels."""
+    generation = "hopper" if stack.generation == "blackwell" else stack.generation
+    bus_gbps, hopper_gbps = TREE_CHANNEL[generation][1], TREE_CHANNEL["hopper"][1]
+    reckoned = f"{bus_gbps:g} GB/s ({TUNING}, perChMaxTreeBws)"
+    of_plan = (f"; {stack.channels} channels on {2 * len(stack.orders)} of a plan"
+               if stack.of_a_queue(1 << 20) != 1 << 20 else "")
+
+    def cap(gbps, factor=1):
+        return round(stack.of_a_queue(gbps * 1e9) * factor, -7)
+
+    wire = wire_factor["value"] if wire_factor else 1
+    why_one = ("one way on a tree's channel: half of the bus bandwidth that NCCL reckons with on two "
+               f"nodes, {reckoned}" + ("; B200 as H100" if generation != stack.generation else "") + of_plan +
+               (f"; counted with the wire factor, {wire:g}" if wire != 1 else ""))
+    rate, fast, slow = TREE_BLOCK_GBPS
+    share = bus_gbps / hopper_gbps
+    why_all = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
+               "together, as one block of threads does both")
+    if stack.generation == "hopper":
+        why_all += "; the same is assumed of H100"
+    elif share != 1:
+        why_all += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
+        fast = fast / share
+    return {"connection_cap_bytes_per_s": assumed(cap(bus_gbps / 2, wire), why_one, cap(bus_gbps, wire),
+                                                  cap(bus_gbps / 4, wire)),
+            "channel_cap_bytes_per_s": assumed(cap(rate * share), why_all + of_plan, cap(fast * share),
+                                               cap(slow * share))}
+
+
+def direct(stack, where, protocol, latency, wire_factor):
+    path = {"where": where}
+    if protocol != "ring-simple":
+        path["protocol"] = protocol
+    path |= {"buffers": "gpu", "mechanism": "direct",
+             "o_send_s": known(0, "NCCL's kernels post without a call a message"),
+             "latency_s": latency}
+    if where == "inter-node" and stack.by_rail:
+        path["by_rail"] = True
+    if protocol == "tree-simple":
+        path |= tree_caps(stack, wire_factor)
+    return path | ({"wire_factor": wire_factor} if wire_factor else {})
+
+
+def in_node(stack, protocol):
+    us = NODE_STEP_US[step_of(protocol)]
+    if protocol == "ring-ll" and stack.ll_step:
+        return direct(stack, "peer", protocol, stack.ll_step, inside_node(stack, protocol))
+    what = "a step inside a node takes"
+    if step_of(protocol) == "nvls":
+        what = "half of the 23 us of a reduction by the switches:"
+    return direct(stack, "peer", protocol,
+                  known(seconds(us - LINKS_IN_NODE_US),
+                        f"{what} {us:g} us by {table_of(protocol)} (hwLat), less "
+                        f"{LINKS_IN_NODE_US:g} us of the links"),
+                  inside_node(stack, protocol))
+
+
+def between_nodes(stack, protocol):
+    us = NETWORK_STEP_US[step_of(protocol)]
+    step = f"a step between nodes takes {us:g} us by {table_of(protocol)} (hwLat), less"
+    left = us - LINKS_BETWEEN_US
+    if has_tree_proxy(stack, protocol):
+        both_ends = 2 * stack.tree_proxy_us[0]
+        step += f" {both_ends:g} us of the proxy threads and"
+        left -= both_ends
+    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls", FOUR):
+        latency = assumed(seconds(left + stack.flush_us),
+                          f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
+                          f"{stack.flush_why}",
+                          seconds(left), seconds(left + 2 * stack.flush_us))
+    else:
+        latency = known(seconds(left), f"{step} {LINKS_BETWEEN_US:g} us of the links")
+    return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol)) | proxy(stack, protocol)
+
+
+def peer_protocols(stack):
+    """(name, channels, ranks of a communicator up to which it is so) of sends to a GPU of another node."""
+    if not stack.peer_channels:
+        return []
+    counts = [1 << i for i in range(stack.peer_channels[0].bit_length())]
+    return [(f"send-recv-{count}", count, PEER_CHANNELS_OF_RANKS // count if count > 1 else None)
+            for count in reversed(counts)]
+
+
+def peer_paths(stack):
+    """Sends inside a node are as all-to-alls' are, between nodes on few channels."""
+    found = []
+    inside = "send-recv" if stack.sends else "ring-simple"
+    rate, fast, slow = PEER_CHANNEL_GBPS
+    for name, count, _ in peer_protocols(stack):
+        cap = assumed(count * rate * 1e9, f"{count} channel{'s' * (count > 1)} of {rate:g} GB/s: fitted to "
+                      f"{SENDRECV}; NCCL reckons with 14 (NCCL_P2P_PER_CHANNEL_NET_BW, src/graph/paths.cc, 2.29), "
+                      "17 on another cluster", count * fast * 1e9, count * slow * 1e9)
+        pair = {"pair_cap_bytes_per_s": stack.sends[1]} if stack.sends else {}
+        found += [in_node(stack, inside) | pair | {"protocol": name},
+                  between_nodes(stack, "ring-simple") | {"protocol": name, "connection_cap_bytes_per_s": cap}]
+    return found
+
+
+def node_channels(ranks):
+    """(channels of two GPUs, up to these bytes) of sends in a communicator of one node."""
+    count = NODE_CHANNELS // ranks
+    while count < NODE_CHANNELS:
+        yield count, count * NODE_PART_MOST
+        count *= 2
+    yield count, None
+
+
+def node_send_paths(stack):
+    if not (stack.sends and stack.generation in NODE_CHANNEL_GBPS):
+        return []
+    *rates, why = NODE_CHANNEL_GBPS[stack.generation]
+    rate, fast, slow = (each * 1e9 for each in rates)
+    counts = sorted({count for ranks in (2, 4, 8) for count, _ in node_channels(ranks)})
+    path = {name: value for name, value in in_node(stack, "send-recv").items() if name != "wire_factor"}
+    return [path | {
+        "protocol": f"send-recv-in-node-{count}", "connection_cap_bytes_per_s": assumed(
+            count * rate, f"{count} channels of {rate / 1e9:g} GB/s: {why}", count * fast, count * slow)}
+            for count in counts]
+
+
+def has_tree_proxy(stack, protocol):
+    return bool(stack.tree_proxy_us) and protocol.startswith("tree-ll")
+
+
+def proxy(stack, protocol):
+    """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
+    messages, cost = ((1, stack.tree_proxy_us) if has_tree_proxy(stack, protocol) else
+                      (8, stack.nvls_proxy_us) if protocol in ("nvls", FOUR) else (0, None))
+    if not cost:
+        return {}
+    us, fast_us, slow_us = (seconds(messages * each) for each in cost[:3])
+    return {"o_proxy_s": assumed(us, cost[3], fast_us, slow_us)}
+
+
+def paths(stack):
+    all_paths = []
+    of_four = [FOUR] if "nvls" in stack.protocols and stack.gpus == 8 else []
+    for protocol in [*stack.protocols, *of_four, "ring-simple"]:
+        if protocol == "ring-simple":
+            all_paths += [in_node(stack, name) for name in stack.own]
+        if protocol == "ring-simple" and stack.sends:
+            pair = {"pair_cap_bytes_per_s": stack.sends[1]}
+            all_paths.append(in_node(stack, "send-recv") | pair)
+            all_paths += node_send_paths(stack)
+        if protocol == "ring-simple":
+            all_paths += peer_paths(stack)
+        all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
+    staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
+              "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "
+                                       "(src/init.cc); only pairs without NVLink come this way",
+                                       128 * KIB, MIB),
+              "segment_overhead_s": assumed(2e-6, "a flag in host memory that both kernels poll",
+                                            1e-6, 5e-6),
+              "o_send_s": 0,
+              "latency_s": known(5.7e-6, f"a step over PCIe takes 5.7 us by {TUNING}")}
+    small = {"where": "any", "buffers": "host", "up_to_bytes": 16 * KIB, "mechanism": "direct",
+             "o_send_s": assumed(3e-7, "small message of an MPI beside NCCL, as in nccl-2.3", 1e-7,
+                                 6e-7), "o_recv_s": 0}
+    large = {"where": "any", "buffers": "host", "mechanism": "direct",
+             "o_send_s": assumed(4e-6, "rendez-vous handshake of an MPI beside NCCL, as in "
+                                 "nccl-2.3", 2e-6, 8e-6), "o_recv_s": 0}
+    return all_paths + [staged, small, large]
