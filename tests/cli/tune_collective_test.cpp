@@ -177,6 +177,9 @@ TEST(TuneCollective, SaysOfWhichGroupsNcclsChoiceIsNotKnown) {
                             "--slots 0,1,2,8 --plan all-reduce/ring"})
     EXPECT_EQ(expect_answer(all_reduce + known).out.find("is not known"), std::string::npos)
         << known;
+  // Sends are sends: nothing is chosen.
+  const std::string sends = "collective --platform dgx-h100 --op all-to-all --bytes 1MiB --slots ";
+  EXPECT_EQ(expect_answer(sends + "0,1,2,8,9,10").out.find("is not known"), std::string::npos);
 }
 
 // What is faster by too little to tell does not take the place of NCCL's own choice, and is no tie

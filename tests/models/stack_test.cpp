@@ -195,6 +195,19 @@ TEST_F(StackFiles, ProtocolsAndOrdersAreRead) {
             nullptr);
 }
 
+TEST_F(StackFiles, AnOperationCanHaveTheRulesOfAnother) {
+  json content = with_protocol(good());
+  content["selection"]["allgather"] = "all-reduce";
+  const Stack stack = load_stack(write("mine.json", content));
+  EXPECT_EQ(stack.selection.at("allgather").size(), 3u);
+  EXPECT_EQ(select(stack, "allgather", 8, 8).protocol, 1);
+  for (const char* wrong : {"gather", "allgather"}) {
+    content["selection"]["allgather"] = wrong;
+    EXPECT_THAT(refusal_of(content), HasSubstr("/selection/allgather = \"" + std::string(wrong) +
+                                               "\": must be a list, or the name of another"));
+  }
+}
+
 TEST_F(StackFiles, WrongProtocolsAndOrdersAreRefused) {
   const auto refusal_of_rule = [&](const char* place, const json& value) {
     json content = with_protocol(good());
