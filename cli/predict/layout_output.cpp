@@ -143,6 +143,23 @@ std::string spread_tensors_text(const LayoutPrediction& prediction) {
       prediction.layout.tensor, of_a_node);
 }
 
+// For people: without shares that no row has or that are 0 in all, and without context parallelism
+// where none is.
+std::vector<Column> told_columns(const json& rows, std::vector<Column> columns) {
+  const auto is_everywhere = [&](const std::string& key, double least, double most) {
+    return std::all_of(rows.begin(), rows.end(), [&](const json& row) {
+      return !row[key].is_number() || (row[key] >= least && row[key] <= most);
+    });
+  };
+  constexpr double kShownAsZero = 0.0005;
+  std::erase_if(columns, [&](const Column& column) {
+    return column.key == "context"
+               ? is_everywhere(column.key, 1, 1)
+               : column.key.ends_with("_share") && is_everywhere(column.key, 0, kShownAsZero);
+  });
+  return columns;
+}
+
 }  // namespace
 
 std::string full_memory_text(const LayoutPrediction& prediction) {
@@ -253,27 +270,6 @@ std::vector<Column> layout_columns(const std::vector<LayoutPrediction>& predicti
   }
   return columns;
 }
-
-namespace {
-
-// For people: without shares that no row has or that are 0 in all, and without context parallelism
-// where none is.
-std::vector<Column> told_columns(const json& rows, std::vector<Column> columns) {
-  const auto is_everywhere = [&](const std::string& key, double least, double most) {
-    return std::all_of(rows.begin(), rows.end(), [&](const json& row) {
-      return !row[key].is_number() || (row[key] >= least && row[key] <= most);
-    });
-  };
-  constexpr double kShownAsZero = 0.0005;
-  std::erase_if(columns, [&](const Column& column) {
-    return column.key == "context"
-               ? is_everywhere(column.key, 1, 1)
-               : column.key.ends_with("_share") && is_everywhere(column.key, 0, kShownAsZero);
-  });
-  return columns;
-}
-
-}  // namespace
 
 std::string to_table(const std::vector<LayoutPrediction>& predictions, const TrainingPlan& plan) {
   const LayoutPrediction& first = predictions.front();

@@ -2,6 +2,7 @@
 #include "studies/replay/replay.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,11 +47,13 @@ std::string share_table(const std::string& heading,
   return table.text();
 }
 
+double exposed_s(const Overlap& overlap) { return overlap.communication_s - overlap.hidden_s; }
+
 std::string overlap_table(const Replay& replay) {
   Table table({"<communication of a rank", "time", "hidden by compute", "exposed"});
   const auto add = [&](const std::string& what, const Overlap& overlap) {
     table.add({what, to_text(Seconds{overlap.communication_s}), to_text(Seconds{overlap.hidden_s}),
-               to_text(Seconds{overlap.communication_s - overlap.hidden_s})});
+               to_text(Seconds{exposed_s(overlap)})});
   };
   add("replayed", replay.overlap);
   if (replay.measured_s > 0) add("measured", replay.measured_overlap);
@@ -123,10 +126,6 @@ void print(const Replay& replay) {
     fmt::print("note: its iterations differ by more than 0.1 %: the time is their mean\n");
 }
 
-double exposed_s(const Replay& replay) {
-  return replay.overlap.communication_s - replay.overlap.hidden_s;
-}
-
 void print(const Replay& base, const std::vector<ReplayAlternative>& alternatives) {
   Table table({"<what if", "iteration", "range", "faster", "exposed communication"});
   const auto add = [&](const std::string& what, const Replay& replay) {
@@ -136,7 +135,7 @@ void print(const Replay& base, const std::vector<ReplayAlternative>& alternative
                    : fmt::format("{} .. {}", to_text(Seconds{replay.iteration.low_s}),
                                  to_text(Seconds{replay.iteration.high_s})),
                fmt::format("{:.2f}x", base.iteration.time_s / replay.iteration.time_s),
-               to_text(Seconds{exposed_s(replay)})});
+               to_text(Seconds{exposed_s(replay.overlap)})});
   };
   add("nothing changes", base);
   for (const ReplayAlternative& alternative : alternatives)
@@ -166,7 +165,7 @@ void print_csv(const Replay& base, const std::vector<ReplayAlternative>& alterna
                                fmt::format("{}", replay.iteration.time_s),
                                fmt::format("{}", replay.iteration.low_s),
                                fmt::format("{}", replay.iteration.high_s),
-                               fmt::format("{}", exposed_s(replay)),
+                               fmt::format("{}", exposed_s(replay.overlap)),
                                or_nothing(replay.images_per_s), or_nothing(replay.measured_s)}));
   };
   add("", base);
@@ -268,8 +267,8 @@ void add_replay(Subcommand app) {
   command
       .add_option("--what-if", options->what_if,
                   "Also with these changes, words as the options are named, and compared:\n"
-                  "\"gpu=h100 bucket=5MiB\"; may be repeated. Of " +
-                      what_if_keys())
+                  "\"gpu=h100 bucket=5MiB\"; may be repeated. Options that it takes:\n" +
+                      fmt::format("{}", fmt::join(what_if_keys(), ", ")))
       .allow_extra_args(false);
   command.add_option("--gpu", text.gpu,
                      "Kernels take what they would on this GPU: a name of models/hardware/gpus\n"

@@ -1,8 +1,5 @@
 #include "cli/replay/replay_what_if.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <functional>
 #include <map>
 #include <sstream>
@@ -84,11 +81,8 @@ ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
     const std::string key = word.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     const auto change = changes().find(key);
-    if (change == changes().end()) {
-      std::vector<std::string> known;
-      for (const auto& [name, does] : changes()) known.push_back(name);
-      refuse("--what-if", word, "is " + unknown_name(key, known));
-    }
+    if (change == changes().end())
+      refuse("--what-if", word, "is " + unknown_name(key, what_if_keys()));
     if (value.empty() && key != "without-stragglers")
       refuse("--what-if", word, "needs a value: " + key + "=...");
     change->second(question, value);
@@ -97,10 +91,10 @@ ReplayQuestion changed(ReplayQuestion question, const std::string& what_if) {
   return question;
 }
 
-std::string what_if_keys() {
+std::vector<std::string> what_if_keys() {
   std::vector<std::string> keys;
   for (const auto& [name, does] : changes()) keys.push_back(name);
-  return fmt::format("{}", fmt::join(keys, ", "));
+  return keys;
 }
 
 Replay answer(const ReplayQuestion& question) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/replay/trace_options.hpp"
 #include "studies/replay/replay.hpp"
@@ -19,8 +20,7 @@ struct ReplayQuestion {
 // words.
 ReplayQuestion changed(ReplayQuestion question, const std::string& what_if);
 
-// Those keys, "bucket, compute-scale, ...".
-std::string what_if_keys();
+std::vector<std::string> what_if_keys();
 
 Replay answer(const ReplayQuestion& question);
 

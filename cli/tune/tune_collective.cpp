@@ -3,25 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "algorithms/common_options.hpp"
 #include "algorithms/operation.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
 #include "base/options_text.hpp"
 #include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "cli/collective/crossover_map.hpp"
 #include "cli/command.hpp"
-#include "cli/report/sha256.hpp"
 #include "cli/text.hpp"
+#include "cli/tune/kept_answers.hpp"
 #include "cli/tune/tune.hpp"
 #include "cli/tune/tuned_table.hpp"
 #include "cli/version.hpp"
@@ -112,32 +107,6 @@ std::vector<TuneQuestion> tune_questions(const TuneCollectiveOptions& options,
   return questions;
 }
 
-// Of every number that was read, with its file, whatever file extends which.
-std::string digest(const Provenance& provenance) {
-  std::ostringstream numbers;
-  numbers.precision(17);
-  for (const NumberSource& number : provenance.numbers)
-    numbers << number.path << '=' << number.value << ' ' << number.fast << ' ' << number.slow
-            << '\n';
-  return sha256_hex(numbers.str()).substr(0, 16);
-}
-
-// Of what the stack's library can be told, which is no number of the stack until it is.
-std::string digest(const std::map<std::string, Alternative>& alternatives) {
-  std::ostringstream text;
-  text.precision(17);
-  for (const auto& [name, alternative] : alternatives) {
-    text << name << ' ' << alternative.chunk_factor << '\n';
-    for (const auto& [op, rules] : alternative.rules)
-      for (const SelectionRule& rule : rules)
-        text << op << ' ' << rule.up_to_ranks << ' ' << rule.from_nodes << ' ' << rule.up_to_nodes
-             << ' ' << rule.ranks_per_node << ' ' << rule.up_to_bytes << ' ' << rule.algorithm
-             << ' ' << rule.options.number(kChunkBytes) << ' ' << rule.protocol << ' '
-             << rule.call_overhead.value << '\n';
-  }
-  return sha256_hex(text.str()).substr(0, 16);
-}
-
 // What an answer depends on beside its question: the first line of a --resume file.
 json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& machine) {
   std::string offered_by = options.emit;
@@ -156,58 +125,6 @@ json circumstances(const TuneCollectiveOptions& options, const QuestionMachine& 
     about["split"] = fmt::format("{} ranks, {}", options.ranks, options.split);
   return about;
 }
-
-std::vector<TunedPoint> read_answered(const std::string& file, const json& expected) {
-  std::vector<TunedPoint> answered;
-  std::ifstream in(file);
-  if (!in) return answered;
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const json text = parse_json_or_discard(line);
-    if (number == 1 && (!text.is_object() || text != expected))
-      throw InputError({.source = file,
-                        .path = "line 1",
-                        .value = line.substr(0, 200),
-                        .constraint = "must be " + expected.dump() + ": choose another --resume"});
-    if (number == 1 || !text.is_object()) continue;  // a last line that was cut short
-    try {
-      answered.push_back(text.get<TunedPoint>());
-    } catch (const json::exception& error) {
-      throw InputError({.source = file,
-                        .path = fmt::format("line {}", number),
-                        .value = line.substr(0, 80),
-                        .constraint = error.what()});
-    }
-  }
-  return answered;
-}
-
-// Appends a line for each answer as it comes. Children write through the same open file.
-class KeptAnswers {
- public:
-  KeptAnswers(const std::string& file, const json& about) : file_(file) {
-    if (file_.empty()) return;
-    std::error_code error;
-    const auto bytes = std::filesystem::file_size(file_, error);
-    const bool is_new = error || bytes == 0;
-    append(is_new ? about.dump() + "\n" : "\n");  // ends a line that was cut short
-  }
-  void keep(const TunedPoint& point) const {
-    if (!file_.empty()) append(json(point).dump() + "\n");
-  }
-
- private:
-  void append(const std::string& text) const {
-    std::ofstream out(file_, std::ios::app);
-    out << text;
-    if (!out.flush())
-      throw InputError({.source = "--resume",
-                        .path = "",
-                        .value = file_,
-                        .constraint = fmt::format("cannot be written: {}", std::strerror(errno))});
-  }
-  std::string file_;
-};
 
 TunedLibrary library_of(const TuneCollectiveOptions& options, const QuestionMachine& machine) {
   if (options.emit.empty()) {

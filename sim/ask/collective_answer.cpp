@@ -177,6 +177,13 @@ std::vector<std::vector<int>> groups_named(const Question& question, const Platf
   return groups;
 }
 
+// Whether they take more than one algorithm or protocol.
+bool chooses(const std::vector<SelectionRule>& rules) {
+  return std::any_of(rules.begin(), rules.end(), [&](const SelectionRule& rule) {
+    return rule.algorithm != rules.front().algorithm || rule.protocol != rules.front().protocol;
+  });
+}
+
 }  // namespace
 
 std::vector<std::vector<int>> groups_of(const Question& question, const Platform& platform) {
@@ -191,17 +198,6 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
     refuse("--split", question.split, "must leave each group two ranks: one has nobody to talk to");
   return groups;
 }
-
-namespace {
-
-// Whether they take more than one algorithm or protocol.
-bool chooses(const std::vector<SelectionRule>& rules) {
-  return std::any_of(rules.begin(), rules.end(), [&](const SelectionRule& rule) {
-    return rule.algorithm != rules.front().algorithm || rule.protocol != rules.front().protocol;
-  });
-}
-
-}  // namespace
 
 std::string choice_not_known(const QuestionMachine& machine, const std::string& op,
                              const GroupShape& group) {
