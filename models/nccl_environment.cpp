@@ -18,6 +18,8 @@ constexpr const char* kAlgorithms = "NCCL_ALGO";
 constexpr const char* kProtocols = "NCCL_PROTO";
 constexpr const char* kNvls = "NCCL_NVLS_ENABLE";
 constexpr const char* kBuffer = "NCCL_BUFFSIZE";
+constexpr const char* kTuner = "NCCL_TUNER_PLUGIN";
+constexpr const char* kNoTuner = "none";
 constexpr int kStepsOfABuffer = 8;  // NCCL_STEPS
 
 // By NCCL's names in lower case, those of alternatives; empty: known to NCCL, to no stack here.
@@ -121,12 +123,20 @@ void set_buffer(Stack& stack, const OptionsText& options) {
 
 }  // namespace
 
-std::vector<std::string> nccl_variables() { return {kAlgorithms, kProtocols, kNvls, kBuffer}; }
+std::vector<std::string> nccl_variables() {
+  return {kAlgorithms, kProtocols, kNvls, kBuffer, kTuner};
+}
 
 std::set<std::string> nccl_lists() { return {kAlgorithms, kProtocols}; }
 
 void apply_nccl_environment(Stack& stack, const OptionsText& options) {
   if (options.find(kBuffer)) set_buffer(stack, options);
+  if (options.find(kTuner) && options.at(kTuner) != kNoTuner)
+    refuse_variable(options, kTuner,
+                    fmt::format("must be {}: what another plug-in takes is not known", kNoTuner));
+  // aws-ofi-nccl leaves all to NCCL where one of these is set (src/tuner/nccl_ofi_tuner.cpp).
+  if (options.find(kTuner) || options.find(kAlgorithms) || options.find(kProtocols))
+    stack.tuner = {};
   if (!options.find(kAlgorithms) && !options.find(kProtocols) && !options.find(kNvls)) return;
   if (options.find("take"))
     refuse_variable(options, "take",

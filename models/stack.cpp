@@ -105,6 +105,16 @@ std::vector<Preference> read_preferences(const JsonInput& in, const std::string&
   return preferences;
 }
 
+Tuner read_tuner(const JsonInput& in, const std::map<std::string, Alternative>& alternatives) {
+  in.allow_only({"name", "source", "choices"});
+  Tuner tuner{.name = in.at("name").string()};
+  if (in.at("source").string().empty()) in.at("source").fail("must not be empty");
+  const JsonInput choices = in.at("choices");
+  for (const std::string& op : choices.keys())
+    tuner.choices[op] = read_preferences(of_operation(choices, op), op, alternatives);
+  return tuner;
+}
+
 constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 
 // A file that extends another states only what differs; an operation's selection is replaced whole.
@@ -130,6 +140,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
                  "selection",
                  "alternatives",
                  "preferences",
+                 "tuner",
                  "service"});
   in.at("format").one_of({"forescale-stack-1"});
   Stack stack;
@@ -211,6 +222,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     for (const std::string& op : preferences->keys())
       stack.preferences[op] =
           read_preferences(of_operation(*preferences, op), op, stack.alternatives);
+  if (const auto tuner = in.find("tuner")) stack.tuner = read_tuner(*tuner, stack.alternatives);
   return stack;
 }
 
@@ -255,6 +267,24 @@ std::string alternative_of(const Stack& stack, const std::string& op, const Grou
       return known;
   }
   return "";
+}
+
+std::set<std::string> names_in(const Tuner& tuner) {
+  std::set<std::string> names;
+  for (const auto& [op, bands] : tuner.choices)
+    for (const Preference& band : bands) names.insert(band.order.begin(), band.order.end());
+  return names;
+}
+
+// What is not taken costs nothing: no number to measure.
+void keep_alternatives(Provenance& provenance, const std::set<std::string>& taken) {
+  const nlohmann::json::json_pointer all("/alternatives");
+  std::erase_if(provenance.numbers, [&](const NumberSource& number) {
+    return number.path.starts_with(all.to_string() + "/") &&
+           std::none_of(taken.begin(), taken.end(), [&](const std::string& name) {
+             return number.path.starts_with((all / name).to_string() + "/");
+           });
+  });
 }
 
 }  // namespace
@@ -318,22 +348,16 @@ Stack load_stack(const std::string& text, Scenario scenario) {
     const std::vector<std::string> variables = nccl_variables();
     known.insert(known.end(), variables.begin(), variables.end());
     options.allow_only(known);
-    const std::string all = "/alternatives/";
-    std::string taken;
     apply_nccl_environment(stack, options);
     const std::string whole_name = options.empty() ? stack.name : text;
+    std::set<std::string> taken = names_in(stack.tuner);
     if (options.find("take") || options.find("chunk_bytes")) {
       stack.take({.name = options.at("take"), .chunk_bytes = chunk_of(options)},
                  options.where("take"));
-      taken =
-          (nlohmann::json::json_pointer("/alternatives") / options.at("take")).to_string() + "/";
+      taken = {options.at("take")};
     }
     stack.name = whole_name;
-    // What is not taken costs nothing: no number to measure.
-    std::erase_if(stack.provenance.numbers, [&](const NumberSource& number) {
-      return stack.allowed.empty() && number.path.starts_with(all) &&
-             (taken.empty() || !number.path.starts_with(taken));
-    });
+    if (stack.allowed.empty()) keep_alternatives(stack.provenance, taken);
   }
   return stack;
 }
@@ -372,6 +396,7 @@ void Stack::take(const AlternativeChoice& choice, const std::string& where) {
   }
   alternatives.clear();
   preferences.clear();
+  tuner = {};
   allowed.clear();
 }
 
@@ -380,12 +405,11 @@ bool Stack::is_allowed(const std::string& op, const std::string& alternative) co
   return of_op == allowed.end() || of_op->second.contains(alternative);
 }
 
-const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& group,
-                                     std::int64_t bytes) const {
-  const SelectionRule* own = find_rule(selection, op, group, bytes);
-  const auto bands = preferences.find(op);
-  if (bands == preferences.end() || is_allowed(op, alternative_of(*this, op, group, bytes, own)))
-    return own;
+const SelectionRule* Stack::preferred(const std::map<std::string, std::vector<Preference>>& of_ops,
+                                      const std::string& op, const GroupShape& group,
+                                      std::int64_t bytes) const {
+  const auto bands = of_ops.find(op);
+  if (bands == of_ops.end()) return nullptr;
   const auto band = std::find_if(bands->second.begin(), bands->second.end(),
                                  [&](const Preference& each) { return each.fits(group, bytes); });
   if (band == bands->second.end()) return nullptr;
@@ -393,6 +417,33 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
     if (is_allowed(op, name))
       if (const auto* rule = find_rule(alternatives.at(name).rules, op, group, bytes)) return rule;
   return nullptr;
+}
+
+const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& group,
+                                     std::int64_t bytes) const {
+  if (const SelectionRule* tuned = preferred(tuner.choices, op, group, bytes)) return tuned;
+  const SelectionRule* own = find_rule(selection, op, group, bytes);
+  if (!allowed.contains(op) || !preferences.contains(op) ||
+      is_allowed(op, alternative_of(*this, op, group, bytes, own)))
+    return own;
+  return preferred(preferences, op, group, bytes);
+}
+
+std::string Stack::tuner_choice(const std::string& op, const GroupShape& group,
+                                std::int64_t bytes) const {
+  return alternative_of(*this, op, group, bytes, preferred(tuner.choices, op, group, bytes));
+}
+
+std::set<std::int64_t> Stack::choice_ends(const std::string& op) const {
+  std::set<std::int64_t> ends{std::numeric_limits<std::int64_t>::max()};
+  const auto add = [&](const auto& of_ops) {
+    if (const auto found = of_ops.find(op); found != of_ops.end())
+      for (const CallRange& each : found->second) ends.insert(each.up_to_bytes);
+  };
+  add(selection);
+  add(preferences);
+  add(tuner.choices);
+  return ends;
 }
 
 std::string Stack::own_choice(const std::string& op, const GroupShape& group,

@@ -166,6 +166,14 @@ struct Preference : CallRange {
   std::vector<std::string> order;
 };
 
+// A tuner plug-in that the library loads by itself: what it takes, by operation, the first that
+// fits. A choice without names, or of what the library does not have for a group, is left to the
+// library.
+struct Tuner {
+  std::string name;  // of what brings it: "aws-ofi-nccl"
+  std::map<std::string, std::vector<Preference>> choices = {};
+};
+
 // "tree/ll128", or with a chunk, in the library's bytes: "tree/ll128:chunk_bytes=72000".
 struct AlternativeChoice {
   std::string name;
@@ -238,6 +246,7 @@ struct Stack {
   SelectionRules selection;
   std::map<std::string, Alternative> alternatives;  // by the library's own name: "tree/ll128"
   std::map<std::string, std::vector<Preference>> preferences;  // by operation
+  Tuner tuner;                                                 // without choices: none
   // By operation: the alternatives that its environment leaves it; none: all.
   std::map<std::string, std::set<std::string>> allowed;
   ServiceCosts service;
@@ -249,16 +258,28 @@ struct Stack {
   // can be told then, and what its environment leaves counts no more. InputError naming `where` for
   // one that it has not, and a chunk where it takes none.
   void take(const AlternativeChoice& choice, const std::string& where);
-  // What it takes: the rule of its selection or, where that is not allowed, of the alternative that
-  // it prefers of those that are. Null when there is none.
+  // What it takes: its tuner's choice, else the rule of its selection or, where that is not
+  // allowed, of the alternative that it prefers of those that are. Null when there is none.
   const SelectionRule* rule_for(const std::string& op, const GroupShape& group,
                                 std::int64_t bytes) const;
   bool is_allowed(const std::string& op, const std::string& alternative) const;
+  // The alternative that its tuner takes; empty: that has none, or leaves it to the library.
+  std::string tuner_choice(const std::string& op, const GroupShape& group,
+                           std::int64_t bytes) const;
+  // The last sizes up to which what it takes for an operation can be the same, the largest of all
+  // at the end.
+  std::set<std::int64_t> choice_ends(const std::string& op) const;
   // The alternative that its own choice is; empty: none.
   std::string own_choice(const std::string& op, const GroupShape& group, std::int64_t bytes) const;
   // A warning that these go beyond what was measured, by a factor of two at least; empty: they do
   // not, or nothing says what was.
   std::string beyond_measured(const MessageSizes& sent) const;
+
+ private:
+  // The rule of the first name that can be taken in the band that fits; null: none.
+  const SelectionRule* preferred(const std::map<std::string, std::vector<Preference>>& of_ops,
+                                 const std::string& op, const GroupShape& group,
+                                 std::int64_t bytes) const;
 };
 
 // In place of a name: the NCCL of the platform at hand (sim/ask/inputs.hpp).

@@ -63,19 +63,23 @@ json to_json(const ReductionRule& rule) {
           {"rate_bytes_per_s", is_fixed ? json(rule.rate.value) : json()}};
 }
 
+json range_row(const std::string& op, const CallRange& range) {
+  return {{"op", op},
+          {"up_to_ranks", limit(range.up_to_ranks)},
+          {"from_nodes", range.from_nodes > 0 ? json(range.from_nodes) : json()},
+          {"up_to_nodes", limit(range.up_to_nodes)},
+          {"ranks_per_node", range.ranks_per_node > 0 ? json(range.ranks_per_node) : json()},
+          {"up_to_bytes", limit(range.up_to_bytes)}};
+}
+
 json to_json(const Stack& stack, const std::string& op, const SelectionRule& rule) {
-  json row = {{"op", op},
-              {"up_to_ranks", limit(rule.up_to_ranks)},
-              {"from_nodes", rule.from_nodes > 0 ? json(rule.from_nodes) : json()},
-              {"up_to_nodes", limit(rule.up_to_nodes)},
-              {"ranks_per_node", rule.ranks_per_node > 0 ? json(rule.ranks_per_node) : json()},
-              {"up_to_bytes", limit(rule.up_to_bytes)},
-              {"algorithm", rule.algorithm},
+  json row = range_row(op, rule);
+  row.update({{"algorithm", rule.algorithm},
               {"protocol", stack.protocols[static_cast<size_t>(rule.protocol)]},
               {"parts", rule.orders.empty() ? 1 : rule.orders.size()},
               {"through_host", rule.through_host},
               {"through_host_bytes_per_s", cap(rule.through_host_bandwidth)},
-              {"default_stream", rule.default_stream}};
+              {"default_stream", rule.default_stream}});
   row.update(options_row(op, rule.algorithm, rule.options));
   return row;
 }
@@ -94,6 +98,17 @@ json to_json(const std::string& name, const Alternative& alternative) {
   return {{"take", name}, {"ops", ops}, {"chunk_bytes", chunks}};
 }
 
+// Null where there is none.
+json to_json(const Tuner& tuner) {
+  json choices = json::array();
+  for (const auto& [op, bands] : tuner.choices)
+    for (const Preference& band : bands) {
+      choices.push_back(range_row(op, band));
+      choices.back()["order"] = band.order;
+    }
+  return choices.empty() ? json() : json{{"name", tuner.name}, {"choices", choices}};
+}
+
 json to_json(const Stack& stack) {
   json document = {
       {"name", stack.name},
@@ -109,6 +124,7 @@ json to_json(const Stack& stack) {
       {"paths", json::array()},
       {"selection", json::array()},
       {"alternatives", json::array()},
+      {"tuner", to_json(stack.tuner)},
       {"numbers", sources_json(stack.provenance)}};
   for (const PathRule& rule : stack.paths) document["paths"].push_back(to_json(stack, rule));
   for (const auto& [op, rules] : stack.selection)
@@ -140,6 +156,31 @@ std::string chunks_cell(const json& chunks) {
   std::vector<std::string> texts;
   for (const json& chunk : chunks) texts.push_back(bytes_cell(chunk));
   return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// Those that `rows` need to say what they are for.
+std::vector<Column> range_columns(const json& rows) {
+  std::vector<Column> columns{{.key = "op", .heading = "<operation"}};
+  for (const Column& column : {Column{.key = "up_to_ranks", .heading = "up to ranks"},
+                               Column{.key = "ranks_per_node", .heading = "of each node"},
+                               Column{.key = "from_nodes", .heading = "from nodes"},
+                               Column{.key = "up_to_nodes", .heading = "up to nodes"}})
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const json& row) { return !row[column.key].is_null(); }))
+      columns.push_back(column);
+  columns.push_back({.key = "up_to_bytes", .heading = "up to", .text = bytes_cell});
+  return columns;
+}
+
+std::string order_cell(const json& order) {
+  return order.empty() ? "left to the library" : words_cell(order);
+}
+
+void print_tuner(const std::string& stack, const json& tuner) {
+  std::vector<Column> columns = range_columns(tuner["choices"]);
+  columns.push_back({.key = "order", .heading = "<take", .text = order_cell});
+  fmt::print("\nwhat {}'s tuner takes before that (--stack {}:NCCL_TUNER_PLUGIN=none: without)\n{}",
+             tuner["name"].get<std::string>(), stack, table_text(tuner["choices"], columns));
 }
 
 void print_text(const Stack& stack, const json& document) {
@@ -181,22 +222,15 @@ void print_text(const Stack& stack, const json& document) {
            {.key = "write_cap_bytes_per_s", .heading = "write cap", .text = bandwidth_cell},
            {.key = "segment_bytes", .heading = "segment", .text = bytes_cell},
            {.key = "segment_overhead_s", .heading = "overhead", .text = seconds_cell}}));
-  std::vector<Column> columns{{.key = "op", .heading = "<operation"},
-                              {.key = "up_to_ranks", .heading = "up to ranks"}};
-  for (const Column& column : {Column{.key = "ranks_per_node", .heading = "of each node"},
-                               Column{.key = "from_nodes", .heading = "from nodes"},
-                               Column{.key = "up_to_nodes", .heading = "up to nodes"}})
-    if (std::any_of(document["selection"].begin(), document["selection"].end(),
-                    [&](const json& rule) { return !rule[column.key].is_null(); }))
-      columns.push_back(column);
-  columns.insert(columns.end(), {{.key = "up_to_bytes", .heading = "up to", .text = bytes_cell},
-                                 {.key = "algorithm", .heading = "<algorithm"},
+  std::vector<Column> columns = range_columns(document["selection"]);
+  columns.insert(columns.end(), {{.key = "algorithm", .heading = "<algorithm"},
                                  {.key = "protocol", .heading = "<protocol"},
                                  {.key = "parts", .heading = "parts"}});
   const std::vector<Column> of_options = option_columns(document["selection"]);
   columns.insert(columns.end(), of_options.begin(), of_options.end());
   columns.push_back({.key = "through_host", .heading = "<through host"});
   fmt::print("\nalgorithms, the first that fits\n{}", table_text(document["selection"], columns));
+  if (!document["tuner"].is_null()) print_tuner(stack.name, document["tuner"]);
   if (!document["alternatives"].empty())
     fmt::print(
         "\nwhat it can be told to take instead: --stack {}:take=NAME, or ,chunk_bytes=SIZE\n{}",

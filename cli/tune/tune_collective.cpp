@@ -170,11 +170,16 @@ TunedSettings settings_of(const TuneCollectiveOptions& options, const TunedLibra
          .to_bytes = region.to_bytes,
          .chosen = library.algorithm(
              {.op = region.op, .ranks = region.ranks, .bytes = region.asked_bytes}, region.plan)});
-  if (library.format->says_own_choice) settings.regions = library.with_own_choice(settings.regions);
+  if (library.says_own_choice()) settings.regions = library.with_own_choice(settings.regions);
   settings.provenance = {
       {"forescale", kVersion},
       {"platform", options.platform + ", numbers " + digest(machine.platform.provenance)},
       {"stack", machine.stack.name + ", numbers " + digest(machine.stack.provenance)}};
+  if (library.format->replaces_tuner && !machine.stack.tuner.choices.empty())
+    settings.provenance.emplace_back(
+        "instead of",
+        machine.stack.tuner.name +
+            "'s tuner, which is not loaded beside this: its choices are said as well");
   return settings;
 }
 

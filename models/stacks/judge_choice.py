@@ -99,7 +99,7 @@ class Case:
     def told_regions(self, nodes, sizes):
         """(least bytes, most bytes, choice) that `tune collective` tells NCCL, as "tree-ll128"."""
         answer = subprocess.run(
-            [self.program, "tune", "collective", "--platform", f"{self.platform}:nodes={nodes}", "--stack", self.stack,
+            [self.program, "tune", "collective", "--platform", f"{self.platform}:nodes={nodes}", "--stack", f"{self.stack}:NCCL_TUNER_PLUGIN=none",
              "--op", self.op, "--ranks", str(GPUS * nodes), "--split", f"mod{GPUS // self.ranks_per_node}", "--bytes",
              ",".join(map(str, sizes)), "--json"], check=True, stdout=subprocess.PIPE, text=True)
         for region in json.loads(answer.stdout)["regions"]:

@@ -59,6 +59,7 @@ class Stack:
     nvls_proxy_us: tuple = None  # of one of NVLSTree's messages at either end: as it is, fast, slow, and why
     tree_proxy_us: tuple = None  # of one of a low-latency tree's
     nvls_tree_most: tuple = None  # bytes of NVLSTree's chunk, and its source; none: NCCL's
+    tuner_of: str = None  # the platform whose tuner it loads by itself
     between_calls: object = None  # BetweenCalls of its all-reduces
     named_orders: dict = dataclasses.field(default_factory=dict)  # what its file's rules call them
     flush_why: str = FLUSH

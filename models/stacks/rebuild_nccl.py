@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+from nccl_aws import tuner
 from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules, gathers_between,
                            gathers_of)
 from nccl_paths import paths, peer_protocols
@@ -67,6 +68,7 @@ def document(stack):
                       "all-to-all": pairs, "shift": shift_rules(stack)},
         **({"message_protocol": peers[0][0]} if peers else {}),
         **({"alternatives": told, "preferences": preferences(stack, told)} if told else {}),
+        **({"tuner": tuner(stack.tuner_of)} if stack.tuner_of else {}),
         "note": "Four messages at a time in each part. Of trees, threads of their own carry what goes up "
                 "and what comes down (src/device/all_reduce.h), one chunk after the other on each "
                 "connection."}
@@ -78,7 +80,7 @@ def document(stack):
         key: value for key, value in made.items() if key in AFTER}
 
 
-AFTER = ("selection", "message_protocol", "alternatives", "preferences", "note")
+AFTER = ("selection", "message_protocol", "alternatives", "preferences", "tuner", "note")
 
 
 def is_short(value):
@@ -162,7 +164,7 @@ def stacks():
     yield eight_h100(
         "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
         EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
-        nvls_tree_most=EFA_NVLS_TREE_MOST)
+        nvls_tree_most=EFA_NVLS_TREE_MOST, tuner_of="aws-p5")
 
     stack = switched(
         "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
@@ -280,7 +282,7 @@ def stacks():
                           peer_channels=peer_channels_2_29(8, 100))
     yield eight_blackwell("b200-efa", "p6-b200, eight B200 with NVSwitch, EFA of the fourth generation through aws-ofi-nccl",
                           384, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=P6_NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
-                          nvls_tree_most=EFA_NVLS_TREE_MOST,
+                          nvls_tree_most=EFA_NVLS_TREE_MOST, tuner_of="aws-p6-b200",
                           buffer=(8 * MIB, "NCCL_BUFFSIZE as aws-ofi-nccl sets it, src/platform-aws.cpp, commit 01666ece"))
 
     stack = Stack(

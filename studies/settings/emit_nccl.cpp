@@ -110,6 +110,7 @@ const bool kPlugInRegistered =
                                    .file_name = "nccl_tuner.csv",
                                    .takes_alternatives = true,
                                    .takes_chunks = true,
+                                   .replaces_tuner = true,
                                    .emit = emit_plug_in,
                                    .how_to_load = how_to_load_plug_in});
 
@@ -194,6 +195,7 @@ const bool kNcclxRegistered =
                                    .file_name = "ncclx_tuner.csv",
                                    .takes_alternatives = true,
                                    .takes_chunks = true,
+                                   .replaces_tuner = true,
                                    .emit = emit_ncclx,
                                    .how_to_load = [](const std::string& file) {
                                      return fmt::format("export NCCLX_TUNER_CONFIG_FILE={}\n",

@@ -27,16 +27,14 @@ bool is_among(const PlanChoice& plan, const OptionsText& wanted) {
   });
 }
 
-// Where anything can change: the last sizes of rules and regions, the largest of all at the end.
-std::set<std::int64_t> last_bytes(const std::vector<SelectionRule>& rules,
+// Where anything can change: the last sizes of the stack's choices and of regions.
+std::set<std::int64_t> last_bytes(std::set<std::int64_t> of_stack,
                                   const std::vector<SettingsRegion>& regions) {
-  std::set<std::int64_t> last{std::numeric_limits<std::int64_t>::max()};
-  for (const SelectionRule& rule : rules) last.insert(rule.up_to_bytes);
   for (const SettingsRegion& region : regions) {
-    last.insert(region.to_bytes);
-    if (region.from_bytes > 0) last.insert(region.from_bytes - 1);
+    of_stack.insert(region.to_bytes);
+    if (region.from_bytes > 0) of_stack.insert(region.from_bytes - 1);
   }
-  return last;
+  return of_stack;
 }
 
 // That `span` lies in; null: none.
@@ -93,6 +91,11 @@ std::optional<LibraryAlgorithm> TunedLibrary::algorithm(const TuneQuestion& ques
   FORESCALE_CHECK(false, "a plan that was offered is one of the library's: " + tuned);
 }
 
+bool TunedLibrary::says_own_choice() const {
+  return format->says_own_choice ||
+         (format->replaces_tuner && !machine->stack.tuner.choices.empty());
+}
+
 std::vector<SettingsRegion> TunedLibrary::with_own_choice(
     const std::vector<SettingsRegion>& regions) const {
   std::map<int, int> nodes_of_ranks;
@@ -103,10 +106,12 @@ std::vector<SettingsRegion> TunedLibrary::with_own_choice(
       const GroupShape shape = shared_first_slots(machine->platform, ranks)->shape;
       SettingsRegion span{
           .op = parse_collective_op(op, "selection"), .ranks = ranks, .nodes = nodes};
-      for (const std::int64_t last : last_bytes(rules, regions)) {
+      for (const std::int64_t last : last_bytes(machine->stack.choice_ends(op), regions)) {
         span.to_bytes = last;
         const SettingsRegion* tuned = region_of(regions, span);
-        const std::string own = machine->stack.own_choice(op, shape, last);
+        const std::string own = format->says_own_choice
+                                    ? machine->stack.own_choice(op, shape, last)
+                                    : machine->stack.tuner_choice(op, shape, last);
         if (tuned != nullptr && tuned->chosen)
           span.chosen = tuned->chosen;
         else if (!own.empty())

@@ -27,8 +27,11 @@ struct TunedLibrary {
   // it is, or an alternative. None: its own choice.
   std::optional<LibraryAlgorithm> algorithm(const TuneQuestion& question,
                                             const std::string& tuned) const;
-  // With the library's own choice said wherever nothing else is, for every operation that the stack
-  // has alternatives for and the rank counts of `regions`. The regions are all of one operation.
+  // That the file leaves nothing to the library, or nothing to a tuner that it takes the place of.
+  bool says_own_choice() const;
+  // With the library's own choice, or only its tuner's, said wherever nothing else is, for every
+  // operation that the stack has alternatives for and the rank counts of `regions`. The regions are
+  // all of one operation.
   std::vector<SettingsRegion> with_own_choice(const std::vector<SettingsRegion>& regions) const;
 
  private:

@@ -91,6 +91,7 @@ struct SettingsFormat {
   bool takes_chunks = false;  // and in which chunks
   // What it does not say is left to nobody: the library's own choice has to be said as well.
   bool says_own_choice = false;
+  bool replaces_tuner = false;  // of the stack: what that would take has to be said as well
   // The file's text, of checked settings and a known version.
   std::string (*emit)(const TunedSettings& settings, const std::string& version) = nullptr;
   // Lines for a shell that make the library load `file`.

@@ -1,4 +1,5 @@
 // `forescale tune collective` as a person runs it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@ namespace forescale::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kTuneOnStar =
     "tune collective --platform star:hosts=4,bandwidth=1GB/s,latency=5us ";
@@ -248,6 +251,29 @@ TEST(TuneCollective, TellsNcclWhatIsFasterForSure) {
   const auto lines = std::count_if(text.begin(), text.end(), [](char c) { return c == ','; });
   EXPECT_EQ(lines > 8, told > 0) << text;
   EXPECT_EQ(tuned["points"][0]["own"], "tree/ll");
+}
+
+// NCCL loads one tuner: a table for another says what AWS's would have taken, where that said it.
+TEST(TuneCollective, SaysTheChoicesOfTheTunerThatItReplaces) {
+  const Workshop workshop;
+  const auto table_of = [&](const std::string& stack) {
+    const std::string table = workshop.path("table.csv");
+    expect_answer(
+        "tune collective --platform aws-p6-b200:nodes=4 --op all-reduce --ranks 32 "
+        "--bytes 1MiB --emit nccl-plugin --stack " +
+        stack + " --settings " + table);
+    return text_of(table);
+  };
+  const std::string tuned = table_of("nccl");
+  for (const char* line : {"allreduce,0,393216,tree,ll,-1,4,32,0",
+                           "allreduce,133693441,435159042,nvls_tree,simple,-1,4,32,0",
+                           "allgather,1572865,456130560,ring,ll128,-1,4,32,0"})
+    EXPECT_THAT(tuned, HasSubstr(line));
+  EXPECT_THAT(tuned, HasSubstr("aws-ofi-nccl"));
+  EXPECT_THAT(tuned, Not(HasSubstr("\nbroadcast"))) << "of which AWS's tuner says nothing";
+  const std::string plain = table_of("nccl:NCCL_TUNER_PLUGIN=none");
+  EXPECT_THAT(plain, Not(HasSubstr("aws-ofi-nccl")));
+  EXPECT_THAT(plain, Not(HasSubstr("\nallgather")));
 }
 
 TEST(TuneCollective, MapAndTableNameTheOwnChoice) {

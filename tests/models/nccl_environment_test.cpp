@@ -76,6 +76,54 @@ TEST(NcclEnvironment, PartsOfNodesHaveChoicesOfTheirOwn) {
             "ring-ll128");
 }
 
+// AWS's lines (models/stacks/aws_choices.csv): one rank on each of 8 p5 takes rings from the first
+// byte on, eight on each of 4 trees up to 36 MiB. NCCL's estimates are for trees up to more.
+TEST(NcclEnvironment, TakesTheTunersChoiceBeforeNccls) {
+  const std::string p5 = "nccl-2.20-h100-efa";
+  const Stack tuned = load_stack(p5);
+  const Stack plain = load_stack(p5 + ":NCCL_TUNER_PLUGIN=none");
+  const auto of = [](const Stack& stack, int gpus, int nodes, std::int64_t bytes) {
+    return stack.own_choice("all-reduce", {gpus * nodes, nodes, gpus, 8 / gpus}, bytes);
+  };
+  EXPECT_EQ(of(tuned, 1, 8, kMiB), "ring/ll128");
+  EXPECT_EQ(of(plain, 1, 8, kMiB), "tree/ll128");
+  EXPECT_EQ(of(tuned, 8, 4, 36 * kMiB), "tree/ll128");
+  EXPECT_EQ(of(tuned, 8, 4, 36 * kMiB + 1), "ring/ll128");
+  EXPECT_EQ(of(tuned, 8, 3, 36 * kMiB), "tree/ll128") << "as on four nodes";
+  EXPECT_EQ(of(tuned, 8, 300, 36 * kMiB), "tree/ll128") << "as on 256 nodes";
+  EXPECT_EQ(of(tuned, 8, 2, 36 * kMiB), of(plain, 8, 2, 36 * kMiB)) << "two nodes are NCCL's";
+  EXPECT_EQ(of(tuned, 4, 8, 36 * kMiB), of(plain, 4, 8, 36 * kMiB)) << "four GPUs of each, too";
+  const GroupShape pairs{.ranks = 16, .nodes = 8, .ranks_per_node = 2};
+  EXPECT_EQ(tuned.tuner.choices.count("all-reduce"), 1U);
+  const auto& bands = tuned.tuner.choices.at("all-reduce");
+  const auto switches = std::find_if(bands.begin(), bands.end(), [&](const Preference& band) {
+    return band.ranks_per_node == 2 && band.up_to_nodes == 8 &&
+           band.order == std::vector<std::string>{"nvls_tree/simple"};
+  });
+  ASSERT_NE(switches, bands.end());
+  EXPECT_EQ(tuned.own_choice("all-reduce", pairs, switches->up_to_bytes),
+            plain.own_choice("all-reduce", pairs, switches->up_to_bytes))
+      << "two GPUs of a node have no NVLSTree: NCCL's";
+  for (const char* variable : {":NCCL_ALGO=Ring,Tree,NVLS,NVLSTree", ":NCCL_PROTO=^LL"})
+    EXPECT_EQ(of(load_stack(p5 + variable), 1, 8, kMiB), "tree/ll128") << "switches it off";
+  EXPECT_EQ(of(load_stack(p5 + ":NCCL_NVLS_ENABLE=0"), 1, 8, kMiB), "ring/ll128");
+  Stack told = tuned;
+  told.take({.name = "ring/ll"}, "test");
+  EXPECT_EQ(protocol_of(told, "all-reduce", {8, 8, 1, 8}, kMiB), "ring-ll");
+  EXPECT_EQ(tuned.tuner_choice("allgather", {2, 2, 1, 8}, kMiB), "");
+}
+
+// PAT, which p6's tuner takes for one rank a node, is not known: NCCL's own choice.
+TEST(NcclEnvironment, LeavesToNcclWhatItsTunerTakesAndTheStackDoesNotHave) {
+  const Stack tuned = load_stack("nccl-2.29-b200-efa");
+  const GroupShape shape{.ranks = 8, .nodes = 8, .ranks_per_node = 1};
+  EXPECT_EQ(tuned.tuner_choice("allgather", shape, kMiB), "");
+  EXPECT_EQ(
+      tuned.own_choice("allgather", shape, kMiB),
+      load_stack("nccl-2.29-b200-efa:NCCL_TUNER_PLUGIN=none").own_choice("allgather", shape, kMiB));
+  EXPECT_EQ(tuned.tuner_choice("allgather", shape, 16 * kMiB), "ring/ll128");
+}
+
 TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
   const Stack plain = load_stack(kH100);
   EXPECT_EQ(protocol_of(plain, "all-reduce", kNode, 64 * kMiB), "nvls");

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using testing::refusal;
 
 // Models know no collective: its options are what the collectives of a program declare.
@@ -140,6 +141,53 @@ TEST_F(StackFiles, WhatItIsToldReplacesItsOwnChoice) {
   EXPECT_EQ(select(told, "reduce", 4, 1000).algorithm, "flat");  // of which nothing was told
   // In the library's own bytes.
   EXPECT_EQ(chunk(load_stack(file + ":take=tree/low,chunk_bytes=1KiB"), kTwoNodes, 4096), 2048);
+}
+
+// Pairs of two nodes: small calls go by its tuner's trees, those up to 1 MiB as it says itself, and
+// larger ones by rings, as does what it has no tree for.
+json with_tuner(json stack) {
+  stack = with_alternatives(std::move(stack));
+  stack["tuner"] = parse_json(R"({"name": "somebody", "source": "a measurement", "choices": {
+    "all-reduce": [
+      {"ranks_per_node": 2, "up_to_bytes": 2048, "order": "tree/low"},
+      {"ranks_per_node": 2, "up_to_bytes": 1048576, "order": ""},
+      {"ranks_per_node": 2, "order": "ring/plain"}]}})");
+  return stack;
+}
+
+TEST_F(StackFiles, ATunerIsAskedBeforeItsOwnRules) {
+  const std::string file = write("mine.json", with_tuner(good()));
+  const Stack stack = load_stack(file);
+  EXPECT_EQ(stack.tuner.name, "somebody");
+  EXPECT_EQ(stack.own_choice("all-reduce", kTwoNodes, 2048), "tree/low");
+  EXPECT_EQ(stack.rule_for("all-reduce", kTwoNodes, 2049),
+            find_rule(stack.selection, "all-reduce", kTwoNodes, 2049));
+  EXPECT_EQ(stack.tuner_choice("all-reduce", kTwoNodes, 2049), "");
+  EXPECT_EQ(stack.tuner_choice("all-reduce", kTwoNodes, 1048577), "ring/plain");
+  EXPECT_EQ(stack.tuner_choice("all-reduce", {.ranks = 2, .nodes = 1, .ranks_per_node = 2}, 8), "")
+      << "one node has no such tree";
+  EXPECT_EQ(stack.tuner_choice("all-reduce", {.ranks = 3, .nodes = 1, .ranks_per_node = 3}, 8), "");
+  EXPECT_THAT(stack.choice_ends("all-reduce"),
+              IsSupersetOf({std::int64_t{2048}, std::int64_t{1048576}}));
+  const auto has = [](const Stack& of, const std::string& path) {
+    return std::any_of(of.provenance.numbers.begin(), of.provenance.numbers.end(),
+                       [&](const NumberSource& number) { return number.path == path; });
+  };
+  EXPECT_TRUE(has(stack, "/alternatives/ring~1plain/all-reduce/0/call_overhead_s")) << "it counts";
+  EXPECT_TRUE(load_stack(file + ":take=tree/low").tuner.choices.empty());
+}
+
+TEST_F(StackFiles, WrongTunersAreRefused) {
+  const auto refusal_with = [&](const char* place, const json& value) {
+    json content = with_tuner(good());
+    content[json::json_pointer(place)] = value;
+    return refusal_of(content);
+  };
+  EXPECT_THAT(refusal_with("/tuner/choices/all-reduce/0/order", "tree/high"),
+              HasSubstr("/tuner/choices/all-reduce/0/order = \"tree/high\": names tree/high"));
+  EXPECT_THAT(refusal_with("/tuner/source", ""), HasSubstr("/tuner/source"));
+  EXPECT_THAT(refusal_with("/tuner/choices/all-reduce/0/bytes", 8), HasSubstr("bytes"));
+  EXPECT_THAT(refusal_with("/tuner/who", "x"), HasSubstr("/tuner"));
 }
 
 TEST_F(StackFiles, NumbersOfWhatIsNotTakenAreNone) {
