@@ -9,6 +9,7 @@
 #include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "sim/alike_parts.hpp"
 #include "sim/engine/world.hpp"
 #include "sim/fabric_use.hpp"
 #include "sim/isolate.hpp"
@@ -184,11 +185,19 @@ CollectiveOutcome outcome_of(const json& text) {
   return outcome;
 }
 
+// Uneven parts change by a little who comes first: what says an error then says it (tests/sim).
+constexpr double kUnevenError = 0.001;
+
+// One part for all where they are alike.
 json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
   SessionOptions options;
   options.rules_of = rules;
   options.choices[small.collective->op] = plan;
-  return text_of(simulate_collective(small, std::move(options)));
+  const std::optional<AlikeParts> alike = alike_parts(small);
+  if (alike) options.alike = &*alike;
+  json text = text_of(simulate_collective(small, std::move(options)));
+  text["error"] = alike && !alike->is_even ? kUnevenError : 0.0;
+  return text;
 }
 
 // Three smaller calls, and what they are counted in.
@@ -301,11 +310,19 @@ void add_longer_ways(Smaller& smaller, const FabricUse& use) {
 
 bool ways_differ(const FabricUse& use) { return use.most_s > use.least_s * (1 + kExact); }
 
+// Whole elements a part.
+std::int64_t even_bytes(const ResolvedCall& resolved) {
+  const std::int64_t element =
+      resolved.call.element_bytes * static_cast<std::int64_t>(resolved.parts().size());
+  return (resolved.call.bytes + element - 1) / element * element;
+}
+
 // A doubling of the nodes is a level more, and as many messages a rank.
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
+  const std::int64_t bytes = even_bytes(resolved);
   for (const int nodes : is_wide(resolved) ? kWideTreeNodesSimulated : kTreeNodesSimulated) {
-    smaller.calls.push_back(on_nodes(resolved, nodes, resolved.call.bytes, plan));
+    smaller.calls.push_back(on_nodes(resolved, nodes, bytes, plan));
     smaller.counts.push_back(std::log2(nodes));
   }
   smaller.all = std::log2(resolved.group->members_of_node.size());
@@ -396,11 +413,23 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
                     .bytes_sent = smaller.messages_times * last.bytes_sent};
 }
 
+namespace {
+
+bool are_few(const ResolvedCall& resolved) {
+  if (resolved.group->shape.nodes > kWholeNodesMax) return false;
+  if (!is_ring(*resolved.collective)) return true;
+  const double messages = ring_messages(resolved);
+  if (messages <= kWholeMessagesMax) return true;
+  const auto parts = static_cast<double>(resolved.parts().size());
+  if (messages > parts * kWholeMessagesMax) return false;
+  const auto alike = alike_parts(resolved);
+  return alike && alike->is_even;
+}
+
+}  // namespace
+
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
-  const bool are_few =
-      resolved.group->shape.nodes <= kWholeNodesMax &&
-      (!is_ring(*resolved.collective) || ring_messages(resolved) <= kWholeMessagesMax);
-  if (are_few || !why_not_folded(resolved).empty()) return std::nullopt;
+  if (are_few(resolved) || !why_not_folded(resolved).empty()) return std::nullopt;
   const Folded few = simulate_folded(resolved);
   if (few.error >= kLeastError && (!few.is_large || few.error > kMostFoldedError))
     return std::nullopt;
@@ -412,8 +441,10 @@ Folded simulate_call(const ResolvedCall& resolved) {
   const auto whole = [&resolved] {
     return simulated_on(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };
-  return {.outcome = outcome_of(parse_json(run_isolated({whole}, 1, [](size_t) {}).front())),
-          .ranks = resolved.rank_count()};
+  const json text = parse_json(run_isolated({whole}, 1, [](size_t) {}).front());
+  return {.outcome = outcome_of(text),
+          .ranks = resolved.rank_count(),
+          .error = text.at("error").get<double>()};
 }
 
 }  // namespace forescale

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/output_file.hpp"
+#include "sim/alike_parts.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/rank_split.hpp"
 #include "sim/bounds.hpp"
@@ -60,7 +61,9 @@ void take(const CollectiveOutcome& outcome, const Stack& stack, CollectiveAnswer
 void simulate(const Question& question, const ResolvedCall& resolved,
               const std::optional<PlanChoice>& plan, const std::string& trace,
               CollectiveAnswer& answer) {
-  if (trace.empty() && !question.explicit_staging && question.message_noise.empty())
+  const bool is_plain =
+      trace.empty() && !question.explicit_staging && question.message_noise.empty();
+  if (is_plain)
     if (const auto few = fold_where_it_pays(resolved)) {
       take(few->outcome, resolved.lanes->stack(), answer);
       answer.simulated_ranks = few->ranks;
@@ -83,6 +86,8 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   session.explicit_staging = question.explicit_staging;
   session.message_noise = parse_message_noise(question.message_noise, "--message-noise");
   if (!trace.empty()) session.timeline = &timeline;
+  const auto alike = is_plain ? alike_parts(resolved) : std::nullopt;
+  if (alike && alike->is_even) session.alike = &*alike;
   take(simulate_collective(resolved, session), resolved.lanes->stack(), answer);
   answer.simulated_ranks = resolved.rank_count();
   if (trace.empty()) return;

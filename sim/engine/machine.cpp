@@ -10,8 +10,9 @@
 
 namespace forescale {
 
-Machine::Machine(World& world, const Platform& platform, const Stack& stack, int rank_count)
-    : world_(world), lanes_(platform, stack), rank_count_(rank_count) {
+Machine::Machine(World& world, const Platform& platform, const Stack& stack, int rank_count,
+                 const AlikeParts* alike)
+    : world_(world), lanes_(platform, stack), rank_count_(rank_count), alike_(alike) {
   if (rank_count > platform.slot_count())
     throw InputError({.source = "--gpus",
                       .path = "",
@@ -47,12 +48,22 @@ bool Machine::limits(const Resource& resource) const {
   return std::isfinite(lanes_.bandwidth(resource));
 }
 
-Machine::Carried* Machine::carried(const Resource& resource) {
+AlikeParts::Standing Machine::standing_for(const Resource& resource) const {
+  if (alike_ != nullptr)
+    if (const auto found = alike_->standing.find(resource); found != alike_->standing.end())
+      return found->second;
+  return {.resource = resource};
+}
+
+Machine::Carried* Machine::carried(const Resource& asked) {
+  const AlikeParts::Standing standing = standing_for(asked);
+  const Resource& resource = standing.resource;
   const auto known = resources_.find(resource);
   if (known != resources_.end()) return &known->second;
   if (!limits(resource)) return nullptr;
-  const double bandwidth = lanes_.bandwidth(resource);
+  const double bandwidth = standing.share * lanes_.bandwidth(resource);
   Carried& made = resources_[resource];
+  made.bandwidth_bytes_per_s = bandwidth;
   made.link = world_.add_link(bandwidth);
   resource_of_.emplace(made.link, resource);
   if (const double burst = lanes_.burst_bytes(resource); burst > 0)
@@ -170,7 +181,7 @@ void Machine::watch(LinkUse& use) {
 Machine::Busiest Machine::busiest() const {
   Busiest busiest;
   for (const auto& [resource, carried] : resources_) {
-    const double busy_s = (carried.bytes - carried.at_once) / lanes_.bandwidth(resource);
+    const double busy_s = (carried.bytes - carried.at_once) / carried.bandwidth_bytes_per_s;
     if (busy_s > busiest.busy_s)
       busiest = {.name = lanes_.name(resource), .busy_s = busy_s, .bytes = carried.bytes};
   }

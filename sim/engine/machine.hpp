@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/engine/alike_parts.hpp"
 #include "sim/engine/lanes.hpp"
 #include "sim/engine/world.hpp"
 #include "traces/timeline/link_use.hpp"
@@ -25,8 +26,16 @@ struct Bucket {
 
 class Machine {
  public:
-  Machine(World& world, const Platform& platform, const Stack& stack, int rank_count);
+  // `alike`, if it is not null, lives as long: one part of the only call stands for all.
+  Machine(World& world, const Platform& platform, const Stack& stack, int rank_count,
+          const AlikeParts* alike = nullptr);
 
+  // Parts of a call that the first stands for.
+  int alike_parts() const { return alike_ == nullptr ? 1 : alike_->count; }
+  // The rank whose proxy thread and timeline are this one's too.
+  int stands_for(int rank) const {
+    return alike_ == nullptr ? rank : alike_->ranks[static_cast<size_t>(rank)];
+  }
   int rank_count() const { return rank_count_; }
   const Lanes& lanes() const { return lanes_; }
   World& world() const { return world_; }
@@ -76,16 +85,19 @@ class Machine {
  private:
   struct Carried {
     SimLink link = nullptr;
+    double bandwidth_bytes_per_s = 0;
     double bytes = 0;
     double at_once = 0;  // of those
     std::unique_ptr<Bucket> bucket = nullptr;
   };
   bool limits(const Resource& resource) const;
+  AlikeParts::Standing standing_for(const Resource& resource) const;
   Carried* carried(const Resource& resource);  // null: never limits
 
   World& world_;
   Lanes lanes_;
   int rank_count_;
+  const AlikeParts* alike_;
   std::map<Resource, Carried> resources_;
   std::map<SimLink, Resource> resource_of_;
   static constexpr int kNotMade = -1;

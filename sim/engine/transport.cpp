@@ -261,7 +261,7 @@ class Transport::Message final : public Completion {
   }
 
   void record(int rank, Track track, int label, int peer) {
-    transport_.timeline_->add({.rank = rank,
+    transport_.timeline_->add({.rank = transport_.machine_.stands_for(rank),
                                .track = track,
                                .label = label,
                                .begin_s = begin_s_,
@@ -488,7 +488,7 @@ void Transport::release_receive_port(int rank) {
 }
 
 double Transport::proxy_wait_s(int rank, double work_s) {
-  double& free_s = ports_[static_cast<size_t>(rank)].proxy_free_s;
+  double& free_s = ports_[static_cast<size_t>(machine_.stands_for(rank))].proxy_free_s;
   free_s = std::max(free_s, world_.now_s()) + work_s;
   return free_s - world_.now_s();
 }

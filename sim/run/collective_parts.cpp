@@ -1,5 +1,7 @@
 #include "sim/run/collective_parts.hpp"
 
+#include "base/error.hpp"
+
 namespace forescale {
 namespace {
 
@@ -16,7 +18,9 @@ CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const 
   const std::vector<std::vector<int>> parts = settings.parts();
   const auto count = static_cast<int>(parts.size());
   const std::vector<int>& slots = settings.group->slots;
-  for (int index = 0; index < count; ++index) {
+  const int alike = setting.machine.alike_parts();
+  FORESCALE_CHECK(alike == 1 || alike == count, "one part stands for all of the call");
+  for (int index = 0; index < count / alike; ++index) {
     CollectiveRun::Settings part = settings;
     part.call.bytes =
         block_range(settings.call.bytes, count, index, settings.call.element_bytes).bytes;

@@ -34,6 +34,8 @@ struct SessionOptions {
   std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
   std::optional<RulesOf> rules_of = {};        // of all collectives; nothing: each one's own
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
+  // Of the only collective: one part stands for all. Null: all are simulated.
+  const AlikeParts* alike = nullptr;
   SharingSolver solver = SharingSolver::kLazy;
   // What is written down; null: nothing. Of causes and links the last two iterations stay, or all
   // from the one before `keeps_from` on.

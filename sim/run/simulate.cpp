@@ -26,9 +26,10 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
     for (const int rank : *step.group)
       session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
   session.run();
+  const int times = session.machine().alike_parts();
   return {.time_s = session.finished_s(),
-          .messages = session.transport().message_count(),
-          .bytes_sent = session.transport().bytes_sent(),
+          .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),
+          .bytes_sent = session.transport().bytes_sent() * times,
           .sizes = session.transport().sizes(),
           .busiest = session.machine().busiest(),
           .root_s = breakdown(timeline, root_rank, session.finished_s()),

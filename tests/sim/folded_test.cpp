@@ -77,8 +77,8 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   ASSERT_EQ(why_not_folded(call), "");
   const Folded folded = simulate_folded(call);
   EXPECT_EQ(folded.ranks, 10 * about.each);
-  // Parts of a rank slow each other, so that no more is said; these are exact all the same.
-  EXPECT_EQ(folded.error, about.is_exact ? 0.001 : 0.03);
+  // Where roles of a part slow each other no more is said; these are exact all the same.
+  EXPECT_LE(folded.error, about.is_exact ? 0.001 : 0.03);
   const double allowed = about.is_exact ? 1e-9 : folded.error;
   const double whole_s = ring.whole_s(call);
   EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
@@ -127,15 +127,18 @@ TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
 
 // 256 ranks send a million messages in eight parts, 64 ranks 64,512, few enough for all.
 TEST(FoldedRingPays, OnFewNodesByItsMessages) {
-  const Ring ring;
-  const ResolvedCall of_256 = ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB);
-  const auto few = fold_where_it_pays(of_256);
+  const Ring ring(load_platform("dgx-h100:nodes=56"));
+  const ResolvedCall of_448 = ring.call(CollectiveOp::kAllGather, slots_of_nodes(56, 8), kOneGiB);
+  const auto few = fold_where_it_pays(of_448);
   ASSERT_TRUE(few.has_value());
   EXPECT_EQ(few->ranks, 80);
   EXPECT_TRUE(few->is_large);
   EXPECT_GE(few->error, 0.03);  // of points that are not on a line: equal times, in another order
-  EXPECT_NEAR(few->outcome.time_s / ring.whole_s(of_256), 1, 0.03);
-  EXPECT_EQ(few->outcome.messages, 256U * 510 * 8);
+  EXPECT_NEAR(few->outcome.time_s / ring.whole_s(of_448), 1, 0.03);
+  EXPECT_EQ(few->outcome.messages, 448U * 447 * 8);
+  // One part stands for all of 256: whole, and exact.
+  const ResolvedCall of_256 = ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB);
+  EXPECT_FALSE(fold_where_it_pays(of_256).has_value());
   const ResolvedCall of_64 =
       ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 2), std::int64_t{1} << 20);
   EXPECT_EQ(why_not_folded(of_64), "");
@@ -228,7 +231,7 @@ TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
       const ResolvedCall call = ring.call(op, slots_of_nodes(32, each), 4 << 20);
       ASSERT_EQ(why_not_folded(call), "");
       const Folded folded = simulate_folded(call);
-      EXPECT_EQ(folded.error, each < 8 ? 0.001 : 0.03);
+      EXPECT_LE(folded.error, each < 8 ? 0.001 : 0.03);
       EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, each < 8 ? 1e-9 : folded.error);
     }
 }

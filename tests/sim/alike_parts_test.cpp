@@ -1,0 +1,154 @@
+// One part of a call for all of them, against all of them, on every platform that names its NCCL.
+#include "sim/alike_parts.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/data_files.hpp"
+#include "base/units.hpp"
+#include "sim/ask/isolated.hpp"
+#include "sim/run/simulate.hpp"
+#include "topologies/link_faults.hpp"
+#include "topologies/node_routes.hpp"
+#include "topologies/platform.hpp"
+
+namespace forescale {
+namespace {
+
+struct Place {
+  explicit Place(const std::string& platform_name, const std::string& stack_name = "")
+      : platform(load_platform(platform_name)),
+        stack(load_stack(stack_name.empty() ? platform.nccl : stack_name)) {}
+  Platform platform;
+  Stack stack;
+  Lanes lanes{platform, stack};
+
+  int gpus_of_a_node() const { return static_cast<int>(platform.node_routes->endpoints.size()); }
+  // So many GPUs of each of the first nodes.
+  ResolvedCall call(CollectiveOp op, int nodes, int gpus, std::int64_t bytes) const {
+    std::vector<int> slots;
+    for (int node = 0; node < nodes; ++node)
+      for (int gpu = 0; gpu < gpus; ++gpu) slots.push_back(node * gpus_of_a_node() + gpu);
+    return resolve(lanes, shared_group(platform, slots), {.op = op, .bytes = bytes});
+  }
+};
+
+std::string outcome_text(const ResolvedCall& call, const AlikeParts* alike) {
+  SessionOptions options;
+  options.alike = alike;
+  const CollectiveOutcome outcome = simulate_collective(call, options);
+  return nlohmann::json({outcome.time_s, outcome.messages, outcome.bytes_sent,
+                         outcome.busiest.busy_s, outcome.root_s})
+      .dump();
+}
+
+// Times of both, and all else that is told of them, to `precision`.
+void expect_as_all(const ResolvedCall& call, const AlikeParts& alike, double precision) {
+  const auto found = isolated<std::string>(
+      {[&] { return outcome_text(call, nullptr); }, [&] { return outcome_text(call, &alike); }},
+      "simulating");
+  const auto all = nlohmann::json::parse(found[0]);
+  const auto one = nlohmann::json::parse(found[1]);
+  EXPECT_NEAR(one[0].get<double>() / all[0].get<double>(), 1, precision);
+  EXPECT_EQ(one[1], all[1]) << "messages";
+  EXPECT_NEAR(one[2].get<double>() / all[2].get<double>(), 1, precision) << "bytes";
+  EXPECT_NEAR(one[3].get<double>() / all[3].get<double>(), 1, precision) << "of the busiest link";
+  for (const auto& [name, time_s] : all[4].items())
+    EXPECT_NEAR(one[4].value(name, 0.0), time_s.get<double>(), precision * all[0].get<double>())
+        << name;
+}
+
+std::vector<std::string> platforms_with_nccl() {
+  std::vector<std::string> found;
+  for (const std::string& name : catalogue("topologies/presets"))
+    if (!load_platform(name).nccl.empty()) found.push_back(name);
+  return found;
+}
+
+class AlikeParts_OfAPlatform : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(AlikeParts_OfAPlatform, OneTakesAsLongAsAll) {
+  const Place place(GetParam());
+  const int all_gpus = place.gpus_of_a_node();
+  int found = 0;
+  const int nodes_there = place.platform.slot_count() / all_gpus;
+  for (const auto& [nodes, gpus] :
+       {std::pair{1, all_gpus}, {2, all_gpus}, {3, all_gpus}, {4, 4}, {4, 2}, {5, 1}, {2, 3}}) {
+    if (nodes > nodes_there || gpus > all_gpus || nodes * gpus > 40 || nodes * gpus < 2) continue;
+    for (const CollectiveOp op :
+         {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter})
+      for (const std::int64_t bytes : {96 * kKiB, 6 * kMiB, 48 * kMiB}) {
+        SCOPED_TRACE(fmt::format("{} of {} B, {} x {}", name_of(op), bytes, nodes, gpus));
+        const ResolvedCall call = place.call(op, nodes, gpus, bytes);
+        const auto alike = alike_parts(call);
+        if (!alike || !alike->is_even) continue;
+        ++found;
+        expect_as_all(call, *alike, 1e-9);
+      }
+  }
+  // Meshes have other rings by other links.
+  const bool is_a_mesh = GetParam().find("mi300x") != std::string::npos;
+  EXPECT_EQ(found == 0, is_a_mesh) << found;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AlikeParts_OfAPlatform, ::testing::ValuesIn(platforms_with_nccl()),
+                         [](const auto& name) {
+                           std::string text = name.param;
+                           std::replace_if(
+                               text.begin(), text.end(),
+                               [](char c) { return c == '-' || c == '.'; }, '_');
+                           return text;
+                         });
+
+// Eight rings that start at each GPU: each port of a node is one of eight that are turned into each
+// other, and carries what all eight roles of a part send. Of two GPUs, each twice among four parts,
+// half of a port's capacity is for one part's messages.
+TEST(AlikePartsFound, SayWhatStandsForWhat) {
+  const Place place("dgx-h100:nodes=4");
+  const auto whole = alike_parts(place.call(CollectiveOp::kAllReduce, 4, 8, 64 * kMiB));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->count, 8);
+  EXPECT_EQ(whole->ranks[7], 0);
+  EXPECT_EQ(whole->ranks[15], 8);
+  for (const auto& [resource, standing] : whole->standing) EXPECT_EQ(standing.share, 1);
+  const auto pairs = alike_parts(place.call(CollectiveOp::kAllGather, 4, 2, 64 * kMiB));
+  ASSERT_TRUE(pairs);
+  EXPECT_EQ(pairs->count, 4);
+  for (const auto& [resource, standing] : pairs->standing) EXPECT_EQ(standing.share, 0.5);
+}
+
+// Twelve parts of 16 Mi elements: four have one more.
+TEST(AlikePartsFound, AreNearlyWhereSomeHaveAnElementMore) {
+  const Place place("alps-gh200:nodes=4");
+  const ResolvedCall call = place.call(CollectiveOp::kAllReduce, 4, 4, 64 * kMiB);
+  const auto alike = alike_parts(call);
+  ASSERT_TRUE(alike);
+  EXPECT_FALSE(alike->is_even);
+  expect_as_all(call, *alike, 1e-3);
+  EXPECT_FALSE(alike_parts(place.call(CollectiveOp::kAllReduce, 4, 4, 64 * kKiB)))
+      << "an element is 2e-4 of them";
+}
+
+TEST(AlikePartsFound, AreNoneWhereTheyDiffer) {
+  const auto is_found = [](const std::string& platform, CollectiveOp op, int nodes, int gpus) {
+    const Place place(platform);
+    return alike_parts(place.call(op, nodes, gpus, 48 * kMiB)).has_value();
+  };
+  EXPECT_TRUE(is_found("dgx-h100", CollectiveOp::kAllReduce, 2, 8));
+  EXPECT_FALSE(is_found("dgx-h100", CollectiveOp::kBroadcast, 2, 8)) << "each has its own root";
+  EXPECT_FALSE(is_found("dgx-1-v100", CollectiveOp::kAllReduce, 1, 8)) << "single and double links";
+  Place slow("dgx-h100");
+  apply_link_faults(slow.platform, {{"node0/gpu3--node0/nvswitch", "0.9"}}, "test");
+  EXPECT_FALSE(alike_parts(slow.call(CollectiveOp::kAllReduce, 2, 8, 48 * kMiB)))
+      << "one GPU's NVLinks are slower";
+  const Place told("kesch", "mvapich2-gdr");
+  EXPECT_FALSE(alike_parts(told.call(CollectiveOp::kAllReduce, 1, 8, 48 * kMiB))) << "one part";
+}
+
+}  // namespace
+}  // namespace forescale
