@@ -122,6 +122,18 @@ TEST(AlikePartsFound, SayWhatStandsForWhat) {
   for (const auto& [resource, standing] : pairs->standing) EXPECT_EQ(standing.share, 0.5);
 }
 
+// A GPU's proxy thread sends what its role of one part does and receives that of another's.
+TEST(AlikePartsFound, ShareProxyThreads) {
+  Place place("dgx-h100:nodes=3");
+  for (PathRule& rule : place.stack.paths) rule.o_proxy = Seconds{5e-6};
+  const ResolvedCall call = place.call(CollectiveOp::kAllGather, 3, 8, 6 * kMiB);
+  const auto alike = alike_parts(call);
+  ASSERT_TRUE(alike);
+  expect_as_all(call, *alike, 1e-9);
+  EXPECT_FALSE(alike_parts(place.call(CollectiveOp::kAllGather, 3, 2, 6 * kMiB)))
+      << "one thread has two messages to do where one part has one";
+}
+
 // Twelve parts of 16 Mi elements: four have one more.
 TEST(AlikePartsFound, AreNearlyWhereSomeHaveAnElementMore) {
   const Place place("alps-gh200:nodes=4");
