@@ -26,7 +26,7 @@ constexpr std::array kTreeNodesSimulated{4, 8, 16};
 // Of so many GPUs each, fewer:
 constexpr size_t kWideNode = 32;
 constexpr std::array kWideRingNodesSimulated{3, 4, 5};
-constexpr std::array kWideTreeNodesSimulated{2, 4, 8};
+
 // What was seen between 10 nodes and 32 of rings, 16 and 32 of trees, 4 and 8 H100 each
 // (tests/sim).
 constexpr double kLeastError = 0.03;
@@ -321,7 +321,7 @@ std::int64_t even_bytes(const ResolvedCall& resolved) {
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   const std::int64_t bytes = even_bytes(resolved);
-  for (const int nodes : is_wide(resolved) ? kWideTreeNodesSimulated : kTreeNodesSimulated) {
+  for (const int nodes : kTreeNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, bytes, plan));
     smaller.counts.push_back(std::log2(nodes));
   }
@@ -352,8 +352,8 @@ std::string why_not_folded(const ResolvedCall& resolved) {
   if (!is_ring(*resolved.collective) && !is_tree(*resolved.collective))
     return fmt::format("{} is neither a ring nor one of NCCL's trees", resolved.collective->name);
   const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
-  if (nodes < (is_wide(resolved) ? kFoldedWideNodesMin : kFoldedNodesMin))
-    return "there are few nodes";
+  const bool is_wide_ring = is_wide(resolved) && is_ring(*resolved.collective);
+  if (nodes < (is_wide_ring ? kFoldedWideNodesMin : kFoldedNodesMin)) return "there are few nodes";
   if (resolved.through_host) return "buffers are copied through the host";
   if (!nodes_are_alike(resolved, *resolved.group))
     return "the group has not the same GPUs of every node";

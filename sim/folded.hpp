@@ -27,7 +27,7 @@ inline constexpr int kWholeNodesMax = 63;
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
 // whatever the nodes, where folding is not exact.
 inline constexpr int kFoldedNodesMin = 16;
-inline constexpr int kFoldedWideNodesMin = 12;  // of many GPUs each
+inline constexpr int kFoldedWideNodesMin = 12;  // rings of many GPUs each
 // Relative: where few say less about all, as of chains of several nodes, all are simulated.
 inline constexpr double kMostFoldedError = 0.25;
 

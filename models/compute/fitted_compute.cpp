@@ -84,7 +84,8 @@ class Passes {
   PassTime first_of(size_t layer, const std::vector<std::vector<KernelPass>>& ways,
                     const BatchLine& data_sheet, size_t kernel_count) const {
     PassTime best{.line = data_sheet, .source = LayerTimeSource::kDataSheet};
-    if (network_.layers[layer].forward_flops <= 0) best.line.t1_s *= cost_.other_layers;
+    if (network_.layers[layer].forward_flops <= 0)
+      best.line.t1_s *= factor_over_bytes(cost_.other_layers, fitted_.memory_times);
     best.line.t0_s += static_cast<double>(kernel_count) * cost_.kernel.value;
     const bool is_product = network_.layers[layer].forward_flops > 0;
     best.line =
@@ -150,7 +151,8 @@ class Passes {
   // Read once and written once.
   double conversion_s(const GpuKernel& kernel) const {
     if (!converts_layout_ || !std::holds_alternative<ConvolutionShape>(kernel.shape)) return 0;
-    return cost_.layout_conversion * 2 * bytes_moved_by(kernel) / memory_bandwidth_.value;
+    return factor_over_bytes(cost_.layout_conversion, fitted_.memory_times) * 2 *
+           bytes_moved_by(kernel) / memory_bandwidth_.value;
   }
 
   const FittedGpu& fitted_;

@@ -68,6 +68,7 @@ struct FittedGpu {
   std::vector<CopyPath> copies;
   std::vector<KernelFit> kernels;
   std::vector<LayerLine> layers;
+  double memory_times = 1;  // of the GPU that it stands for, over the rate of the one measured
 
   const CopyPath* find_copy(const std::string& path) const;
   const KernelFit* find_kernels(const KernelKind& kind) const;

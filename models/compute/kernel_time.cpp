@@ -96,11 +96,18 @@ double ShapeFactor::nearness(std::span<const double> features) const {
   return nearest;
 }
 
-void KernelFit::scale_rates(double flops, double bytes) {
-  for (KernelRoofline* each : {&roofline, &ends.low, &ends.high}) {
-    each->flops_per_s *= flops;
-    each->bytes_per_s *= bytes;
-  }
+void KernelFit::scale_flops(double times) {
+  for (KernelRoofline* each : {&roofline, &ends.low, &ends.high}) each->flops_per_s *= times;
+}
+
+void KernelFit::scale_memory(BytesPerSecond measured, BytesPerSecond wanted) {
+  for (KernelRoofline* each : {&roofline, &ends.low, &ends.high})
+    each->bytes_per_s =
+        wanted.value / factor_over_bytes(measured.value / each->bytes_per_s, wanted / measured);
+}
+
+double factor_over_bytes(double factor, double memory_times) {
+  return factor <= 1 ? factor : 1 + (factor - 1) * memory_times;
 }
 
 KernelEstimate KernelFit::estimate(const GpuKernel& kernel) const {

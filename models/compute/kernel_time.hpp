@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.hpp"
 #include "models/compute/gpu_kernel.hpp"
 
 namespace forescale {
@@ -61,6 +62,10 @@ struct ShapeFactor {
   double nearness(std::span<const double> features) const;
 };
 
+// What takes `factor` times the time of its bytes at a memory's rate takes so many times that of
+// one that is `memory_times` as fast: the memory's own part is shorter, the rest as long as it was.
+double factor_over_bytes(double factor, double memory_times);
+
 // Below this a shape is beyond those that were measured: the roofline fitted on them speaks.
 inline constexpr double kNearShape = 0.5;
 
@@ -89,8 +94,11 @@ struct KernelFit {
   double ratio_high = 1;
 
   KernelEstimate estimate(const GpuKernel& kernel) const;
-  // Of a GPU or precision with so many times the FLOP/s and bytes/s.
-  void scale_rates(double flops, double bytes);
+  // Of a GPU or precision with so many times the FLOP/s.
+  void scale_flops(double times);
+  // Of a GPU with another memory: what the bytes take beyond their time at the memory's rate is not
+  // the memory's, and stays.
+  void scale_memory(BytesPerSecond measured, BytesPerSecond wanted);
 };
 
 }  // namespace forescale

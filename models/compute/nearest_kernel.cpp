@@ -76,7 +76,8 @@ NearestKernels::NearestKernels(const FittedGpu& fitted, const GpuModel& gpu, Pro
 
 std::optional<NearestKernel> NearestKernels::find(const GpuKernel& kernel) const {
   if (is_depthwise(kernel))
-    return NearestKernel{.time_s = depthwise() * bytes_moved_by(kernel) / memory_bandwidth_.value,
+    return NearestKernel{.time_s = factor_over_bytes(depthwise(), fitted_.memory_times) *
+                                   bytes_moved_by(kernel) / memory_bandwidth_.value,
                          .is_near = false,
                          .is_scaled = true};
   const std::optional<Found> found = fit_for(kernel);
@@ -137,7 +138,7 @@ std::optional<NearestKernels::Found> NearestKernels::in_any_precision(
     const KernelFit* measured = of_kind(kind);
     if (measured == nullptr || peaks_.of(other).value == 0) continue;
     Found found{.fit = *measured, .kernel = kernel, .factor = 1, .is_scaled = true};
-    found.fit.scale_rates(wanted.value / peaks_.of(other).value / other_precision(), 1);
+    found.fit.scale_flops(wanted.value / peaks_.of(other).value / other_precision());
     return found;
   }
   return std::nullopt;

@@ -119,8 +119,8 @@ def direct(stack, where, protocol, latency, wire_factor):
 
 def in_node(stack, protocol):
     us = NODE_STEP_US[step_of(protocol)]
-    if protocol == "ring-ll" and stack.ll_step:
-        return direct(stack, "peer", protocol, stack.ll_step, inside_node(stack, protocol))
+    if protocol in stack.steps:
+        return direct(stack, "peer", protocol, stack.steps[protocol], inside_node(stack, protocol))
     what = "a step inside a node takes"
     if step_of(protocol) == "nvls":
         what = "half of the 23 us of a reduction by the switches:"

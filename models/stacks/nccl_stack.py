@@ -31,6 +31,13 @@ def full_mesh():
             [3, 7, 1, 0, 6, 5, 2, 4], [4, 0, 7, 3, 2, 5, 1, 6]]
 
 
+def full_mesh_paths():
+    """Of eight GPUs with a link between every two, where rings come and go through adapters: eight open paths that use each
+    link once each way (Walecki: a zigzag and its turns), each entered and left by another GPU."""
+    zigzag = [0, 1, 7, 2, 6, 3, 5, 4]
+    return [[(gpu + turn) % 8 for gpu in zigzag] for turn in range(8)]
+
+
 @dataclasses.dataclass
 class Stack:
     name: str
@@ -50,7 +57,7 @@ class Stack:
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     sends_calls: tuple = ()  # (up to these bytes, call)
     peer_channels: tuple = PEER_CHANNELS_TO_2_28  # of sends between nodes: how many at most, and why; none: not known
-    ll_step: dict = None  # of LL inside a node; none: NCCL's table
+    steps: dict = dataclasses.field(default_factory=dict)  # inside a node, by protocol; others: NCCL's table
     ll_wire: dict = None  # likewise
     all_to_all: str = "pairwise"
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing

@@ -16,13 +16,13 @@ from nccl_aws import tuner
 from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules, gathers_between,
                            gathers_of)
 from nccl_paths import paths, peer_protocols
-from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, sends_calls, shift_rules,
-                        tuned_rules, written)
+from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
+                        shift_rules, tuned_rules, written)
 from nccl_sources import (AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P5, TUNING, assumed,
-                          known, peer_channels_2_29)
-from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, rotations
+                          known, peer_channels_2_29, seconds)
+from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, full_mesh_paths, rotations
 from nccl_told import alternatives, preferences
-from nccl_tuner import Machine, bands, gather_bands
+from nccl_tuner import NODE_STEP_US, Machine, bands, gather_bands
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -104,6 +104,9 @@ def text(value, depth=0):
 
 
 ALL = ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "ring-ll128", "tree-simple"]
+MI300X_PATHS = ("between nodes, rings alone (trees are not modelled), eight: each crosses a node by seven links and uses one of its "
+                "adapters. 357 GB/s of bus bandwidth are more than seven adapters carry (two MI300X nodes, hisohara/ai-scripts, "
+                "training/01_rccl-smoketest/README.md)")
 SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
@@ -122,6 +125,32 @@ NVLS_PROXY_US = (2.45, 1.5, 3.5, f"fitted to {EFA}: 2.45 us of one of NCCL's mes
 P6_NVLS_PROXY_US = (*TREE_PROXY_US[:2], NVLS_PROXY_US[0], "that of p5's low-latency trees: 0.9 us of one of NCCL's messages at "
                     "either end, eight of which are one of a plan; slow: that of p5's NVLSTree with NCCL 2.20")
 EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US)
+
+
+TWO_RACKS = "all-reduces of 128 GB200, 64 of each of two racks, NCCL 2.29.2 (oracle-quickstart/oci-hpc-oke)"
+RACKS = (f"size range: where NCCL's estimates of trees and rings cross ({TUNING}); NVLSTree, which they would put before both, is not "
+         f"what the times of {TWO_RACKS}, are: 291 us for 1 MiB, 654 for 64 MiB")
+SEVERAL_RACKS = Machine(72, "blackwell", NVLINK5, 16 * 100, channels=16, node_channels=16,
+                        choices=("tree-ll", "tree-ll128", "ring-simple"))
+
+
+def between_racks(stack):
+    found = []
+    for racks in (2, 4, 8, 16, 32, 128):
+        ranks = None if racks == 128 else racks * stack.gpus
+        found += rules_up_to(stack, ranks, racks, bands(SEVERAL_RACKS, racks), RACKS)
+    return [*found, RING_ASKED_FOR]
+
+
+def tree_steps_of_racks(of_ring):
+    """A chain of trees through a rack takes as much longer a step as LL's rings do on eight B200."""
+    why = ("a step inside a rack takes as much longer than in NCCL's table, 1 us, as one of LL's rings does on {0}; looked at with "
+           "it: 1 KiB of {1}, 197 us").format(B200, TWO_RACKS)
+    of_ll128 = {name: round(of_ring[name] + seconds(NODE_STEP_US["tree-ll128"] - NODE_STEP_US["tree-ll"]), 10)
+                for name in ("value", "fast", "slow")}
+    of_ll = assumed(of_ring["value"], why, of_ring["fast"], of_ring["slow"])
+    return {"tree-ll-two": of_ll, "tree-ll": of_ll,
+            "tree-ll128": assumed(of_ll128["value"], why, of_ll128["fast"], of_ll128["slow"])}
 
 
 def stacks():
@@ -179,8 +208,8 @@ def stacks():
                        "the wire factor: fitted in the same way to an all-to-all of two A100 "
                        f"{GALVATRON}", 466e9, 350e9)),
         sends_calls=sends_calls(A100, (512 * KIB, (10, 7, 14)), (None, (20, 12, 40))),
-        ll_step=call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
-                        f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)"), **a100)
+        steps={"ring-ll": call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
+                                  f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)")}, **a100)
     machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24)
     stack.gathers = gathers_of(stack, machine, ampere.rules("gather", lambda ranks: 2 * MIB, nodes=1))
     bends = f"size range: as the times of {A100} bend"
@@ -262,9 +291,9 @@ def stacks():
                              "with the wire factor: fitted, the slope from 256 to 512 MiB of "
                              f"all-to-alls of 2 on {B200}", 980e9, 820e9)),
                  "sends_calls": sends_calls(B200, (32 * KIB, (7, 4, 10)), (None, (12, 8, 20))),
-                 "ll_step": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
-                                    f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
-                                    f"{TUNING}, hwLat)")}
+                 "steps": {"ring-ll": call_of(1.4, 0.4, 1.8, "a step takes 1.6 us, less 0.2 us of the links: "
+                                              f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
+                                              f"{TUNING}, hwLat)")}}
     def eight_blackwell(name, where, network, **more):
         stack = switched(f"nccl-2.29-{name}", f"NCCL 2.29 on {where}: rings, trees and NVLS with their protocols.",
                          protocols=[*ALL, "nvls"], nvls=nvls,
@@ -288,10 +317,11 @@ def stacks():
     stack = Stack(
         "nccl-gb200-nvl72", "NCCL on racks of 72 Blackwell GPUs of one NVLink domain, and between "
         "racks: NVLS inside a rack, rings and trees between.",
-        [rotations(72)[9 * i // 2] for i in range(16)], 72, ["ring-ll", "tree-ll", "nvls"],
-        rules=[], nvls=assumed(0.842, "the switches add and copy: a GPU sends (n+1)/n of the vector, 73/72 "
+        [rotations(72)[9 * i // 2] for i in range(16)], 72, ["ring-ll", "tree-ll-two", "tree-ll", "tree-ll128", "nvls"],
+        rules=[], **blackwell | {"steps": blackwell["steps"] | tree_steps_of_racks(blackwell["steps"]["ring-ll"])},
+        nvls=assumed(0.842, "the switches add and copy: a GPU sends (n+1)/n of the vector, 73/72 "
                      "on 72, where the plan sends 2 (n-1)/n, 142/72; the rest is fitted to 8 GiB "
-                     f"on {NVL72}: 20.3 ms", 0.78, 0.92), **blackwell)
+                     f"on {NVL72}: 20.3 ms", 0.78, 0.92))
     reduces, stack.gathers = blackwell_rules(72)
     whole_rack = "NVLS over more than eight of a rack; chunk assumed: a few of each part"
     for ranks in (16, 32, 64, 72):
@@ -303,17 +333,9 @@ def stacks():
                            f"{B200}")
             reduces.append(Rule("nvls", whole_rack, up_to, ranks, chunk_bytes=chunk,
                                 call_overhead_s=call, orders=rotations(72)[:ranks]))
-    of_a_rack = next(rule for rule in reduces if rule.up_to_ranks == 72)
-    between = ("between whole racks, assumed: NVLS in them and a tree between, in the sizes in which "
-               "the H100 stack has trees; chunks as in one rack")
-    trees = [dataclasses.replace(of_a_rack, source=between, up_to_bytes=up_to, up_to_ranks=None,
-                                 ranks_per_node=72, chunk_bytes=chunk)
-             for up_to, chunk in ((72 * MIB, 256 * KIB), (GIB, MIB), (4 * GIB, 4 * MIB))]
     stack.rules = [
         *(dataclasses.replace(rule, up_to_nodes=1) for rule in reduces),
-        Rule("tree-ll", "between racks, size range assumed: small ones go by trees", MIB,
-             chunk_bytes=16 * KIB),
-        *trees, Rule("ring-simple", "between racks, assumed: rings of what is left")]
+        *between_racks(stack)]
     stack.gathers.append(dataclasses.replace(RING_ASKED_FOR, source="rings"))
     yield stack
 
@@ -327,8 +349,8 @@ def stacks():
                    Rule("ring-simple", f"latency as in NCCL's table, which the rows from 16 MiB on of "
                         f"{MI300X} follow", None, 8),
                    Rule("ring-ll", "between nodes, size range assumed: that of NCCL on two nodes "
-                        "of H100", 512 * KIB),
-                   Rule("ring-simple", "between nodes, assumed: rings; trees are not modelled")]
+                        "of H100", 512 * KIB, orders=full_mesh_paths()),
+                   Rule("ring-simple", MI300X_PATHS, orders=full_mesh_paths())]
     stack.gathers = [Rule("ring-ll", "size range assumed: half the bytes of an all-reduce pass",
                           4 * MIB, 8),
                      Rule("ring-simple", "as all-reduce", None, 8), *stack.rules[2:]]

@@ -91,9 +91,7 @@ TEST_P(AlikeParts_OfAPlatform, OneTakesAsLongAsAll) {
         expect_as_all(call, *alike, 1e-9);
       }
   }
-  // Meshes have other rings by other links.
-  const bool is_a_mesh = GetParam().find("mi300x") != std::string::npos;
-  EXPECT_EQ(found == 0, is_a_mesh) << found;
+  EXPECT_GT(found, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AlikeParts_OfAPlatform, ::testing::ValuesIn(platforms_with_nccl()),

@@ -22,6 +22,7 @@ LIMITS = {
     "open-collectives": (32, 0.175, 9),
     "open-nccl": (111, 0.105, 31),
     "open-nccl-elsewhere": (49, 0.065, 58),
+    "open-nccl-unseen": (128, 0.12, 99),
     "open-nccl-node": (324, 0.07, 10),
     "open-nccl-together": (65, 0.055, 8),
     "open-nodes": (33, 0.105, 6),
@@ -41,11 +42,12 @@ LIMITS = {
 
 # The same of rows that are adjusted; the most misses where the table has no predictions left.
 ADJUSTED = {
-    "open-gpus": (132, 0.097, 23),
-    "open-networks": (149, 0.13, 29),
+    "open-gpus": (132, 0.097, 24),
+    "open-networks": (149, 0.095, 30),
     "open-nccl": (154, 0.073),
     "open-nccl-elsewhere": (243, 0.135),
     "open-nccl-together": (37, 0.075),
+    "open-nccl-unseen": (36, 0.106),
     "llm-bigscience": (106, 0.085),
     "llm-lucie": (20, 0.115),
     "llm-blackwell-experts": (18, 0.145),
