@@ -12,14 +12,14 @@ namespace {
 
 // An element more in some of the parts.
 constexpr double kMostUneven = 1e-6;
-constexpr double kRounding = 1e-12;
+constexpr double kAlikeRounding = 1e-12;
 
 bool is_of_a_part(const Resource& resource) {
   return resource.kind == ResourceKind::kConnection || resource.kind == ResourceKind::kChannel;
 }
 
 bool are_equal(double one, double other) {
-  return one == other || std::abs(one - other) <= kRounding * std::abs(one);
+  return one == other || std::abs(one - other) <= kAlikeRounding * std::abs(one);
 }
 
 // Things that are turned into each other.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/data_files.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 #include "sim/ask/isolated.hpp"
 #include "sim/run/simulate.hpp"
@@ -52,8 +53,8 @@ void expect_as_all(const ResolvedCall& call, const AlikeParts& alike, double pre
   const auto found = isolated<std::string>(
       {[&] { return outcome_text(call, nullptr); }, [&] { return outcome_text(call, &alike); }},
       "simulating");
-  const auto all = nlohmann::json::parse(found[0]);
-  const auto one = nlohmann::json::parse(found[1]);
+  const auto all = parse_json(found[0]);
+  const auto one = parse_json(found[1]);
   EXPECT_NEAR(one[0].get<double>() / all[0].get<double>(), 1, precision);
   EXPECT_EQ(one[1], all[1]) << "messages";
   EXPECT_NEAR(one[2].get<double>() / all[2].get<double>(), 1, precision) << "bytes";
