@@ -132,19 +132,22 @@ class Finder {
     const auto lane_of = [&](int part) -> const Lane& {
       return passing_.lane(slot(part, from), slot(part, to), resolved_.kind(), bytes);
     };
-    const Lane first = lane_of(0);
-    if (!first.stages.empty()) return false;
-    std::vector<std::vector<int>> turned(first.resources.size());
+    if (!lane_of(0).stages.empty()) return false;
+    // Its lane may be let go of before the last one's is made.
+    const PathRule* const rule = lane_of(0).rule;
+    const double latency_s = lane_of(0).route_latency_s;
+    const std::vector<Resource> first(lane_of(0).resources);
+    std::vector<std::vector<int>> turned(first.size());
     for (int part = 0; part < count(); ++part) {
       const Lane& lane = lane_of(part);
       if (lane.rule->o_proxy.value > 0) has_proxies_ = true;
-      if (lane.rule != first.rule || lane.resources.size() != first.resources.size() ||
-          !are_equal(lane.route_latency_s, first.route_latency_s))
+      if (lane.rule != rule || lane.resources.size() != first.size() ||
+          !are_equal(lane.route_latency_s, latency_s))
         return false;
       for (size_t i = 0; i < turned.size(); ++i) {
         const Resource& resource = lane.resources[i];
-        if (resource.kind != first.resources[i].kind ||
-            !are_equal(lanes_.bandwidth(resource), lanes_.bandwidth(first.resources[i])))
+        if (resource.kind != first[i].kind ||
+            !are_equal(lanes_.bandwidth(resource), lanes_.bandwidth(first[i])))
           return false;
         if (is_of_a_part(resource)) continue;
         turned[i].push_back(orbits_.number_of(resource));
