@@ -126,19 +126,22 @@ std::set<int> receivers(const ResolvedCall& resolved, int role) {
 FabricUse fabric_use(const ResolvedCall& resolved) {
   Uses uses(resolved);
   const bool is_ring = resolved.collective->algorithm == "ring";
-  for (const SharedGroup& group : resolved.all_groups())
-    for (const std::vector<int>& part : resolved.parts_of(*group)) {
-      std::vector<double> tour_s;
-      for (size_t role = 0; role < part.size(); ++role) {
-        if (is_ring) {
-          tour_s.push_back(uses.add(*group, part, role, (role + 1) % part.size()));
-          continue;
-        }
+  for (const SharedGroup& group : resolved.all_groups()) {
+    const std::vector<std::vector<int>> parts = resolved.parts_of(*group);
+    if (!is_ring) {
+      for (size_t role = 0; role < parts.front().size(); ++role)
         for (const int to : receivers(resolved, static_cast<int>(role)))
-          uses.add(*group, part, role, static_cast<size_t>(to));
-      }
-      if (is_ring) uses.end_tour(tour_s);
+          for (const std::vector<int>& part : parts)
+            uses.add(*group, part, role, static_cast<size_t>(to));
+      continue;
     }
+    for (const std::vector<int>& part : parts) {
+      std::vector<double> tour_s;
+      for (size_t role = 0; role < part.size(); ++role)
+        tour_s.push_back(uses.add(*group, part, role, (role + 1) % part.size()));
+      uses.end_tour(tour_s);
+    }
+  }
   return uses.found();
 }
 
