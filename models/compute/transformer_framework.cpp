@@ -40,11 +40,14 @@ FullMemory read_full_memory(const JsonInput& in) {
 }
 
 GradientBuckets read_buckets(const JsonInput& in) {
-  in.allow_only({"parameters", "parameters_a_rank", "first_stage_only", "gathers_ahead"});
+  in.allow_only(
+      {"parameters", "parameters_a_rank", "first_stage_only", "gathers_ahead", "layers_from"});
   return {.parameters = in.at("parameters").integer(1, kBucketMax),
           .parameters_a_rank = in.at("parameters_a_rank").integer(0, kBucketMax),
           .first_stage_only = in.at("first_stage_only").boolean(),
-          .gathers_ahead = in.at("gathers_ahead").boolean()};
+          .gathers_ahead = in.at("gathers_ahead").boolean(),
+          .gradients_by_layers =
+              in.at("layers_from").one_of({"gradients", "parameters"}) == "gradients"};
 }
 
 }  // namespace

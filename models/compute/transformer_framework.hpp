@@ -14,6 +14,7 @@ struct GradientBuckets {
   std::int64_t parameters_a_rank = 0;  // and at least so many a rank of the group
   bool first_stage_only = false;       // of a pipeline: other stages reduce theirs in one
   bool gathers_ahead = false;          // parameters in the same parts, under the forward pass
+  bool gradients_by_layers = false;    // sharded ones as parameters that are: each layer is a part
 };
 
 // Iterations where an allocator that finds little left frees and asks again, as they were measured:

@@ -27,13 +27,19 @@ double recomputed_share(const StagePart& part, const Layout& layout) {
                   static_cast<double>(layout.recompute_layers) / static_cast<double>(part.layers));
 }
 
-// In how many parts a stage's gradients are reduced: FSDP's are layers.
+// As FSDP's gradients and parameters.
+bool goes_by_layers(const IterationInputs& inputs) {
+  const StateSharding sharding = inputs.layout->sharding;
+  return sharding == StateSharding::kParameters ||
+         (sharding == StateSharding::kGradients && inputs.framework->buckets.gradients_by_layers);
+}
+
+// In how many parts a stage's gradients are reduced.
 int parts_of(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
   const Layout& layout = *inputs.layout;
   const GradientBuckets& buckets = inputs.framework->buckets;
   if (!layout.overlaps) return 1;
-  if (layout.sharding == StateSharding::kParameters)
-    return static_cast<int>(std::max<std::int64_t>(part.layers, 1));
+  if (goes_by_layers(inputs)) return static_cast<int>(std::max<std::int64_t>(part.layers, 1));
   if (buckets.first_stage_only && stage > 0) return 1;
   const std::int64_t size =
       std::max(buckets.parameters, buckets.parameters_a_rank * layout.data * layout.context);
@@ -93,8 +99,7 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
                  .host_forward_s = kForwardShare * asked_s,
                  .host_backward_s = (1 - kForwardShare) * asked_s};
   work.gradient_parts = parts_of(part, stage, inputs);
-  const bool gathers_in_parts =
-      inputs.framework->buckets.gathers_ahead || layout.sharding == StateSharding::kParameters;
+  const bool gathers_in_parts = inputs.framework->buckets.gathers_ahead || goes_by_layers(inputs);
   work.parameter_parts = gathers_in_parts ? work.gradient_parts : 1;
   work.gradients = calls_of(is_sharded ? "reduce-scatter" : "all-reduce", part,
                             layout.gradient_bytes, work.gradient_parts);

@@ -37,6 +37,7 @@ LIMITS = {
     "llm-flagperf": (5, 0.065, 0),
     "llm-dlperf": (16, 0.085, 0),
     "llm-vocabulary": (8, 0.125, 1),
+    "llm-unseen": (12, 0.2, 6),
     "llm-simumax-memory": (7, 0.01, 0),
 }
 

@@ -207,6 +207,23 @@ TEST(LayoutPrediction, AFrameworksKernelsTakeLonger) {
             std::string::npos);
 }
 
+// PyTorch's DDP gathers parameters after the step, under nothing; FSDP, which shards gradients too,
+// layer by layer under the forward pass. Megatron-LM does either way.
+TEST(LayoutPrediction, WhoShardsGradientsGathersByLayers) {
+  const auto time_s = [](const std::string& sharding, Framework framework) {
+    Question question = question_of("micro=1,global=8,zero=" + sharding);
+    question.stack = "nccl";
+    question.framework = framework;
+    return predicted(question, 8).iteration_s;
+  };
+  const double optimizer_s = time_s("optimizer", Framework::kPyTorch);
+  const double gradients_s = time_s("gradients", Framework::kPyTorch);
+  EXPECT_LT(gradients_s, 0.97 * optimizer_s);
+  EXPECT_LT(gradients_s, time_s("parameters", Framework::kPyTorch)) << "which gathers twice";
+  EXPECT_DOUBLE_EQ(time_s("gradients", Framework::kMegatron),
+                   time_s("optimizer", Framework::kMegatron));
+}
+
 // Only products in layers are in FP8, and the inputs that they keep: state stays as it is.
 TEST(LayoutPrediction, Fp8IsForProducts) {
   Question question = question_of("tp=1,zero=1,micro=2,global=16");
