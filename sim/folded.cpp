@@ -33,6 +33,8 @@ constexpr double kLeastError = 0.03;
 // Of three points on a line, where messages slow each other: who comes first may still change among
 // more nodes (0.02 % over the registry in tests/sim).
 constexpr double kLeastSharedError = 0.001;
+// Of parts of which some have an element more, where one stands for all.
+constexpr double kUnevenError = 0.001;
 // Of the cost engine, which says no error: blocks that are larger by more are all walked, where a
 // second is enough for all messages.
 constexpr double kBlocksRounded = 1e-5;
@@ -103,6 +105,17 @@ bool groups_are_alike(const ResolvedCall& resolved) {
       resolved.at_once.begin(), resolved.at_once.end(), [&](const SharedGroup& group) {
         return nodes_are_alike(resolved, *group) && nodes(*group) == nodes(*resolved.group);
       });
+}
+
+bool are_few(const ResolvedCall& resolved) {
+  if (resolved.group->shape.nodes > kWholeNodesMax) return false;
+  if (!is_ring(*resolved.collective)) return true;
+  const double messages = ring_messages(resolved);
+  if (messages <= kWholeMessagesMax) return true;
+  const auto parts = static_cast<double>(resolved.parts().size());
+  if (messages > parts * kWholeMessagesMax) return false;
+  const auto alike = alike_parts(resolved);
+  return alike && alike->is_even;
 }
 
 PlanChoice plan_of(const ResolvedCall& resolved) {
@@ -184,9 +197,6 @@ CollectiveOutcome outcome_of(const json& text) {
   text.at("root_s").get_to(outcome.root_s);
   return outcome;
 }
-
-// Uneven parts change by a little who comes first: what says an error then says it (tests/sim).
-constexpr double kUnevenError = 0.001;
 
 // One part for all where they are alike.
 json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
@@ -412,21 +422,6 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
                     .messages = smaller.count_of_all(static_cast<double>(last.messages)),
                     .bytes_sent = smaller.messages_times * last.bytes_sent};
 }
-
-namespace {
-
-bool are_few(const ResolvedCall& resolved) {
-  if (resolved.group->shape.nodes > kWholeNodesMax) return false;
-  if (!is_ring(*resolved.collective)) return true;
-  const double messages = ring_messages(resolved);
-  if (messages <= kWholeMessagesMax) return true;
-  const auto parts = static_cast<double>(resolved.parts().size());
-  if (messages > parts * kWholeMessagesMax) return false;
-  const auto alike = alike_parts(resolved);
-  return alike && alike->is_even;
-}
-
-}  // namespace
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
   if (are_few(resolved) || !why_not_folded(resolved).empty()) return std::nullopt;

@@ -130,6 +130,7 @@ EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENC
 TWO_RACKS = "all-reduces of 128 GB200, 64 of each of two racks, NCCL 2.29.2 (oracle-quickstart/oci-hpc-oke)"
 RACKS = (f"size range: where NCCL's estimates of trees and rings cross ({TUNING}); NVLSTree, which they would put before both, is not "
          f"what the times of {TWO_RACKS}, are: 291 us for 1 MiB, 654 for 64 MiB")
+# Sixteen channels through adapters of 100 GB/s: of these choices none depends on that rate.
 SEVERAL_RACKS = Machine(72, "blackwell", NVLINK5, 16 * 100, channels=16, node_channels=16,
                         choices=("tree-ll", "tree-ll128", "ring-simple"))
 

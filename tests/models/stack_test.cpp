@@ -118,6 +118,11 @@ json with_alternatives(json stack) {
   return stack;
 }
 
+bool has_number(const Stack& stack, const std::string& path) {
+  return std::any_of(stack.provenance.numbers.begin(), stack.provenance.numbers.end(),
+                     [&](const NumberSource& number) { return number.path == path; });
+}
+
 constexpr GroupShape kTwoNodes{.ranks = 4, .nodes = 2, .ranks_per_node = 2};
 
 TEST_F(StackFiles, WhatItIsToldReplacesItsOwnChoice) {
@@ -169,11 +174,8 @@ TEST_F(StackFiles, ATunerIsAskedBeforeItsOwnRules) {
   EXPECT_EQ(stack.tuner_choice("all-reduce", {.ranks = 3, .nodes = 1, .ranks_per_node = 3}, 8), "");
   EXPECT_THAT(stack.choice_ends("all-reduce"),
               IsSupersetOf({std::int64_t{2048}, std::int64_t{1048576}}));
-  const auto has = [](const Stack& of, const std::string& path) {
-    return std::any_of(of.provenance.numbers.begin(), of.provenance.numbers.end(),
-                       [&](const NumberSource& number) { return number.path == path; });
-  };
-  EXPECT_TRUE(has(stack, "/alternatives/ring~1plain/all-reduce/0/call_overhead_s")) << "it counts";
+  EXPECT_TRUE(has_number(stack, "/alternatives/ring~1plain/all-reduce/0/call_overhead_s"))
+      << "it counts";
   EXPECT_TRUE(load_stack(file + ":take=tree/low").tuner.choices.empty());
 }
 
@@ -192,13 +194,9 @@ TEST_F(StackFiles, WrongTunersAreRefused) {
 
 TEST_F(StackFiles, NumbersOfWhatIsNotTakenAreNone) {
   const std::string file = write("mine.json", with_alternatives(good()));
-  const auto has = [](const Stack& stack, const std::string& path) {
-    return std::any_of(stack.provenance.numbers.begin(), stack.provenance.numbers.end(),
-                       [&](const NumberSource& number) { return number.path == path; });
-  };
   const std::string call = "/alternatives/ring~1plain/all-reduce/0/call_overhead_s";
-  EXPECT_FALSE(has(load_stack(file), call));
-  EXPECT_TRUE(has(load_stack(file + ":take=ring/plain"), call));
+  EXPECT_FALSE(has_number(load_stack(file), call));
+  EXPECT_TRUE(has_number(load_stack(file + ":take=ring/plain"), call));
 }
 
 TEST_F(StackFiles, WhatCannotBeToldIsRefused) {
