@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
@@ -166,7 +167,7 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   constexpr int kPoints = 640;
-  constexpr int kMoreRowsMax = 60;  // between two signals: five of them end before the points do
+  constexpr int kMoreRowsMax = 60;  // between two signals
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));
@@ -175,8 +176,9 @@ TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937 random(seed);
   const auto upto = [&](int most) { return std::uniform_int_distribution<int>(1, most)(random); };
+  std::vector<int> signals{SIGKILL, SIGTERM, SIGKILL, SIGINT, SIGKILL};  // the last one comes first
   std::map<std::int64_t, std::string> kept;
-  for (const int signal : {SIGKILL, SIGINT, SIGKILL, SIGTERM, SIGKILL}) {
+  for (int attempt = 0; attempt < 20 && !signals.empty(); ++attempt) {
     const auto wanted = static_cast<std::int64_t>(kept.size()) + upto(kMoreRowsMax);
     // Behind this test, which has to see the rows in time, when the machine is busy.
     Launched sweep(fmt::format("nice -n 5 {} sweep {} -o {} >/dev/null 2>&1", FORESCALE_PROGRAM,
@@ -184,13 +186,19 @@ TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
     while (row_count(database) < wanted && sweep.is_running())
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::microseconds(upto(5000)));
-    sweep.end(signal);
+    sweep.end(signals.back());
     const auto now = executions_in(database);
     EXPECT_GE(static_cast<std::int64_t>(now.size()), wanted);
-    EXPECT_LT(now.size(), whole.size()) << "it had ended before";
     for (const auto& [place, execution] : kept) EXPECT_EQ(now.at(place), execution);
     kept = now;
+    if (now.size() < whole.size()) {
+      signals.pop_back();
+    } else {  // the machine was busy and the signal came too late: once more from the start
+      for (const char* end : {"", "-journal"}) std::filesystem::remove(database + end);
+      kept.clear();
+    }
   }
+  EXPECT_TRUE(signals.empty()) << "it ended before most of the signals came";
   EXPECT_EQ(run("sweep study.json -o killed.sqlite").exit_code, 0);
   const auto now = executions_in(database);
   for (const auto& [place, execution] : kept) EXPECT_EQ(now.at(place), execution);
