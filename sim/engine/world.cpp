@@ -31,7 +31,7 @@ Gate::~Gate() = default;
 void Gate::open() {
   if (open_) return;
   open_ = true;
-  if (semaphore_) semaphore_->release();
+  for (; waiting_ > 0; --waiting_) semaphore_->release();
   for (const std::weak_ptr<Gate>& follower : followers_)
     if (const auto other = follower.lock()) other->open();
   followers_.clear();
@@ -45,8 +45,8 @@ void Gate::also_open(const std::shared_ptr<Gate>& other) {
 void Gate::wait() {
   if (open_) return;
   if (!semaphore_) semaphore_ = simgrid().make_semaphore();
+  ++waiting_;
   semaphore_->acquire();
-  semaphore_->release();  // for the next one waiting
 }
 
 std::unique_ptr<World> make_world(SharingSolver solver, int threads) {

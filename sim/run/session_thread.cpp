@@ -22,13 +22,17 @@ Request Session::Thread::launch(const Kernel& kernel) {
   if (!session_.options_.noise.none())
     request->kernel.duration_s *= session_.options_.noise.factor(
         rank_, state.kernels++, session_.iteration_ends_[static_cast<size_t>(rank_)].size());
-  session_.world_.in_kernel([&session = session_, &state, rank = rank_, request] {
-    Rank::Stream& stream = state.streams[request->kernel.stream];
-    stream.session = &session;
-    stream.rank = rank;
-    stream.stream = request->kernel.stream;
+  Rank::Stream& stream = state.streams[kernel.stream];
+  stream.session = &session_;
+  stream.rank = rank_;
+  stream.stream = kernel.stream;
+  if (stream.running) {
     stream.queue.push_back(request);
-    if (!stream.running) session.begin_kernel(rank, stream.stream);
+    return request;
+  }
+  session_.world_.in_kernel([&stream, request] {
+    stream.queue.push_back(request);
+    if (!stream.running) stream.session->begin_kernel(stream.rank, stream.stream);
   });
   return request;
 }

@@ -166,8 +166,8 @@ TEST_F(Sweep, OnlyWhatIsMissingRunsAndFailuresOnDemand) {
 // Killed at random after some more rows each time, it has kept what was there and ends with the
 // same rows. Interrupted or terminated, too.
 TEST_F(Sweep, KilledThreeTimesItEndsWithTheSameRows) {
-  constexpr int kPoints = 640;
-  constexpr int kMoreRowsMax = 60;  // between two signals
+  constexpr int kPoints = 240;
+  constexpr int kMoreRowsMax = 25;  // between two signals
   write_study(kPoints);
   const std::vector<std::string> whole = rows_of_whole();
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kPoints));

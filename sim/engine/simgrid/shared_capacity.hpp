@@ -4,15 +4,18 @@
 // A use (bytes over links, work on a processor) goes no faster than the narrowest thing on its way.
 // As long as everything on its way has enough for all that cross it, each at its own pace, nothing
 // slows it and it slows nobody: it is free, when it ends is known when it begins, and SimGrid need
-// not hear of it. Where that is no longer so, SimGrid shares what is crowded among what is left of
-// those that cross it, none faster than its pace; the rest of their ways has enough.
+// not hear of it. Where that is no longer so, SimGrid shares links that are crowded among what is
+// left of those that cross them, none faster than its pace; the rest of their ways has enough. Tasks
+// share a processor evenly, which takes no solver (shared_processor.hpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <simgrid/s4u.hpp>
 #include <span>
 #include <vector>
 
+#include "sim/engine/simgrid/shared_processor.hpp"
 #include "sim/engine/world.hpp"
 
 namespace forescale {
@@ -35,9 +38,10 @@ struct SharedCapacity {
   };
   std::vector<Unslowed> unslowed = {};
 
-  // SimGrid's, made when it is first crowded.
-  simgrid::s4u::Link* link = nullptr;
-  simgrid::s4u::Host* processor = nullptr;
+  // Made when it is first crowded:
+  std::unique_ptr<SharedProcessor> shared = {};
+  simgrid::s4u::Link* link = nullptr;  // SimGrid's
+  simgrid::s4u::Host* processor = nullptr;  // the same, where it is given all
 };
 
 struct Use {
@@ -47,12 +51,14 @@ struct Use {
   double begin_s = 0;
   double pace_per_s = 0;
   // Of its being free, or of its part in a flow: not 0, until something more on its way is crowded.
+  // Of its end as the next one of a processor.
   std::uint64_t number = 0;
   double left = 0;             // of the amount, when it became free or began its part in a flow
   double free_from_s = 0;      // so long has it been free, if it is
-  SharedFlow* flow = nullptr;  // SimGrid's that it is a part of, if it is
-  double end = 0;              // what that flow has carried for each then
-  simgrid::s4u::ActivityPtr activity = {};  // SimGrid's, of a task that is not free
+  SharedFlow* flow = nullptr;            // SimGrid's that it is a part of, if it is
+  SharedProcessor* processor = nullptr;  // that slows it, if one does
+  double end = 0;                        // what either has carried or done for each then
+  simgrid::s4u::ActivityPtr activity = {};  // SimGrid's, of a task, where it is given all
 };
 
 double pace_per_s(std::span<SharedCapacity* const> way);

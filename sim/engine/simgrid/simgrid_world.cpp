@@ -93,6 +93,9 @@ class SimGridWorld final : public World {
   void go_free(Use& use);
   void hand_over(Use& use);
   void hand_over_slowed();
+  void slow_on_processor(Use& use);
+  void time_first_of(SharedCapacity& processor);
+  void let_go(Use& use);
   void share(Use& use);
   void start_exec(Use& use);
   void comm_ended(SharedFlow& flow, bool ok);
@@ -268,6 +271,7 @@ void SimGridWorld::begin(std::span<SharedCapacity* const> way, double amount,
     go_free(use);
   else
     hand_over(use);
+  if (way.front()->is_processor) time_first_of(*way.front());
 }
 
 void SimGridWorld::go_free(Use& use) {
@@ -286,6 +290,7 @@ void SimGridWorld::hand_over(Use& use) {
     after(0, [this, &use] { ended(use, true); });
     return;
   }
+  if (use.way.front()->is_processor && frees_uses_) return slow_on_processor(use);
   ++in_simgrid_;
   tell([this, &use] { share(use); });
 }
@@ -300,6 +305,29 @@ void SimGridWorld::hand_over_slowed() {
     }
     hand_over(*use);
   }
+}
+
+void SimGridWorld::slow_on_processor(Use& use) {
+  SharedCapacity& capacity = *use.way.front();
+  if (capacity.shared == nullptr) capacity.shared = std::make_unique<SharedProcessor>();
+  use.processor = capacity.shared.get();
+  use.processor->add(use, use.left, now_s());
+}
+
+// Another number of tasks share it from now on.
+void SimGridWorld::time_first_of(SharedCapacity& processor) {
+  if (processor.shared == nullptr || processor.shared->empty()) return;
+  const auto [ends_s, first] =
+      processor.shared->go_on(now_s(), std::min(1.0, processor.per_s / processor.crossing),
+                              actions_.next_number());
+  actions_.add_end(ends_s, *first);
+  arm();
+}
+
+void SimGridWorld::let_go(Use& use) {
+  leave(use);
+  if (use.processor != nullptr) std::exchange(use.processor, nullptr)->remove(use);
+  if (use.way.front()->is_processor) time_first_of(*use.way.front());
 }
 
 // What slowed it may be over again, at this same time.
@@ -336,7 +364,7 @@ void SimGridWorld::comm_ended(SharedFlow& flow, bool ok) {
 }
 
 void SimGridWorld::ended(Use& use, bool ok) {
-  leave(use);
+  let_go(use);
   tell_end(use, ok);
 }
 
