@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
@@ -28,13 +29,16 @@ const SimGridModule& simgrid() {
 Gate::Gate() = default;
 Gate::~Gate() = default;
 
+// Of an actor, which stands still for a moment each time that it lets another one go: that one may
+// let go of this gate then.
 void Gate::open() {
   if (open_) return;
   open_ = true;
-  for (; waiting_ > 0; --waiting_) semaphore_->release();
-  for (const std::weak_ptr<Gate>& follower : followers_)
+  const std::shared_ptr<Semaphore> semaphore = semaphore_;
+  const std::vector<std::weak_ptr<Gate>> followers = std::exchange(followers_, {});
+  for (int waiting = std::exchange(waiting_, 0); waiting > 0; --waiting) semaphore->release();
+  for (const std::weak_ptr<Gate>& follower : followers)
     if (const auto other = follower.lock()) other->open();
-  followers_.clear();
 }
 
 void Gate::also_open(const std::shared_ptr<Gate>& other) {
@@ -46,7 +50,8 @@ void Gate::wait() {
   if (open_) return;
   if (!semaphore_) semaphore_ = simgrid().make_semaphore();
   ++waiting_;
-  semaphore_->acquire();
+  const std::shared_ptr<Semaphore> semaphore = semaphore_;
+  semaphore->acquire();
 }
 
 std::unique_ptr<World> make_world(SharingSolver solver, int threads) {

@@ -75,7 +75,7 @@ class Gate {
  private:
   bool open_ = false;
   int waiting_ = 0;
-  std::unique_ptr<Semaphore> semaphore_;        // made when somebody waits
+  std::shared_ptr<Semaphore> semaphore_;        // made when somebody waits
   std::vector<std::weak_ptr<Gate>> followers_;  // opened with this one
 };
 

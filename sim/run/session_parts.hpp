@@ -192,7 +192,7 @@ struct Session::Rank {
     int rank = 0;
     int stream = 0;
     std::deque<std::shared_ptr<KernelRequest>> queue;
-    bool running = false;
+    int running = 0;  // the first so many
     double begin_s = 0;
   };
   std::map<int, Stream> streams;

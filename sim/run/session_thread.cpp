@@ -26,13 +26,13 @@ Request Session::Thread::launch(const Kernel& kernel) {
   stream.session = &session_;
   stream.rank = rank_;
   stream.stream = kernel.stream;
-  if (stream.running) {
+  if (stream.running > 0) {
     stream.queue.push_back(request);
     return request;
   }
   session_.world_.in_kernel([&stream, request] {
     stream.queue.push_back(request);
-    if (!stream.running) stream.session->begin_kernel(stream.rank, stream.stream);
+    if (stream.running == 0) stream.session->begin_kernel(stream.rank, stream.stream);
   });
   return request;
 }

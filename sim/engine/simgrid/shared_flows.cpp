@@ -1,6 +1,7 @@
 #include "sim/engine/simgrid/shared_flows.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <string>
 #include <utility>
@@ -78,6 +79,15 @@ void SharedFlows::remove(Use& use) {
   while (part->second != &use) ++part;
   flow.parts.erase(part);
   tell(flow);
+}
+
+double SharedFlows::next_end_s() {
+  const double now_s = sg::Engine::get_clock();
+  // Those that end now are told after the timers of this time.
+  if (!network_->get_finished_action_set()->empty() || !network_->get_failed_action_set()->empty())
+    return now_s;
+  const double left_s = network_->next_occurring_event(now_s);
+  return left_s < 0 ? std::numeric_limits<double>::infinity() : now_s + left_s;
 }
 
 std::vector<Use*> SharedFlows::ended(SharedFlow& flow, bool ok) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <typeinfo>
 #include <utility>
 
@@ -70,8 +71,8 @@ class SimGridWorld final : public World {
   TimedActions actions_;
   double armed_s_ = std::numeric_limits<double>::infinity();
   bool running_actions_ = false;
-  // Where nothing is under way in SimGrid and no actor can run, time goes on without its clock.
-  double ahead_s_ = 0;  // to here; 0: it has followed
+  // Where nothing is over in SimGrid and no actor can run, time goes on without its clock.
+  double ahead_s_ = 0;  // to here, if it has not followed
   double told_s_ = -1;  // SimGrid's clock when it was last told something: actors may run there
   bool waits_ = false;  // for its clock
   std::vector<std::function<void()>> to_tell_;
@@ -110,6 +111,14 @@ class SimGridWorld final : public World {
     });
   }
 
+  // Before this nothing is over in SimGrid, for all that it has been told.
+  double next_in_simgrid_s() {
+    constexpr double kRounding = 1e-11;
+    if (in_simgrid_ == 0) return std::numeric_limits<double>::infinity();
+    if (!frees_uses_) return 0;
+    return flows_->next_end_s() * (1 - kRounding);
+  }
+
   // Actions may add others for this same instant: they run in this loop.
   void run_actions() {
     running_actions_ = true;
@@ -117,9 +126,12 @@ class SimGridWorld final : public World {
     // SimGrid may fire a timer a rounding error before its time.
     double now_s = std::max(sg::Engine::get_clock(), armed_s_);
     armed_s_ = std::numeric_limits<double>::infinity();
+    std::optional<double> followed_s;  // by SimGrid
     while (!actions_.empty()) {
       if (actions_.first_s() > now_s) {
-        if (waits_ || in_simgrid_ > 0) break;
+        if (waits_) break;
+        if (!followed_s) followed_s = next_in_simgrid_s();
+        if (actions_.first_s() >= *followed_s) break;
         now_s = ahead_s_ = actions_.first_s();
       }
       const TimedAction first = actions_.take_first();
@@ -223,14 +235,13 @@ void SimGridWorld::in_kernel(std::function<void()> action) {
 
 void SimGridWorld::tell(std::function<void()> what) {
   waits_ = true;
-  if (ahead_s_ == 0) {
+  if (ahead_s_ <= sg::Engine::get_clock()) {
     told_s_ = sg::Engine::get_clock();
     what();
     return;
   }
   if (to_tell_.empty())
     Timer::set(ahead_s_, [this] {
-      ahead_s_ = 0;
       told_s_ = sg::Engine::get_clock();
       const std::vector<std::function<void()>> now = std::exchange(to_tell_, {});
       for (const std::function<void()>& each : now) each();
@@ -286,28 +297,23 @@ void SimGridWorld::go_free(Use& use) {
 void SimGridWorld::hand_over(Use& use) {
   has_shared_ = true;
   use.number = 0;
-  if (use.left <= 0) {
-    after(0, [this, &use] { ended(use, true); });
-    return;
-  }
   if (use.way.front()->is_processor && frees_uses_) return slow_on_processor(use);
-  ++in_simgrid_;
+  if (use.flow == nullptr) ++in_simgrid_;
   tell([this, &use] { share(use); });
 }
 
 void SimGridWorld::hand_over_slowed() {
   for (Use* use : std::exchange(slowed_, {})) {
-    if (use->flow != nullptr) {
-      flows_->remove(*use);
-      --in_simgrid_;
-    } else {
-      use->left = left_of(*use, now_s());
-    }
+    if (use->flow == nullptr) use->left = left_of(*use, now_s());
     hand_over(*use);
   }
 }
 
 void SimGridWorld::slow_on_processor(Use& use) {
+  if (use.left <= 0) {
+    after(0, [this, &use] { ended(use, true); });
+    return;
+  }
   SharedCapacity& capacity = *use.way.front();
   if (capacity.shared == nullptr) capacity.shared = std::make_unique<SharedProcessor>();
   use.processor = capacity.shared.get();
@@ -332,6 +338,12 @@ void SimGridWorld::let_go(Use& use) {
 
 // What slowed it may be over again, at this same time.
 void SimGridWorld::share(Use& use) {
+  if (use.flow != nullptr) flows_->remove(use);
+  if (use.left <= 0) {
+    --in_simgrid_;
+    after(0, [this, &use] { ended(use, true); });
+    return;
+  }
   if (use.way.front()->is_processor) return start_exec(use);
   if (frees_uses_ && std::none_of(use.way.begin(), use.way.end(),
                                   [](const auto* capacity) { return is_crowded(*capacity); })) {
@@ -357,6 +369,7 @@ void SimGridWorld::start_exec(Use& use) {
 }
 
 void SimGridWorld::comm_ended(SharedFlow& flow, bool ok) {
+  FORESCALE_CHECK(ahead_s_ <= sg::Engine::get_clock(), "time went on past the end of a flow");
   const std::vector<Use*> over = flows_->ended(flow, ok);
   for (Use* use : over) leave(*use);
   in_simgrid_ -= static_cast<int>(over.size());
