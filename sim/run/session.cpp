@@ -104,21 +104,11 @@ void Session::begin_kernel(int rank, int stream_number) {
   if (ended != CauseLog::kStart) stream.queue.front()->after = ended;
   const Kernel& kernel = stream.queue.front()->kernel;
   double duration_s = kernel.duration_s;
-  for (stream.running = 1; goes_on_unseen(stream); ++stream.running)
+  for (stream.running = 1; stream.goes_on_unseen(); ++stream.running)
     duration_s += stream.queue[static_cast<size_t>(stream.running)]->kernel.duration_s;
   stream.begin_s = world_.now_s();
   ++state.kernels_running[static_cast<size_t>(kernel.phase)];
   world_.start_task(machine_.gpu(rank), duration_s, &stream);
-}
-
-// Nobody will know when the last of those that run is over, and the next counts as the same.
-bool Session::goes_on_unseen(const Rank::Stream& stream) const {
-  const auto running = static_cast<size_t>(stream.running);
-  if (stream.queue.size() == running || options_.timeline != nullptr || options_.causes != nullptr)
-    return false;
-  const std::shared_ptr<KernelRequest>& last = stream.queue[running - 1];
-  return last.use_count() == 1 && last->then.empty() &&
-         last->kernel.phase == stream.queue[running]->kernel.phase;
 }
 
 void Session::after_launched(int rank, const std::function<void()>& action) {

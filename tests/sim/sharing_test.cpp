@@ -142,6 +142,13 @@ std::vector<double> simulated_ends_s(const SharedLinks& scene, SharingSolver sol
       noted.back()->goes_on = begin_next;
       world.after(scene.flows[i].begin_s, begin_next);
     }
+    // Time goes on between the ends of flows.
+    constexpr double kTick_s = 0.37e-3;
+    int ticks = 200;
+    const std::function<void()> tick = [&] {
+      if (left > 0 && --ticks > 0) world.after(kTick_s, tick);
+    };
+    world.after(0, tick);
     world.spawn("waits", [&] { all_done.wait(); });
     world.run([] { return std::string("stuck"); });
     return ends_s;
@@ -218,9 +225,10 @@ struct Task {
   double work_s = 0;
 };
 
-std::vector<double> task_ends_s(const std::vector<Task>& tasks, int cores = 1) {
+std::vector<double> task_ends_s(const std::vector<Task>& tasks, int cores = 1,
+                                SharingSolver solver = SharingSolver::kLazy) {
   return numbers_in_child([&] {
-    const auto made = make_world();
+    const auto made = make_world(solver);
     World& world = *made;
     const int processors = 2;
     for (int i = 0; i < processors; ++i) world.add_processor(cores);
@@ -266,6 +274,37 @@ TEST(Processors, TasksShareWhenThereAreMoreThanCores) {
                            {.processor = 0, .begin_s = 0.5, .work_s = 2}},
                           2),
               {1.25, 2.25, 2.75}, "one more");
+}
+
+// As flows over a link of their own, and one of all cores.
+std::vector<double> fluid_task_ends_s(const std::vector<Task>& tasks, int cores) {
+  constexpr double kPerSecond = 1e9;
+  SharedLinks scene{.bandwidths = {cores * kPerSecond}, .flows = {}};
+  for (const Task& task : tasks) {
+    scene.flows.push_back({.begin_s = task.begin_s,
+                           .bytes = task.work_s * kPerSecond,
+                           .ways = {{0, static_cast<int>(scene.bandwidths.size())}}});
+    scene.bandwidths.push_back(kPerSecond);
+  }
+  return fluid_ends_s(scene);
+}
+
+TEST(Processors, ShareAsAFluidDoesWithBothSolvers) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937 random(seed);
+    const auto between = [&](int low, int high) {
+      return std::uniform_int_distribution<int>(low, high)(random);
+    };
+    const int cores = between(1, 4);
+    std::vector<Task> tasks;
+    for (int count = between(2, 30); count > 0; --count)
+      tasks.push_back(
+          {.processor = 0, .begin_s = 0.25 * between(0, 20), .work_s = 0.125 * between(1, 40)});
+    const std::vector<double> fluid_s = fluid_task_ends_s(tasks, cores);
+    expect_same(task_ends_s(tasks, cores), fluid_s, fmt::format("seed {}", seed));
+    expect_same(task_ends_s(tasks, cores, SharingSolver::kFull), fluid_s,
+                fmt::format("seed {}, full solver", seed));
+  }
 }
 
 // Two of 1 GB over 1 GB/s go on at 0.5 GB/s each, now over a crowded link of 2 GB/s too: 0.5 GB of

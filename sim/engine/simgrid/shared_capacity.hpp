@@ -5,8 +5,8 @@
 // As long as everything on its way has enough for all that cross it, each at its own pace, nothing
 // slows it and it slows nobody: it is free, when it ends is known when it begins, and SimGrid need
 // not hear of it. Where that is no longer so, SimGrid shares links that are crowded among what is
-// left of those that cross them, none faster than its pace; the rest of their ways has enough. Tasks
-// share a processor evenly, which takes no solver (shared_processor.hpp).
+// left of those that cross them, none faster than its pace; the rest of their ways has enough.
+// Tasks share a processor evenly, which takes no solver (shared_processor.hpp).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct SharedCapacity {
 
   // Made when it is first crowded:
   std::unique_ptr<SharedProcessor> shared = {};
-  simgrid::s4u::Link* link = nullptr;  // SimGrid's
+  simgrid::s4u::Link* link = nullptr;       // SimGrid's
   simgrid::s4u::Host* processor = nullptr;  // the same, where it is given all
 };
 
@@ -55,9 +55,9 @@ struct Use {
   std::uint64_t number = 0;
   double left = 0;             // of the amount, when it became free or began its part in a flow
   double free_from_s = 0;      // so long has it been free, if it is
-  SharedFlow* flow = nullptr;            // SimGrid's that it is a part of, if it is
-  SharedProcessor* processor = nullptr;  // that slows it, if one does
-  double end = 0;                        // what either has carried or done for each then
+  SharedFlow* flow = nullptr;  // SimGrid's that it is a part of, if it is
+  SharedProcessor* processor = nullptr;     // that slows it, if one does
+  double end = 0;                           // what either has carried or done for each then
   simgrid::s4u::ActivityPtr activity = {};  // SimGrid's, of a task, where it is given all
 };
 

@@ -49,7 +49,8 @@ class SharedFlows {
   void add(Use& use);
   // Sets what is left of it.
   void remove(Use& use);
-  // When the next of SimGrid's flows is over, if it is told nothing before; infinity: there is none.
+  // When the next of SimGrid's flows is over, if it is told nothing before; infinity: there is
+  // none.
   double next_end_s();
   // SimGrid's flow is over: the uses that have come to their end, or failed, removed.
   std::vector<Use*> ended(SharedFlow& flow, bool ok);

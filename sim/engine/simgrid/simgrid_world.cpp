@@ -323,9 +323,8 @@ void SimGridWorld::slow_on_processor(Use& use) {
 // Another number of tasks share it from now on.
 void SimGridWorld::time_first_of(SharedCapacity& processor) {
   if (processor.shared == nullptr || processor.shared->empty()) return;
-  const auto [ends_s, first] =
-      processor.shared->go_on(now_s(), std::min(1.0, processor.per_s / processor.crossing),
-                              actions_.next_number());
+  const auto [ends_s, first] = processor.shared->go_on(
+      now_s(), std::min(1.0, processor.per_s / processor.crossing), actions_.next_number());
   actions_.add_end(ends_s, *first);
   arm();
 }
