@@ -84,6 +84,12 @@ OpStream both(OpStream first, OpStream second) {
 
 }  // namespace
 
+OpStream first_of_each(OpStream stream, int operations, std::vector<int> kept) {
+  for (const int count : kept)
+    for (int i = 0; i < operations && stream.next(); ++i)
+      if (i < count) co_yield stream.op();
+}
+
 OpStream in_sequence(OpStream first, OpStream second) {
   if (first.is_nothing()) return second;
   if (second.is_nothing()) return first;

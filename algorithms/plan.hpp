@@ -27,6 +27,7 @@
 #include <exception>
 #include <functional>
 #include <utility>
+#include <vector>
 
 namespace forescale {
 
@@ -113,6 +114,9 @@ ByteRange block_range(std::int64_t total_bytes, std::int64_t count, std::int64_t
 
 // The stream of a sub-group: peers renamed by `rank_of`, offsets shifted.
 OpStream mapped(OpStream stream, std::function<int(int)> rank_of, std::int64_t offset_shift);
+
+// Of every `operations` of it, in turn, the first `kept`.
+OpStream first_of_each(OpStream stream, int operations, std::vector<int> kept);
 
 // `first`, then `second` whose first send, receive and copy wait for all that `first` received.
 OpStream in_sequence(OpStream first, OpStream second);

@@ -13,6 +13,9 @@
 #include "sim/engine/world.hpp"
 #include "sim/fabric_use.hpp"
 #include "sim/isolate.hpp"
+#include "sim/repeated_steps.hpp"
+#include "sim/ring_call.hpp"
+#include "sim/simulated_call.hpp"
 
 namespace forescale {
 namespace {
@@ -33,18 +36,10 @@ constexpr double kLeastError = 0.03;
 // Of three points on a line, where messages slow each other: who comes first may still change among
 // more nodes (0.02 % over the registry in tests/sim).
 constexpr double kLeastSharedError = 0.001;
-// Of parts of which some have an element more, where one stands for all.
-constexpr double kUnevenError = 0.001;
 // Of the cost engine, which says no error: blocks that are larger by more are all walked, where a
 // second is enough for all messages.
 constexpr double kBlocksRounded = 1e-5;
 constexpr double kPricedMessagesMax = 1e7;
-
-bool is_ring(const Collective& collective) {
-  return collective.algorithm == "ring" &&
-         (collective.op == CollectiveOp::kAllReduce || collective.op == CollectiveOp::kAllGather ||
-          collective.op == CollectiveOp::kReduceScatter);
-}
 
 bool adds(const Collective& collective) { return collective.op != CollectiveOp::kAllGather; }
 
@@ -58,16 +53,6 @@ size_t members_a_node(const ResolvedCall& resolved) {
 }
 
 bool is_wide(const ResolvedCall& resolved) { return members_a_node(resolved) >= kWideNode; }
-
-double steps_of(const ResolvedCall& resolved, double ranks) {
-  return (resolved.collective->op == CollectiveOp::kAllReduce ? 2 : 1) * (ranks - 1);
-}
-
-double ring_messages(const ResolvedCall& resolved) {
-  const auto ranks = static_cast<double>(resolved.group->slots.size());
-  return ranks * steps_of(resolved, ranks) * static_cast<double>(resolved.parts().size()) *
-         static_cast<double>(1 + resolved.at_once.size());
-}
 
 int device_of(const ResolvedCall& resolved, const SlotGroup& group, int member) {
   const int slot = group.slots[static_cast<size_t>(member)];
@@ -118,37 +103,14 @@ bool are_few(const ResolvedCall& resolved) {
   return alike && alike->is_even;
 }
 
-PlanChoice plan_of(const ResolvedCall& resolved) {
-  return {.collective = resolved.collective, .options = resolved.call.options};
-}
-
-RulesOf rules_of(const ResolvedCall& resolved) {
-  return {.shape = resolved.group->shape, .bytes = resolved.call.bytes};
-}
-
-// Of so many nodes, with blocks of the same size.
-std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
-  const auto parts = static_cast<double>(resolved.parts().size());
-  const auto ranks = static_cast<double>(resolved.group->slots.size());
-  const auto element = static_cast<double>(resolved.call.element_bytes);
-  const double block =
-      std::ceil(static_cast<double>(resolved.call.bytes) / parts / ranks / element) * element;
-  return static_cast<std::int64_t>(block * parts * nodes *
-                                   static_cast<double>(members_a_node(resolved)));
-}
-
-// By how much the blocks of few are larger than the whole's, which are of two sizes where its
-// elements do not divide into as many. Relative.
-double blocks_rounded(const ResolvedCall& resolved) {
-  const auto nodes = static_cast<int>(resolved.group->members_of_node.size());
-  return static_cast<double>(ring_bytes(resolved, nodes)) /
-             static_cast<double>(resolved.call.bytes) -
-         1;
-}
-
-// What that can have added to the time. Relative.
+// What rounding its blocks can have added to the time. Relative.
 double rounding_of_blocks(const ResolvedCall& resolved, const CollectiveOutcome& outcome) {
   return blocks_rounded(resolved) * outcome.busiest.busy_s / outcome.time_s;
+}
+
+std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
+  return bytes_of_even_blocks(resolved,
+                              nodes * static_cast<std::int64_t>(members_a_node(resolved)));
 }
 
 SharedGroup on_nodes(const Platform& platform, const SlotGroup& group, int nodes) {
@@ -173,41 +135,6 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t byte
                   .place = resolved.place,
                   .element_bytes = resolved.call.element_bytes,
                   .at_once = at_once});
-}
-
-json text_of(const CollectiveOutcome& outcome) {
-  return {{"time_s", outcome.time_s},           {"messages", outcome.messages},
-          {"least_bytes", outcome.sizes.least}, {"most_bytes", outcome.sizes.most},
-          {"bytes_sent", outcome.bytes_sent},   {"busiest", outcome.busiest.name},
-          {"busy_s", outcome.busiest.busy_s},   {"root_s", outcome.root_s},
-          {"has_shared", outcome.has_shared}};
-}
-
-CollectiveOutcome outcome_of(const json& text) {
-  CollectiveOutcome outcome{.time_s = text.at("time_s").get<double>(),
-                            .messages = text.at("messages").get<std::uint64_t>(),
-                            .bytes_sent = text.at("bytes_sent").get<double>(),
-                            .sizes = {.least = text.at("least_bytes").get<std::int64_t>(),
-                                      .most = text.at("most_bytes").get<std::int64_t>()},
-                            .busiest = {.name = text.at("busiest").get<std::string>(),
-                                        .busy_s = text.at("busy_s").get<double>(),
-                                        .bytes = 0},
-                            .root_s = {},
-                            .has_shared = text.at("has_shared").get<bool>()};
-  text.at("root_s").get_to(outcome.root_s);
-  return outcome;
-}
-
-// One part for all where they are alike.
-json simulated_on(const ResolvedCall& small, const PlanChoice& plan, const RulesOf& rules) {
-  SessionOptions options;
-  options.rules_of = rules;
-  options.choices[small.collective->op] = plan;
-  const std::optional<AlikeParts> alike = alike_parts(small);
-  if (alike) options.alike = &*alike;
-  json text = text_of(simulate_collective(small, std::move(options)));
-  text["error"] = alike && !alike->is_even ? kUnevenError : 0.0;
-  return text;
 }
 
 // Three smaller calls, and what they are counted in.
@@ -255,7 +182,7 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const RulesOf rules = rules_of(resolved);
   std::vector<std::function<std::string()>> tasks;
   for (const ResolvedCall& call : smaller.calls)
-    tasks.emplace_back([&call, &plan, &rules] { return simulated_on(call, plan, rules).dump(); });
+    tasks.emplace_back([&call, &plan, &rules] { return simulated_text(call, plan, rules).dump(); });
   load_simgrid();
   std::vector<json> found;
   std::vector<double> times_s;
@@ -285,11 +212,11 @@ Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   for (const int nodes : is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated) {
     smaller.calls.push_back(on_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
-    smaller.counts.push_back(
-        steps_of(resolved, static_cast<double>(smaller.calls.back().group->slots.size())));
+    smaller.counts.push_back(ring_steps(
+        resolved.collective->op, static_cast<double>(smaller.calls.back().group->slots.size())));
   }
   const auto ranks = static_cast<double>(resolved.group->slots.size());
-  smaller.all = steps_of(resolved, ranks);
+  smaller.all = ring_steps(resolved.collective->op, ranks);
   // As many a rank and step, and of the same size.
   smaller.messages_times = ranks / static_cast<double>(smaller.calls.back().group->slots.size()) *
                            smaller.all / smaller.counts.back();
@@ -344,7 +271,7 @@ Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
 }  // namespace
 
 void to_json(json& text, const Folded& folded) {
-  text = {{"outcome", text_of(folded.outcome)},
+  text = {{"outcome", to_text(folded.outcome)},
           {"ranks", folded.ranks},
           {"error", folded.error},
           {"is_large", folded.is_large}};
@@ -424,17 +351,24 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
 }
 
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
-  if (are_few(resolved) || !why_not_folded(resolved).empty()) return std::nullopt;
-  const Folded few = simulate_folded(resolved);
-  if (few.error >= kLeastError && (!few.is_large || few.error > kMostFoldedError))
+  if (are_few(resolved)) return std::nullopt;
+  if (why_not_folded(resolved).empty()) {
+    const Folded few = simulate_folded(resolved);
+    if (few.error < kLeastError || (few.is_large && few.error <= kMostFoldedError)) return few;
+  }
+  if (!is_ring(*resolved.collective) || ring_messages(resolved) <= kWholeMessagesMax ||
+      !why_not_repeated(resolved).empty())
     return std::nullopt;
-  return few;
+  const std::optional<RepeatedSteps> repeated = simulate_few_steps(resolved);
+  if (!repeated) return std::nullopt;
+  return Folded{
+      .outcome = repeated->outcome, .ranks = resolved.rank_count(), .error = repeated->error};
 }
 
 Folded simulate_call(const ResolvedCall& resolved) {
   if (const auto few = fold_where_it_pays(resolved)) return *few;
   const auto whole = [&resolved] {
-    return simulated_on(resolved, plan_of(resolved), rules_of(resolved)).dump();
+    return simulated_text(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };
   const json text = parse_json(run_isolated({whole}, 1, [](size_t) {}).front());
   return {.outcome = outcome_of(text),

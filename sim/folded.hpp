@@ -46,7 +46,8 @@ void from_json(const nlohmann::json& json, Folded& folded);
 // Of one that can be. Simulates in processes of its own.
 Folded simulate_folded(const ResolvedCall& resolved);
 
-// Folded where few lie on a line, or where all are too many and few say enough; nothing otherwise.
+// Folded where few lie on a line, or where all are too many and few say enough; a few steps for
+// all, of rings with very many messages (repeated_steps.hpp); nothing otherwise.
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.

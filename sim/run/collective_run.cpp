@@ -108,7 +108,15 @@ class CollectiveRun::Member final : public MessageListener {
   }
 
   void begin() {
-    stream_ = run_.settings_.collective->plan(run_.settings_.call, index_);
+    const Settings& settings = run_.settings_;
+    stream_ = settings.collective->plan(settings.call, index_);
+    if (!settings.few_steps.empty()) {
+      constexpr int kOperationsAStep = 2;
+      std::vector<int> operations;
+      for (const int steps : settings.few_steps) operations.push_back(kOperationsAStep * steps);
+      stream_ = first_of_each(std::move(stream_), kOperationsAStep * (settings.call.rank_count - 1),
+                              operations);
+    }
     stage_ = Stage::kRunning;
     advance();
   }

@@ -22,9 +22,10 @@ namespace forescale {
 class CollectiveRun {
  public:
   struct Settings : ResolvedCall {
-    std::uint64_t channel = 0;  // distinct for every collective in flight
-    std::vector<int> ranks;     // world rank of each role: a run is one part of the call
-    int part = 0;               // of the call: its messages have connections of their own
+    std::uint64_t channel = 0;        // distinct for every collective in flight
+    std::vector<int> ranks;           // world rank of each role: a run is one part of the call
+    int part = 0;                     // of the call: its messages have connections of their own
+    std::vector<int> few_steps = {};  // SessionOptions
     std::string label;
     bool control = false;
   };

@@ -138,6 +138,7 @@ CollectiveRun::Settings Session::settings_for(const CollectiveStep& step,
                .place = step.on_host ? std::optional(BufferPlace::kHost) : std::nullopt,
                .element_bytes = step.control ? 4 : options_.value_bytes,
                .rules_of = options_.rules_of});
+  settings.few_steps = options_.few_steps;
   settings.label = step.label;
   settings.control = step.control;
   return settings;

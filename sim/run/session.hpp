@@ -36,6 +36,8 @@ struct SessionOptions {
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
   // Of the only collective: one part stands for all. Null: all are simulated.
   const AlikeParts* alike = nullptr;
+  // Of the only collective, around a ring: so many steps of each pass. Empty: all.
+  std::vector<int> few_steps = {};
   SharingSolver solver = SharingSolver::kLazy;
   // What is written down; null: nothing. Of causes and links the last two iterations stay, or all
   // from the one before `keeps_from` on.

@@ -1,6 +1,7 @@
 #include "sim/run/simulate.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -22,12 +23,17 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
   if (options.timeline == nullptr) options.timeline = &root;
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
+  double first_done_s = std::numeric_limits<double>::infinity();
   for (const CollectiveStep& step : steps)
     for (const int rank : *step.group)
-      session.start_rank(rank, [&step](Worker& worker) { worker.run(step); });
+      session.start_rank(rank, [&step, &first_done_s](Worker& worker) {
+        worker.run(step);
+        first_done_s = std::min(first_done_s, worker.now_s());
+      });
   session.run();
   const int times = session.machine().alike_parts();
   return {.time_s = session.finished_s(),
+          .first_done_s = first_done_s,
           .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),
           .bytes_sent = session.transport().bytes_sent() * times,
           .sizes = session.transport().sizes(),

@@ -17,6 +17,7 @@ namespace forescale {
 
 struct CollectiveOutcome {
   double time_s = 0;
+  double first_done_s = 0;  // the part of the first rank
   std::uint64_t messages = 0;
   double bytes_sent = 0;
   MessageSizes sizes;  // of messages

@@ -1,0 +1,26 @@
+// A call simulated whole, in a process of its own: what it gives, as text.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "algorithms/plan_choice.hpp"
+#include "sim/resolved_call.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace forescale {
+
+nlohmann::json to_text(const CollectiveOutcome& outcome);
+CollectiveOutcome outcome_of(const nlohmann::json& text);
+
+// The plan that a call has been resolved to.
+PlanChoice plan_of(const ResolvedCall& resolved);
+RulesOf rules_of(const ResolvedCall& resolved);
+
+// The outcome, and how far its time may be off, relative ("error"): one part stands for all where
+// they are alike. `few_steps`: of a ring (SessionOptions). Once a process.
+nlohmann::json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan,
+                              const RulesOf& rules, std::vector<int> few_steps = {});
+
+}  // namespace forescale
