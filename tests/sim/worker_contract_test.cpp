@@ -36,6 +36,46 @@ TEST(ThreadsOfARank, AreSeenWhereOneWaitsInsideItsSection) {
               HasSubstr("another thread of the rank is inside the section"));
 }
 
+// Of four in a stream one is waited for. What nobody waits for runs as one with the next; with a
+// timeline each by itself.
+TEST(KernelsOfAStream, EndWhenTheyAreWaitedFor) {
+  const Platform platform = load_platform("kesch");
+  const Stack stack = load_stack("ideal");
+  for (const bool is_written_down : {false, true}) {
+    const std::vector<double> seen = numbers_in_child([&] {
+      Timeline timeline;
+      SessionOptions options;
+      if (is_written_down) options.timeline = &timeline;
+      std::vector<double> ends_s(2);
+      Session session(platform, stack, 1, options);
+      session.start_rank(0, [&](Worker& worker) {
+        const auto launch = [&](double duration_s, Phase phase) {
+          return worker.launch(
+              {.stream = 0, .duration_s = duration_s, .phase = phase, .label = "layer"});
+        };
+        launch(1, Phase::kForward);
+        launch(2, Phase::kForward);
+        const Request middle = launch(4, Phase::kForward);
+        launch(8, Phase::kForward);
+        launch(16, Phase::kForward);
+        launch(32, Phase::kBackward);
+        const Request last = launch(64, Phase::kBackward);
+        worker.wait(middle);
+        ends_s[0] = worker.now_s();
+        worker.wait(last);
+        ends_s[1] = worker.now_s();
+        worker.end_iteration();
+      });
+      session.run();
+      const Attribution& spent = session.attributions().front().front();
+      ends_s.push_back(spent.phase_s[static_cast<size_t>(Phase::kForward)]);
+      ends_s.push_back(spent.phase_s[static_cast<size_t>(Phase::kBackward)]);
+      return ends_s;
+    });
+    EXPECT_EQ(seen, (std::vector<double>{7, 127, 31, 96})) << is_written_down;
+  }
+}
+
 TEST(RankWithoutTrainingData, TrainsAllTheSame) {
   const double iteration_s =
       in_child([] { return one_layer_outcome(toy_pipeline(), 3).iteration_s; });
