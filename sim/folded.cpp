@@ -278,7 +278,7 @@ void to_json(json& text, const Folded& folded) {
 }
 
 void from_json(const json& text, Folded& folded) {
-  folded.outcome = outcome_of(text.at("outcome"));
+  folded.outcome = collective_outcome(text.at("outcome"));
   text.at("ranks").get_to(folded.ranks);
   text.at("error").get_to(folded.error);
   text.at("is_large").get_to(folded.is_large);
@@ -371,7 +371,7 @@ Folded simulate_call(const ResolvedCall& resolved) {
     return simulated_text(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };
   const json text = parse_json(run_isolated({whole}, 1, [](size_t) {}).front());
-  return {.outcome = outcome_of(text),
+  return {.outcome = collective_outcome(text),
           .ranks = resolved.rank_count(),
           .error = text.at("error").get<double>()};
 }

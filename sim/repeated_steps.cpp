@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr int kFew = 3;        // steps of each pass
 constexpr int kRanksMin = 64;  // of fewer all steps are few
-constexpr double kExact = 1e-9;
+constexpr double kInStep = 1e-9;
 constexpr double kMostRounded = 0.01;
 
 ResolvedCall with_even_blocks(const ResolvedCall& resolved, const PlanChoice& plan) {
@@ -57,7 +57,7 @@ class Grown {
   }
   bool is_even(const std::function<double(const json&)>& value) const {
     const double last = value(found_.back());
-    return std::abs(last - value(found_.front()) - 2 * of_few_more(value)) <= kExact * last;
+    return std::abs(last - value(found_.front()) - 2 * of_few_more(value)) <= kInStep * last;
   }
 
  private:
@@ -73,7 +73,7 @@ class Grown {
 
 bool ends_at_once(const json& found) {
   const double time_s = found.at("time_s").get<double>();
-  return time_s - found.at("first_done_s").get<double>() <= kExact * time_s;
+  return time_s - found.at("first_done_s").get<double>() <= kInStep * time_s;
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::optional<RepeatedSteps> simulate_few_steps(const ResolvedCall& resolved) {
     found.push_back(parse_json(text));
     if (!ends_at_once(found.back())) return std::nullopt;
   }
-  RepeatedSteps repeated{.outcome = outcome_of(found.back())};
+  RepeatedSteps repeated{.outcome = collective_outcome(found.back())};
   CollectiveOutcome& outcome = repeated.outcome;
   repeated.error = found.back().at("error").get<double>();
   const double last_steps = 3.0 * kFew * passes;

@@ -23,7 +23,7 @@ json to_text(const CollectiveOutcome& outcome) {
           {"root_s", outcome.root_s},         {"has_shared", outcome.has_shared}};
 }
 
-CollectiveOutcome outcome_of(const json& text) {
+CollectiveOutcome collective_outcome(const json& text) {
   CollectiveOutcome outcome{.time_s = text.at("time_s").get<double>(),
                             .first_done_s = text.at("first_done_s").get<double>(),
                             .messages = text.at("messages").get<std::uint64_t>(),

@@ -12,7 +12,7 @@
 namespace forescale {
 
 nlohmann::json to_text(const CollectiveOutcome& outcome);
-CollectiveOutcome outcome_of(const nlohmann::json& text);
+CollectiveOutcome collective_outcome(const nlohmann::json& text);
 
 // The plan that a call has been resolved to.
 PlanChoice plan_of(const ResolvedCall& resolved);

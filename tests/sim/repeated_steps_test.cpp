@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/units.hpp"
 #include "models/stack.hpp"
 #include "sim/ask/isolated.hpp"
 #include "sim/folded.hpp"
@@ -16,7 +17,6 @@
 namespace forescale {
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr CollectiveOp kOps[] = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather,
                                  CollectiveOp::kReduceScatter};
 
@@ -34,8 +34,8 @@ std::vector<int> first(int count) {
   return slots;
 }
 
-struct Machine {
-  Machine(const std::string& platform_name, const std::string& stack_name)
+struct RingMachine {
+  RingMachine(const std::string& platform_name, const std::string& stack_name)
       : platform(load_platform(platform_name)), stack(load_stack(stack_name)) {}
   Platform platform;
   Stack stack;
@@ -49,7 +49,7 @@ struct Machine {
 
 CollectiveOutcome whole(const ResolvedCall& call) {
   const auto simulate = [&] { return simulated_text(call, plan_of(call), rules_of(call)); };
-  return outcome_of(isolated<nlohmann::json>({simulate}, "simulating").front());
+  return collective_outcome(isolated<nlohmann::json>({simulate}, "simulating").front());
 }
 
 struct RepeatedCase {
@@ -61,7 +61,7 @@ struct RepeatedCase {
 class RepeatedSteps_Of : public ::testing::TestWithParam<RepeatedCase> {};
 
 TEST_P(RepeatedSteps_Of, ARingAreAllOfThem) {
-  const Machine machine(GetParam().platform, GetParam().stack);
+  const RingMachine machine(GetParam().platform, GetParam().stack);
   const std::vector<int>& slots = GetParam().slots;
   // 1 MiB in as many even blocks, and one element more, in blocks of two sizes.
   const auto even = static_cast<std::int64_t>(slots.size()) * 16384;
@@ -102,18 +102,18 @@ INSTANTIATE_TEST_SUITE_P(
 
 // One link is slower, or one way is longer: ranks are done at other moments, and all is simulated.
 TEST(RepeatedSteps, AreRefusedWhereRanksDoNotKeepStep) {
-  const Machine slow("star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const RingMachine slow("star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal");
   const ResolvedCall even = slow.call(CollectiveOp::kAllReduce, first(64), 64 * kMiB);
   EXPECT_TRUE(simulate_few_steps(even).has_value());
 
-  const Machine leaves("fat-tree:down=8x8,up=4,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const RingMachine leaves("fat-tree:down=8x8,up=4,bandwidth=12.5GB/s,latency=1us", "ideal");
   const ResolvedCall longer = leaves.call(CollectiveOp::kAllReduce, first(64), 64 * kMiB);
   ASSERT_EQ(why_not_repeated(longer), "");
   EXPECT_FALSE(simulate_few_steps(longer).has_value());
 }
 
 TEST(RepeatedSteps, AreNotTried) {
-  const Machine machine("star:hosts=100,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const RingMachine machine("star:hosts=100,bandwidth=12.5GB/s,latency=1us", "ideal");
   const auto why = [&](int ranks, std::int64_t bytes) {
     return why_not_repeated(machine.call(CollectiveOp::kAllReduce, first(ranks), bytes));
   };
@@ -131,7 +131,7 @@ TEST(RepeatedSteps, AreNotTried) {
 
 // 512 ranks send half a million messages around a crowded tree; folding by nodes refuses it.
 TEST(RepeatedSteps, StandForAllWhereThereAreVeryManyMessages) {
-  const Machine machine("fat-tree:down=16x32,up=8,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const RingMachine machine("fat-tree:down=16x32,up=8,bandwidth=12.5GB/s,latency=1us", "ideal");
   const ResolvedCall call = machine.call(CollectiveOp::kAllReduce, dealt(32, 16), 64 * kMiB);
   EXPECT_EQ(why_not_folded(call), "messages of several nodes share links");
   const auto few = fold_where_it_pays(call);
