@@ -10,10 +10,20 @@
 namespace forescale {
 namespace {
 
+// A list of a thousand numbers would hide what is wrong with it. Cut between characters (UTF-8).
+std::string shortened(const std::string& value) {
+  constexpr size_t kMost = 200;
+  constexpr size_t kKept = 160;
+  if (value.size() <= kMost) return value;
+  size_t kept = kKept;
+  while (kept > 0 && (static_cast<unsigned char>(value[kept]) & 0xC0U) == 0x80U) --kept;
+  return fmt::format("{}... ({} bytes)", value.substr(0, kept), value.size());
+}
+
 std::string describe(const InputErrorParts& parts) {
   std::string text = parts.source;
   if (!parts.path.empty()) text += ":" + parts.path;
-  if (!parts.value.empty()) text += " = " + parts.value;
+  if (!parts.value.empty()) text += " = " + shortened(parts.value);
   return text + ": " + parts.constraint;
 }
 

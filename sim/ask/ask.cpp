@@ -15,6 +15,7 @@
 #include "base/progress.hpp"
 #include "base/solve.hpp"
 #include "sim/ask/inputs.hpp"
+#include "sim/ask/known_answers.hpp"
 #include "sim/ask/spread.hpp"
 #include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
@@ -241,16 +242,31 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
     answer.about = task.question.about;
     answer.failure = texts[i].failure;
     if (!answer.failure.empty()) continue;
-    const json parsed = parse_json(texts[i].text);
-    answer.nodes = parsed.at("nodes").get<int>();
-    if (is_training(task.question)) {
-      answer.training = parsed.at("training").get<PredictionPoint>();
-      answer.reads_images = parsed.at("reads_images").get<bool>();
-      answer.from_kernels = parsed.at("from_kernels").get<bool>();
-      answer.compute_ratio = parsed.at("compute_ratio").get<double>();
-    } else {
-      answer.collective = parsed.at("collective").get<CollectiveAnswer>();
-    }
+    take(task, texts[i].text);
+    if (given_ == nullptr) KnownAnswers::of_this_process().add(task.key(), texts[i].text);
+  }
+}
+
+bool Asker::take_known(const Task& task) {
+  if (given_ != nullptr) return false;  // whose machines the key does not name
+  const std::string* const known = KnownAnswers::of_this_process().find(task.key());
+  if (known == nullptr) return false;
+  answers_[task.key()].about = task.question.about;
+  take(task, *known);
+  return true;
+}
+
+void Asker::take(const Task& task, const std::string& text) {
+  Answer& answer = answers_.at(task.key());
+  const json parsed = parse_json(text);
+  answer.nodes = parsed.at("nodes").get<int>();
+  if (is_training(task.question)) {
+    answer.training = parsed.at("training").get<PredictionPoint>();
+    answer.reads_images = parsed.at("reads_images").get<bool>();
+    answer.from_kernels = parsed.at("from_kernels").get<bool>();
+    answer.compute_ratio = parsed.at("compute_ratio").get<double>();
+  } else {
+    answer.collective = parsed.at("collective").get<CollectiveAnswer>();
   }
 }
 
@@ -348,7 +364,7 @@ std::vector<Answer> Asker::ask_each(const std::vector<Question>& asked,
               .engines = settings.engines,
               .leaves_files = leaves_files};
     if ((answers_.contains(task.key()) && !leaves_files) ||
-        !listed.emplace(task.key(), true).second)
+        !listed.emplace(task.key(), true).second || (!leaves_files && take_known(task)))
       return;
     open.push_back(std::move(task));
   };

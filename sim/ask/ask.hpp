@@ -130,6 +130,9 @@ class Asker {
   void read_what_is_shared(const std::vector<Task>& tasks, bool keep_failures);
   std::string simulated(const Task& task, const AskSettings& settings);
   void simulate(const std::vector<Task>& tasks, const AskSettings& settings);
+  void take(const Task& task, const std::string& text);
+  // From another point of the same sweep. False: it was not simulated there.
+  bool take_known(const Task& task);
   // Of those simulated, what has not settled and was not said to end: for twice as many iterations.
   std::vector<Task> unsettled(const std::vector<Task>& tasks);
 

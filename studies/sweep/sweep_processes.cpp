@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "base/json_text.hpp"
+#include "sim/ask/known_answers.hpp"
 #include "sim/engine/world.hpp"
 
 namespace forescale {
@@ -72,6 +73,7 @@ void SweepProcesses::Stream::read_what_is_there() {
 SweepProcesses::SweepProcesses(const SweepProgram& program, int slots)
     : program_(program), slots_(slots) {
   load_simgrid();
+  KnownAnswers::of_this_process().begin_sharing();
 }
 
 SweepProcesses::~SweepProcesses() {
@@ -79,7 +81,7 @@ SweepProcesses::~SweepProcesses() {
   for (const Child& child : running_) {
     while (waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    for (const int pipe : {child.out.pipe, child.err.pipe})
+    for (const int pipe : {child.out.pipe, child.err.pipe, child.answers.pipe})
       if (pipe >= 0) close(pipe);
   }
 }
@@ -87,16 +89,19 @@ SweepProcesses::~SweepProcesses() {
 void SweepProcesses::start(std::size_t point, const std::vector<std::string>& arguments) {
   const std::array<int, 2> out = make_pipe();
   const std::array<int, 2> err = make_pipe();
+  const std::array<int, 2> answers = make_pipe();
   std::fflush(nullptr);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(arguments, out[1], err[1], parent);
+  if (pid == 0) become(arguments, out[1], err[1], answers[1], parent);
   const int error = errno;
   close(out[1]);
   close(err[1]);
+  close(answers[1]);
   if (pid < 0) {
     close(out[0]);
     close(err[0]);
+    close(answers[0]);
     throw std::system_error(error, std::generic_category(), "fork");
   }
   setpgid(pid, pid);  // both sides, so that neither is too late
@@ -104,6 +109,7 @@ void SweepProcesses::start(std::size_t point, const std::vector<std::string>& ar
                       .pid = pid,
                       .out = {.pipe = out[0], .text = ""},
                       .err = {.pipe = err[0], .text = ""},
+                      .answers = {.pipe = answers[0], .text = ""},
                       .begin = Clock::now()});
 }
 
@@ -111,7 +117,7 @@ void SweepProcesses::start(std::size_t point, const std::vector<std::string>& ar
 // to fail before. Nothing is left open of the parent's files: neither locks nor connections may
 // outlive it.
 void SweepProcesses::become(const std::vector<std::string>& arguments, int out, int err,
-                            pid_t parent) const {
+                            int answers, pid_t parent) const {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -120,15 +126,24 @@ void SweepProcesses::become(const std::vector<std::string>& arguments, int out, 
   dup2(nothing, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  constexpr int kAnswers = STDERR_FILENO + 1;
+  if (answers != kAnswers) dup2(answers, kAnswers);
+  fcntl(kAnswers, F_SETFD, FD_CLOEXEC);
+  close_range(kAnswers + 1, ~0U, 0);
   const int exit_code = program_(arguments);
   std::fflush(nullptr);
+  const std::string told = KnownAnswers::of_this_process().told();
+  for (std::size_t at = 0; at < told.size();) {
+    const ssize_t count = write(kAnswers, told.data() + at, told.size() - at);
+    if (count < 0 && errno != EINTR) break;
+    if (count > 0) at += static_cast<std::size_t>(count);
+  }
   _exit(exit_code);  // no destructors: the parent's copies are not the child's to tear down
 }
 
 void SweepProcesses::add_to(std::vector<pollfd>& polls) const {
   for (const Child& child : running_)
-    for (const int pipe : {child.out.pipe, child.err.pipe})
+    for (const int pipe : {child.out.pipe, child.err.pipe, child.answers.pipe})
       if (pipe >= 0) polls.push_back({.fd = pipe, .events = POLLIN, .revents = 0});
 }
 
@@ -138,7 +153,9 @@ std::vector<PointOutcome> SweepProcesses::collect() {
     Child& child = running_[i];
     child.out.read_what_is_there();
     child.err.read_what_is_there();
-    if (child.out.pipe >= 0 || child.err.pipe >= 0) continue;
+    child.answers.read_what_is_there();
+    if (child.out.pipe >= 0 || child.err.pipe >= 0 || child.answers.pipe >= 0) continue;
+    KnownAnswers::of_this_process().gather(child.answers.text);
     int status = 0;
     while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }

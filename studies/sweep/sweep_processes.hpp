@@ -50,10 +50,11 @@ class SweepProcesses {
     pid_t pid = -1;
     Stream out;
     Stream err;
+    Stream answers;  // that it has simulated
     std::chrono::steady_clock::time_point begin;
   };
 
-  [[noreturn]] void become(const std::vector<std::string>& arguments, int out, int err,
+  [[noreturn]] void become(const std::vector<std::string>& arguments, int out, int err, int answers,
                            pid_t parent) const;
   PointOutcome outcome_of(const Child& child, int status) const;
 

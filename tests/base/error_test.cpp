@@ -21,6 +21,19 @@ TEST(InputErrorText, LeavesOutWhatIsEmpty) {
             "a.json: is empty");
 }
 
+TEST(InputErrorText, CutsLongValuesBetweenCharacters) {
+  const auto with_value = [](const std::string& value) {
+    return text_of({.source = "--slots", .path = "", .value = value, .constraint = "is wrong"});
+  };
+  EXPECT_EQ(with_value(std::string(200, '1')), "--slots = " + std::string(200, '1') + ": is wrong");
+  EXPECT_EQ(with_value(std::string(201, '1')),
+            "--slots = " + std::string(160, '1') + "... (201 bytes): is wrong");
+  std::string umlauts = "1";
+  for (int i = 0; i < 150; ++i) umlauts += "\u00e4";
+  const std::string cut = umlauts.substr(0, 159);  // the 80th begins at byte 159
+  EXPECT_EQ(with_value(umlauts), "--slots = " + cut + "... (301 bytes): is wrong");
+}
+
 TEST(Nearest, IsTheSmallestEditDistance) {
   const std::vector<std::string> names = {"latency_s", "bandwidth_bytes_per_s", "duplex"};
   EXPECT_EQ(nearest("latency", names), "latency_s");

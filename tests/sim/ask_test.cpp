@@ -8,7 +8,9 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/scratch_folder.hpp"
+#include "sim/ask/known_answers.hpp"
 #include "tests/base/refusal.hpp"
 
 namespace forescale {
@@ -207,6 +209,38 @@ TEST(Ask, WhatWasAskedIsNotSimulatedAgain) {
   std::filesystem::remove(question.platform);
   EXPECT_EQ(asker.ask({question}, {.label = "test"})[0].nominal.training.iteration_s, first_s);
   EXPECT_THROW(Asker().ask({question}, {.label = "test"}), InputError);
+}
+
+// As points of a sweep do, in processes of their own.
+TEST(Ask, WhatAnotherPointHasToldIsNotSimulatedAgain) {
+  Question question = broadcast(4);
+  question.bytes = {1234};
+  KnownAnswers& known = KnownAnswers::of_this_process();
+  const auto asked_s = [&](Asker& asker) {
+    return asker.ask({question}, {.label = "test"}).front().nominal.time_s();
+  };
+  Asker alone;
+  const double time_s = asked_s(alone);
+  EXPECT_EQ(known.told(), "{}") << "nothing is shared yet";
+
+  known.begin_sharing();
+  Asker first;
+  EXPECT_EQ(asked_s(first), time_s);
+  nlohmann::json told = parse_json(known.told());
+  ASSERT_EQ(told.size(), 1U);
+  nlohmann::json other = parse_json(told.front().get<std::string>());
+  other["collective"]["time_s"] = 42.0;
+  told.front() = other.dump();
+  known.gather(told.dump().substr(0, 40));  // of one that was killed
+  Asker second;
+  EXPECT_EQ(asked_s(second), time_s);
+  known.gather(told.dump());
+  Asker third;
+  EXPECT_EQ(asked_s(third), 42.0);
+  EXPECT_EQ(asked_s(first), time_s) << "what it has asked itself stays";
+  const std::vector<QuestionMachine> machines = {load_machine(question, Scenario::kNominal)};
+  Asker of_given(machines);
+  EXPECT_EQ(asked_s(of_given), time_s) << "of machines that the question does not name";
 }
 
 TEST(Ask, FailuresAreKeptOrThrown) {

@@ -9,9 +9,11 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.hpp"
+#include "sim/ask/known_answers.hpp"
 #include "sim/isolate.hpp"
 #include "studies/sweep/sweep_crew.hpp"
 #include "studies/sweep/sweep_worker.hpp"
@@ -23,6 +25,16 @@ namespace {
 // Its own --bytes.
 int echo(const std::vector<std::string>& arguments) {
   fmt::print("{{\"bytes\": {}}}\n", arguments.at(1).substr(std::string("--bytes=").size()));
+  return 0;
+}
+
+// What it knows of what others have simulated, at its begin.
+int tell(const std::vector<std::string>& arguments) {
+  KnownAnswers& known = KnownAnswers::of_this_process();
+  const std::string* const answer = known.find("question");
+  fmt::print("{{\"known\": \"{}\"}}\n", answer == nullptr ? "" : *answer);
+  // More than a pipe holds.
+  if (answer == nullptr) known.add("question", std::string(200'000, arguments.at(1).back()));
   return 0;
 }
 
@@ -283,6 +295,25 @@ TEST(LineSocket, KeepsWhatComesBehindAMessage) {
   EXPECT_FALSE(far->wait(10));
   EXPECT_FALSE(far->is_open());
   EXPECT_FALSE(far->send({{"number", 3}}));
+}
+
+// One at a time: the first tells, and the others know.
+TEST(SweepPoints, KnowWhatOthersHaveSimulated) {
+  const SweepProgram program = tell;
+  SweepProcesses processes(program, 1);
+  for (std::size_t point = 0; point < 3; ++point) {
+    processes.start(point, {"toy", fmt::format("--bytes={}", point)});
+    std::vector<PointOutcome> outcomes;
+    while (outcomes.empty()) {
+      std::vector<pollfd> polls;
+      processes.add_to(polls);
+      poll(polls.data(), polls.size(), -1);
+      outcomes = processes.collect();
+    }
+    EXPECT_EQ(outcomes.front().row.exit_code, 0) << outcomes.front().row.reason;
+    EXPECT_EQ(outcomes.front().row.answer,
+              nlohmann::json({{"known", point == 0 ? "" : std::string(200'000, '0')}}).dump());
+  }
 }
 
 }  // namespace
