@@ -27,6 +27,8 @@ using simgrid::kernel::timer::Timer;
 // Linux maps 65,530 areas for a process: two for a stack with its guard.
 constexpr int kGuardedThreadsMax = 16384;
 
+constexpr double kClockRounding = 1e-11;  // relative: SimGrid's clock is off by less
+
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
 
 class SimGridWorld final : public World {
@@ -113,10 +115,9 @@ class SimGridWorld final : public World {
 
   // Before this nothing is over in SimGrid, for all that it has been told.
   double next_in_simgrid_s() {
-    constexpr double kRounding = 1e-11;
     if (in_simgrid_ == 0) return std::numeric_limits<double>::infinity();
     if (!frees_uses_) return 0;
-    return flows_->next_end_s() * (1 - kRounding);
+    return flows_->next_end_s() * (1 - kClockRounding);
   }
 
   // Actions may add others for this same instant: they run in this loop.
@@ -368,7 +369,8 @@ void SimGridWorld::start_exec(Use& use) {
 }
 
 void SimGridWorld::comm_ended(SharedFlow& flow, bool ok) {
-  FORESCALE_CHECK(ahead_s_ <= sg::Engine::get_clock(), "time went on past the end of a flow");
+  FORESCALE_CHECK(ahead_s_ * (1 - kClockRounding) <= sg::Engine::get_clock(),
+                  "time went on past the end of a flow");
   const std::vector<Use*> over = flows_->ended(flow, ok);
   for (Use* use : over) leave(*use);
   in_simgrid_ -= static_cast<int>(over.size());
