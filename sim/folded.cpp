@@ -356,8 +356,12 @@ std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
     const Folded few = simulate_folded(resolved);
     if (few.error < kLeastError || (few.is_large && few.error <= kMostFoldedError)) return few;
   }
-  if (!is_ring(*resolved.collective) || ring_messages(resolved) <= kWholeMessagesMax ||
-      !why_not_repeated(resolved).empty())
+  return std::nullopt;
+}
+
+std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved) {
+  if (are_few(resolved) || !why_not_repeated(resolved).empty() ||
+      ring_messages(resolved) <= kWholeMessagesMax)
     return std::nullopt;
   const std::optional<RepeatedSteps> repeated = simulate_few_steps(resolved);
   if (!repeated) return std::nullopt;
@@ -367,6 +371,7 @@ std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
 
 Folded simulate_call(const ResolvedCall& resolved) {
   if (const auto few = fold_where_it_pays(resolved)) return *few;
+  if (const auto few = repeat_where_it_pays(resolved)) return *few;
   const auto whole = [&resolved] {
     return simulated_text(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };

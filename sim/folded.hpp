@@ -1,5 +1,5 @@
 // Collectives over many nodes that are alike, simulated on a few of them and as long as that says:
-// rings, and NCCL's trees.
+// rings, and NCCL's trees. And whether that, or a few steps of all, pays.
 //
 // Where messages between nodes share nothing with those of other nodes, a step of a ring takes as
 // long whatever the number of nodes: with blocks of one size, what is simulated grows by the same
@@ -46,14 +46,17 @@ void from_json(const nlohmann::json& json, Folded& folded);
 // Of one that can be. Simulates in processes of its own.
 Folded simulate_folded(const ResolvedCall& resolved);
 
-// Folded where few lie on a line, or where all are too many and few say enough; a few steps for
-// all, of rings with very many messages (repeated_steps.hpp); nothing otherwise.
+// Folded where few lie on a line, or where all are too many and few say enough; nothing otherwise.
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
+
+// All ranks for a few steps, of rings with very many messages (repeated_steps.hpp); nothing
+// otherwise.
+std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved);
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.
 std::optional<CostResult> cost_of_few(const ResolvedCall& resolved);
 
-// fold_where_it_pays() or, where that is nothing, whole, in a process of its own.
+// By either or, where both are nothing, whole, in a process of its own.
 Folded simulate_call(const ResolvedCall& resolved);
 
 }  // namespace forescale

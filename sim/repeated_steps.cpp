@@ -34,6 +34,13 @@ ResolvedCall with_even_blocks(const ResolvedCall& resolved, const PlanChoice& pl
                   .at_once = resolved.at_once});
 }
 
+std::int64_t smaller_block(const ResolvedCall& resolved) {
+  const std::int64_t blocks =
+      static_cast<std::int64_t>(resolved.parts().size()) * resolved.group->shape.ranks;
+  const std::int64_t element = resolved.call.element_bytes;
+  return resolved.call.bytes / element / blocks * element;
+}
+
 // A few steps of each pass first, then twice as many of one of them, thrice as many of all last.
 std::vector<std::vector<int>> steps_simulated(int passes) {
   const std::vector<int> few(static_cast<size_t>(passes), kFew);
@@ -56,8 +63,8 @@ class Grown {
     return value(found_.front()) + times_ * of_few_more(value);
   }
   bool is_even(const std::function<double(const json&)>& value) const {
-    const double last = value(found_.back());
-    return std::abs(last - value(found_.front()) - 2 * of_few_more(value)) <= kInStep * last;
+    const double grown = value(found_.back()) - value(found_.front());
+    return std::abs(grown - 2 * of_few_more(value)) <= kInStep * grown;
   }
 
  private:
@@ -126,7 +133,8 @@ std::optional<RepeatedSteps> simulate_few_steps(const ResolvedCall& resolved) {
   outcome.messages =
       static_cast<std::uint64_t>(std::llround(times * static_cast<double>(outcome.messages)));
   outcome.bytes_sent *= times / (1 + blocks_rounded(resolved));
-  repeated.error += blocks_rounded(resolved) * outcome.busiest.busy_s / outcome.time_s;
+  outcome.sizes.least = smaller_block(resolved);
+  repeated.error += blocks_rounded(resolved);
   return repeated;
 }
 

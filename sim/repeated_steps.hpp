@@ -3,8 +3,8 @@
 // Where all ranks are done with a step at one moment, nothing is under way then, and what follows
 // is the same again: between the same ranks, over the same links, however these are shared, with
 // blocks of the same size. So every further step of a pass takes as long as the one before. Whether
-// it is so is seen when a few steps are simulated; rings with one longer way, say, are not of this
-// kind.
+// they are done at one moment is seen at the ends of plans of a few steps, and whether their times
+// lie on a line; rings with one longer way, say, are not of this kind.
 #pragma once
 
 #include <optional>

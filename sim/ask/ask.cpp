@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "algorithms/plan_choice.hpp"
 #include "algorithms/system.hpp"
@@ -243,7 +244,8 @@ void Asker::simulate(const std::vector<Task>& tasks, const AskSettings& settings
     answer.failure = texts[i].failure;
     if (!answer.failure.empty()) continue;
     take(task, texts[i].text);
-    if (given_ == nullptr) KnownAnswers::of_this_process().add(task.key(), texts[i].text);
+    if (given_ == nullptr && KnownAnswers::of_this_process().shares())
+      texts_[task.key()] = std::move(texts[i].text);
   }
 }
 
@@ -373,6 +375,8 @@ std::vector<Answer> Asker::ask_each(const std::vector<Question>& asked,
   for (size_t i = 0; i < questions.size(); ++i) list(i, false);
   read_what_is_shared(open, settings.keep_failures);
   for (; !open.empty(); open = unsettled(open)) simulate(open, settings);
+  for (const auto& [key, text] : std::exchange(texts_, {}))
+    if (answers_.at(key).failure.empty()) KnownAnswers::of_this_process().add(key, text);
   std::vector<Answer> answers;
   for (size_t i = 0; i < questions.size(); ++i)
     answers.push_back(answers_.at(

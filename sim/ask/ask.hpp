@@ -141,7 +141,8 @@ class Asker {
   std::map<std::string, std::unique_ptr<QuestionMachine>> machines_;
   std::map<std::string, MeasuredThroughput> of_one_gpu_;
   std::map<std::string, Answer> answers_;
-  std::set<std::string> given_up_;  // did not settle in the memory that there was
+  std::map<std::string, std::string> texts_;  // of those being asked, for KnownAnswers
+  std::set<std::string> given_up_;            // did not settle in the memory that there was
 };
 
 }  // namespace forescale

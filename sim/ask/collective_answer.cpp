@@ -80,6 +80,13 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;
   check_size(all, question.limits);
+  if (is_plain)
+    if (const auto few = repeat_where_it_pays(resolved)) {
+      take(few->outcome, resolved.lanes->stack(), answer);
+      answer.simulated_ranks = few->ranks;
+      answer.folded_error = few->error;
+      return;
+    }
   Timeline timeline;
   SessionOptions session;
   if (plan) session.choices[resolved.collective->op] = *plan;

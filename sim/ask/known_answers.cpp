@@ -22,16 +22,22 @@ const std::string* KnownAnswers::find(const std::string& question) const {
   return found == known_.end() ? nullptr : &found->second;
 }
 
-void KnownAnswers::keep(const std::string& question, const std::string& answer) {
-  if (bytes_ + question.size() + answer.size() > kMostBytes) return;
-  bytes_ += question.size() + answer.size();
-  known_[question] = answer;
+bool KnownAnswers::keep(const std::string& question, const std::string& answer) {
+  std::string& kept = known_[question];
+  const std::size_t bytes =
+      bytes_ + question.size() + answer.size() - (kept.empty() ? 0 : question.size() + kept.size());
+  const bool is_kept = bytes <= kMostBytes;
+  if (is_kept) {
+    bytes_ = bytes;
+    kept = answer;
+  } else if (kept.empty()) {
+    known_.erase(question);
+  }
+  return is_kept;
 }
 
 void KnownAnswers::add(const std::string& question, const std::string& answer) {
-  if (!shares_) return;
-  keep(question, answer);
-  added_[question] = answer;
+  if (shares_ && keep(question, answer)) added_[question] = answer;
 }
 
 std::string KnownAnswers::told() const { return nlohmann::json(added_).dump(); }

@@ -15,10 +15,11 @@ class KnownAnswers {
 
   // Until then nothing is kept: most processes share with none.
   void begin_sharing() { shares_ = true; }
+  bool shares() const { return shares_; }
 
   // Null: not known.
   const std::string* find(const std::string& question) const;
-  // Up to 64 MiB of all are kept.
+  // A final one. Up to 64 MiB of all are kept.
   void add(const std::string& question, const std::string& answer);
 
   // What was added here, for the process that gathers.
@@ -27,7 +28,7 @@ class KnownAnswers {
   void gather(const std::string& told);
 
  private:
-  void keep(const std::string& question, const std::string& answer);
+  bool keep(const std::string& question, const std::string& answer);
 
   bool shares_ = false;
   std::size_t bytes_ = 0;

@@ -111,7 +111,7 @@ class CollectiveRun::Member final : public MessageListener {
     const Settings& settings = run_.settings_;
     stream_ = settings.collective->plan(settings.call, index_);
     if (!settings.few_steps.empty()) {
-      constexpr int kOperationsAStep = 2;
+      constexpr int kOperationsAStep = 2;  // of a ring without empty blocks
       std::vector<int> operations;
       for (const int steps : settings.few_steps) operations.push_back(kOperationsAStep * steps);
       stream_ = first_of_each(std::move(stream_), kOperationsAStep * (settings.call.rank_count - 1),

@@ -26,10 +26,7 @@ Request Session::Thread::launch(const Kernel& kernel) {
   stream.session = &session_;
   stream.rank = rank_;
   stream.stream = kernel.stream;
-  if (stream.running > 0) {
-    stream.queue.push_back(request);
-    return request;
-  }
+  // Behind the collectives that the thread has started before, which look at what was launched.
   session_.world_.in_kernel([&stream, request] {
     stream.queue.push_back(request);
     if (stream.running == 0) stream.session->begin_kernel(stream.rank, stream.stream);

@@ -16,7 +16,7 @@ class SharedProcessor {
   void add(Use& task, double left_s, double now_s);
   void remove(const Use& task);
   // From `now_s` on each has so much of a core: when the first ends, of equal ones the one that
-  // came first. Numbers it, and takes the number of the one that was first before. There is one.
+  // came first. Numbers it, and takes the number of the one that was first before. Not empty.
   std::pair<double, Use*> go_on(double now_s, double cores_each, std::uint64_t number);
 
  private:

@@ -17,7 +17,7 @@ namespace forescale {
 
 struct TimedAction {
   std::function<void()> action = {};
-  Use* ends = nullptr;  // instead: a use, if it is still free and has this number
+  Use* ends = nullptr;  // instead: a use, if it still has this number
   std::uint64_t number = 0;
 };
 
