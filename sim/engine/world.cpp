@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
@@ -29,16 +28,13 @@ const SimGridModule& simgrid() {
 Gate::Gate() = default;
 Gate::~Gate() = default;
 
-// Of an actor, which stands still for a moment each time that it lets another one go: that one may
-// let go of this gate then.
 void Gate::open() {
   if (open_) return;
   open_ = true;
-  const std::shared_ptr<Semaphore> semaphore = semaphore_;
-  const std::vector<std::weak_ptr<Gate>> followers = std::exchange(followers_, {});
-  for (int waiting = std::exchange(waiting_, 0); waiting > 0; --waiting) semaphore->release();
-  for (const std::weak_ptr<Gate>& follower : followers)
+  if (semaphore_) semaphore_->release();
+  for (const std::weak_ptr<Gate>& follower : followers_)
     if (const auto other = follower.lock()) other->open();
+  followers_.clear();
 }
 
 void Gate::also_open(const std::shared_ptr<Gate>& other) {
@@ -49,9 +45,8 @@ void Gate::also_open(const std::shared_ptr<Gate>& other) {
 void Gate::wait() {
   if (open_) return;
   if (!semaphore_) semaphore_ = simgrid().make_semaphore();
-  ++waiting_;
-  const std::shared_ptr<Semaphore> semaphore = semaphore_;
-  semaphore->acquire();
+  semaphore_->acquire();
+  semaphore_->release();  // for the next one waiting
 }
 
 std::unique_ptr<World> make_world(SharingSolver solver, int threads) {

@@ -74,8 +74,7 @@ class Gate {
 
  private:
   bool open_ = false;
-  int waiting_ = 0;
-  std::shared_ptr<Semaphore> semaphore_;        // made when somebody waits
+  std::unique_ptr<Semaphore> semaphore_;        // made when somebody waits
   std::vector<std::weak_ptr<Gate>> followers_;  // opened with this one
 };
 
