@@ -57,50 +57,49 @@ class Orbits {
   std::vector<const Resource*> resources_;
 };
 
+// Elsewhere than on links and caps.
+bool parts_meet_elsewhere(const ResolvedCall& resolved) {
+  const Lanes& lanes = *resolved.lanes;
+  const Stack& stack = lanes.stack();
+  return stack.channels_of == ChannelsOf::kRank || stack.eager_limit.value > 0 ||
+         stack.shared_cores > 0 || !resolved.at_once.empty() || resolved.through_host ||
+         lanes.platform().has_bursts() || !lanes.platform().lost_links.empty() ||
+         lanes.reduction(resolved.place).place != ReductionPlace::kFree;
+}
+
+// What a part can have more than another, relative; 0: nothing.
+double most_uneven(const ResolvedCall& resolved, int parts) {
+  const std::int64_t bytes = resolved.call.bytes;
+  const std::int64_t elements = resolved.call.element_bytes * parts;
+  if (bytes > 0 && bytes % elements == 0) return 0;
+  return static_cast<double>(elements) / static_cast<double>(bytes);
+}
+
+// Of the first `simulated` parts, each standing for those that come so many after each other.
 class Finder {
  public:
-  explicit Finder(const ResolvedCall& resolved)
+  Finder(const ResolvedCall& resolved, const std::vector<std::vector<int>>& parts, int simulated)
       : resolved_(resolved),
         lanes_(*resolved.lanes),
         passing_(lanes_),
-        parts_(resolved.parts()),
+        parts_(parts),
+        simulated_(simulated),
         sizes_(sizes()) {}
 
   std::optional<AlikeParts> found() {
-    if (parts_.size() < 2 || meet_elsewhere() || has_root(resolved_.collective->op))
-      return std::nullopt;
-    if (!is_even() && element_of_part() > kMostUneven) return std::nullopt;
-    for (size_t role = 0; role < parts_.front().size(); ++role) {
-      turn_rank(role);
-      for (const int to : receivers(resolved_, static_cast<int>(role)))
-        for (const std::int64_t bytes : sizes_)
-          if (!turn(role, static_cast<size_t>(to), bytes)) return std::nullopt;
-    }
+    for (int part = 0; part < simulated_; ++part)
+      for (size_t role = 0; role < parts_.front().size(); ++role) {
+        turn_rank(part, role);
+        for (const int to : receivers(resolved_, static_cast<int>(role)))
+          for (const std::int64_t bytes : sizes_)
+            if (!turn(part, role, static_cast<size_t>(to), bytes)) return std::nullopt;
+      }
     return standing();
   }
 
  private:
-  int count() const { return static_cast<int>(parts_.size()); }
-
-  // Elsewhere than on links and caps.
-  bool meet_elsewhere() const {
-    const Stack& stack = lanes_.stack();
-    return stack.channels_of == ChannelsOf::kRank || stack.eager_limit.value > 0 ||
-           stack.shared_cores > 0 || !resolved_.at_once.empty() || resolved_.through_host ||
-           lanes_.platform().has_bursts() || !lanes_.platform().lost_links.empty() ||
-           lanes_.reduction(resolved_.place).place != ReductionPlace::kFree;
-  }
-
-  bool is_even() const {
-    const std::int64_t bytes = resolved_.call.bytes;
-    return bytes > 0 && bytes % (resolved_.call.element_bytes * count()) == 0;
-  }
-
-  // Relative.
-  double element_of_part() const {
-    return static_cast<double>(resolved_.call.element_bytes) * count() /
-           static_cast<double>(resolved_.call.bytes);
-  }
+  // For which one stands.
+  int count() const { return static_cast<int>(parts_.size()) / simulated_; }
 
   // Each path rule that messages of the call can go by.
   std::vector<std::int64_t> sizes() const {
@@ -118,18 +117,19 @@ class Finder {
   // Ranks are told from resources by a rule that no stack has.
   static Resource of_rank(int slot) { return {.index = slot, .rule = -2}; }
 
-  void turn_rank(size_t role) {
+  void turn_rank(int part, size_t role) {
     std::vector<int> turned;
-    for (int part = 0; part < count(); ++part)
-      turned.push_back(orbits_.number_of(of_rank(slot(part, role))));
+    for (int i = 0; i < count(); ++i)
+      turned.push_back(orbits_.number_of(of_rank(slot(part + i * simulated_, role))));
     for (const int each : turned) orbits_.join(turned.front(), each);
     of_parts_.push_back(std::move(turned));
   }
 
-  // The way between two roles, of all parts; false: they are not alike.
-  bool turn(size_t from, size_t to, std::int64_t bytes) {
-    const auto lane_of = [&](int part) -> const Lane& {
-      return passing_.lane(slot(part, from), slot(part, to), resolved_.kind(), bytes);
+  // The way between two roles, of all parts for which one stands; false: they are not alike.
+  bool turn(int part, size_t from, size_t to, std::int64_t bytes) {
+    const auto lane_of = [&](int i) -> const Lane& {
+      const int turned = part + i * simulated_;
+      return passing_.lane(slot(turned, from), slot(turned, to), resolved_.kind(), bytes);
     };
     if (!lane_of(0).stages.empty()) return false;
     // Its lane may be let go of before the last one's is made.
@@ -137,20 +137,20 @@ class Finder {
     const double latency_s = lane_of(0).route_latency_s;
     const std::vector<Resource> first(lane_of(0).resources);
     std::vector<std::vector<int>> turned(first.size());
-    for (int part = 0; part < count(); ++part) {
-      const Lane& lane = lane_of(part);
+    for (int i = 0; i < count(); ++i) {
+      const Lane& lane = lane_of(i);
       if (lane.rule->o_proxy.value > 0) has_proxies_ = true;
       if (lane.rule != rule || lane.resources.size() != first.size() ||
           !are_equal(lane.route_latency_s, latency_s))
         return false;
-      for (size_t i = 0; i < turned.size(); ++i) {
-        const Resource& resource = lane.resources[i];
-        if (resource.kind != first[i].kind ||
-            !are_equal(lanes_.bandwidth(resource), lanes_.bandwidth(first[i])))
+      for (size_t at = 0; at < turned.size(); ++at) {
+        const Resource& resource = lane.resources[at];
+        if (resource.kind != first[at].kind ||
+            !are_equal(lanes_.bandwidth(resource), lanes_.bandwidth(first[at])))
           return false;
         if (is_of_a_part(resource)) continue;
-        turned[i].push_back(orbits_.number_of(resource));
-        orbits_.join(turned[i].front(), turned[i].back());
+        turned[at].push_back(orbits_.number_of(resource));
+        orbits_.join(turned[at].front(), turned[at].back());
       }
     }
     std::vector<int> way;
@@ -163,7 +163,7 @@ class Finder {
     return true;
   }
 
-  // Whether the parts use all that are turned into each other as often.
+  // Whether those parts use all that are turned into each other as often.
   bool uses_all_alike(const std::vector<int>& of_parts) {
     std::map<int, int> times;
     for (const int each : of_parts) ++times[each];
@@ -181,7 +181,7 @@ class Finder {
       for (const int each : way)
         if (!crossed.insert(orbits_.first_of(each)).second) return std::nullopt;
     }
-    AlikeParts alike{.count = count(), .is_even = is_even()};
+    AlikeParts alike{.count = count()};
     for (const std::vector<int>& each : of_parts_) {
       const int number = each.front();
       const Resource& own = orbits_.resource(number);
@@ -202,18 +202,32 @@ class Finder {
   const ResolvedCall& resolved_;
   const Lanes& lanes_;
   PassingLanes passing_;
-  std::vector<std::vector<int>> parts_;  // members by role
+  const std::vector<std::vector<int>>& parts_;  // members by role
+  int simulated_;
   std::vector<std::int64_t> sizes_;
   Orbits orbits_;
-  std::vector<std::vector<int>> of_parts_;  // what each part uses in place of the first one's
-  std::vector<std::vector<int>> ways_;      // of the first part
+  std::vector<std::vector<int>> of_parts_;  // what each uses in place of one that stands for it
+  std::vector<std::vector<int>> ways_;      // of those that stand for others
   bool has_proxies_ = false;
 };
 
 }  // namespace
 
 std::optional<AlikeParts> alike_parts(const ResolvedCall& resolved) {
-  return Finder(resolved).found();
+  const std::vector<std::vector<int>> parts = resolved.parts();
+  const auto count = static_cast<int>(parts.size());
+  if (count < 2 || parts_meet_elsewhere(resolved) || has_root(resolved.collective->op))
+    return std::nullopt;
+  const double uneven = most_uneven(resolved, count);
+  if (uneven > kMostUneven) return std::nullopt;
+  for (int simulated = 1; simulated <= count / 2; ++simulated) {
+    if (count % simulated != 0) continue;
+    std::optional<AlikeParts> found = Finder(resolved, parts, simulated).found();
+    if (!found) continue;
+    found->is_even = uneven == 0;
+    return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace forescale

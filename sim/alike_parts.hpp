@@ -1,5 +1,5 @@
 // Whether the parts of a call are alike (sim/engine/alike_parts.hpp): found by turning every way
-// of the first part into those of the others.
+// of the first part, or of each of the first few, into those of the others.
 #pragma once
 
 #include <optional>

@@ -100,7 +100,7 @@ bool are_few(const ResolvedCall& resolved) {
   const auto parts = static_cast<double>(resolved.parts().size());
   if (messages > parts * kWholeMessagesMax) return false;
   const auto alike = alike_parts(resolved);
-  return alike && alike->is_even;
+  return alike && alike->is_even && messages <= alike->count * kWholeMessagesMax;
 }
 
 // What rounding its blocks can have added to the time. Relative.

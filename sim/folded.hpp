@@ -21,8 +21,8 @@
 
 namespace forescale {
 
-// Up to so many nodes, and of rings up to so many messages, a second or two (of one part, where all
-// are alike: sim/alike_parts.hpp), all is simulated whole
+// Up to so many nodes, and of rings up to so many messages, a second or two (of the parts that
+// stand for all: sim/alike_parts.hpp), all is simulated whole
 inline constexpr int kWholeNodesMax = 63;
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
 // whatever the nodes, where folding is not exact.

@@ -63,13 +63,14 @@ void simulate(const Question& question, const ResolvedCall& resolved,
               CollectiveAnswer& answer) {
   const bool is_plain =
       trace.empty() && !question.explicit_staging && question.message_noise.empty();
-  if (is_plain)
-    if (const auto few = fold_where_it_pays(resolved)) {
-      take(few->outcome, resolved.lanes->stack(), answer);
-      answer.simulated_ranks = few->ranks;
-      answer.folded_error = few->error;
-      return;
-    }
+  const auto take_few = [&](const std::optional<Folded>& few) {
+    if (!few) return false;
+    take(few->outcome, resolved.lanes->stack(), answer);
+    answer.simulated_ranks = few->ranks;
+    answer.folded_error = few->error;
+    return true;
+  };
+  if (is_plain && take_few(fold_where_it_pays(resolved))) return;
   const WholeSimulation all{
       .option = "--ranks",
       .ranks = resolved.rank_count(),
@@ -80,13 +81,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;
   check_size(all, question.limits);
-  if (is_plain)
-    if (const auto few = repeat_where_it_pays(resolved)) {
-      take(few->outcome, resolved.lanes->stack(), answer);
-      answer.simulated_ranks = few->ranks;
-      answer.folded_error = few->error;
-      return;
-    }
+  if (is_plain && take_few(repeat_where_it_pays(resolved))) return;
   Timeline timeline;
   SessionOptions session;
   if (plan) session.choices[resolved.collective->op] = *plan;

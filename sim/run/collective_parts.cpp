@@ -19,7 +19,7 @@ CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const 
   const auto count = static_cast<int>(parts.size());
   const std::vector<int>& slots = settings.group->slots;
   const int alike = setting.machine.alike_parts();
-  FORESCALE_CHECK(alike == 1 || alike == count, "one part stands for all of the call");
+  FORESCALE_CHECK(count % alike == 0, "each part stands for as many of the call");
   for (int index = 0; index < count / alike; ++index) {
     CollectiveRun::Settings part = settings;
     part.call.bytes =

@@ -81,8 +81,8 @@ SweepProcesses::~SweepProcesses() {
   for (const Child& child : running_) {
     while (waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    for (const int pipe : {child.out.pipe, child.err.pipe, child.answers.pipe})
-      if (pipe >= 0) close(pipe);
+    for (const Stream* stream : child.streams())
+      if (stream->pipe >= 0) close(stream->pipe);
   }
 }
 
@@ -143,18 +143,20 @@ void SweepProcesses::become(const std::vector<std::string>& arguments, int out, 
 
 void SweepProcesses::add_to(std::vector<pollfd>& polls) const {
   for (const Child& child : running_)
-    for (const int pipe : {child.out.pipe, child.err.pipe, child.answers.pipe})
-      if (pipe >= 0) polls.push_back({.fd = pipe, .events = POLLIN, .revents = 0});
+    for (const Stream* stream : child.streams())
+      if (stream->pipe >= 0) polls.push_back({.fd = stream->pipe, .events = POLLIN, .revents = 0});
 }
 
 std::vector<PointOutcome> SweepProcesses::collect() {
   std::vector<PointOutcome> outcomes;
   for (std::size_t i = running_.size(); i-- > 0;) {
     Child& child = running_[i];
-    child.out.read_what_is_there();
-    child.err.read_what_is_there();
-    child.answers.read_what_is_there();
-    if (child.out.pipe >= 0 || child.err.pipe >= 0 || child.answers.pipe >= 0) continue;
+    bool is_open = false;
+    for (Stream* stream : child.streams()) {
+      stream->read_what_is_there();
+      is_open = is_open || stream->pipe >= 0;
+    }
+    if (is_open) continue;
     KnownAnswers::of_this_process().gather(child.answers.text);
     int status = 0;
     while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -51,6 +52,8 @@ class SweepProcesses {
     Stream out;
     Stream err;
     Stream answers;  // that it has simulated
+    std::array<Stream*, 3> streams() { return {&out, &err, &answers}; }
+    std::array<const Stream*, 3> streams() const { return {&out, &err, &answers}; }
     std::chrono::steady_clock::time_point begin;
   };
 

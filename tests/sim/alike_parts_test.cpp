@@ -121,6 +121,23 @@ TEST(AlikePartsFound, SayWhatStandsForWhat) {
   for (const auto& [resource, standing] : pairs->standing) EXPECT_EQ(standing.share, 0.5);
 }
 
+// A rack's 16 parts start at GPUs 0, 4, 9, 13, ...: turned by nine, every second is the same. Two
+// stand for eight each, and each of a rack's GPUs for eight.
+TEST(AlikePartsFound, ArePartsOfTwoKinds) {
+  const Place place("gb200-nvl72:nodes=2");
+  for (const std::int64_t bytes : {12 * kMiB, 96 * kMiB}) {
+    const ResolvedCall call = place.call(CollectiveOp::kAllReduce, 2, 72, bytes);
+    ASSERT_EQ(call.parts().size(), 16U);
+    const auto alike = alike_parts(call);
+    ASSERT_TRUE(alike);
+    EXPECT_EQ(alike->count, 8);
+    EXPECT_EQ(alike->ranks[9], 0);
+    EXPECT_EQ(alike->ranks[71], 8);
+    EXPECT_EQ(alike->ranks[81], 72);
+    expect_as_all(call, *alike, 1e-9);
+  }
+}
+
 // A GPU's proxy thread sends what its role of one part does and receives that of another's.
 TEST(AlikePartsFound, ShareProxyThreads) {
   Place place("dgx-h100:nodes=3");
@@ -152,7 +169,6 @@ TEST(AlikePartsFound, AreNoneWhereTheyDiffer) {
   };
   EXPECT_TRUE(is_found("dgx-h100", CollectiveOp::kAllReduce, 2, 8));
   EXPECT_FALSE(is_found("dgx-h100", CollectiveOp::kBroadcast, 2, 8)) << "each has its own root";
-  EXPECT_FALSE(is_found("dgx-1-v100", CollectiveOp::kAllReduce, 1, 8)) << "single and double links";
   Place slow("dgx-h100");
   apply_link_faults(slow.platform, {{"node0/gpu3--node0/nvswitch", "0.9"}}, "test");
   EXPECT_FALSE(alike_parts(slow.call(CollectiveOp::kAllReduce, 2, 8, 48 * kMiB)))

@@ -13,6 +13,7 @@
 #include "sim/ask/isolated.hpp"
 #include "sim/folded.hpp"
 #include "sim/simulated_call.hpp"
+#include "topologies/link_faults.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -64,7 +65,7 @@ class RepeatedSteps_Of : public ::testing::TestWithParam<RepeatedCase> {};
 TEST_P(RepeatedSteps_Of, ARingAreAllOfThem) {
   const RingMachine machine(GetParam().platform, GetParam().stack);
   const std::vector<int>& slots = GetParam().slots;
-  // 1 MiB in as many even blocks, and one element more, in blocks of two sizes.
+  // Even blocks of 16 KiB, and an element more, in blocks of two sizes.
   const auto even = static_cast<std::int64_t>(slots.size()) * 16384;
   for (const CollectiveOp op : kOps)
     for (const std::int64_t bytes : {even, even + 4}) {
@@ -105,9 +106,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 // One link is slower, or one way is longer: ranks are done at other moments, and all is simulated.
 TEST(RepeatedSteps, AreRefusedWhereRanksDoNotKeepStep) {
-  const RingMachine slow("star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal");
-  const ResolvedCall even = slow.call(CollectiveOp::kAllReduce, first(64), 64 * kMiB);
-  EXPECT_TRUE(simulate_few_steps(even).has_value());
+  for (const bool has_slow_link : {false, true}) {
+    RingMachine star("star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal");
+    if (has_slow_link) apply_link_faults(star.platform, {{"host5", "0.25"}}, "test");
+    const ResolvedCall call = star.call(CollectiveOp::kAllReduce, first(64), 64 * kMiB);
+    EXPECT_NE(simulate_few_steps(call).has_value(), has_slow_link);
+  }
 
   const RingMachine leaves("fat-tree:down=8x8,up=4,bandwidth=12.5GB/s,latency=1us", "ideal");
   const ResolvedCall longer = leaves.call(CollectiveOp::kAllReduce, first(64), 64 * kMiB);

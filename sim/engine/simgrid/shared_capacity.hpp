@@ -50,8 +50,8 @@ struct Use {
   Completion* completion = nullptr;
   double begin_s = 0;
   double pace_per_s = 0;
-  // Of its being free, or of its part in a flow: not 0, until something more on its way is crowded.
-  // Of its end as the next one of a processor.
+  // Of its being free, or of its part in a flow: not 0, until something more on its way is crowded;
+  // or of its being the next to end on a processor that slows it.
   std::uint64_t number = 0;
   double left = 0;             // of the amount, when it became free or began its part in a flow
   double free_from_s = 0;      // so long has it been free, if it is
