@@ -9,7 +9,6 @@
 #include "algorithms/common_options.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
-#include "sim/alike_parts.hpp"
 #include "sim/engine/world.hpp"
 #include "sim/fabric_use.hpp"
 #include "sim/isolate.hpp"
@@ -92,15 +91,16 @@ bool groups_are_alike(const ResolvedCall& resolved) {
       });
 }
 
-bool are_few(const ResolvedCall& resolved) {
-  if (resolved.group->shape.nodes > kWholeNodesMax) return false;
-  if (!is_ring(*resolved.collective)) return true;
+// Simulated at once, of those for which members that are alike stand.
+bool are_few(const ResolvedCall& resolved, FoundAlike& found) {
+  const bool are_few_nodes = resolved.group->shape.nodes <= kWholeNodesMax;
+  if (!is_ring(*resolved.collective)) return are_few_nodes;
   const double messages = ring_messages(resolved);
-  if (messages <= kWholeMessagesMax) return true;
+  if (are_few_nodes && messages <= kWholeMessagesMax) return true;
   const auto parts = static_cast<double>(resolved.parts().size());
-  if (messages > parts * kWholeMessagesMax) return false;
-  const auto alike = alike_parts(resolved);
-  return alike && alike->is_even && messages <= alike->count * kWholeMessagesMax;
+  if (!are_few_nodes && 2 * messages / parts > kTurnedOperationsMax) return false;
+  const std::optional<AlikeMembers>& alike = found.get();
+  return alike && alike->is_even && messages <= alike->count() * kWholeMessagesMax;
 }
 
 // What rounding its blocks can have added to the time. Relative.
@@ -350,8 +350,8 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
                     .bytes_sent = smaller.messages_times * last.bytes_sent};
 }
 
-std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
-  if (are_few(resolved)) return std::nullopt;
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike) {
+  if (are_few(resolved, alike)) return std::nullopt;
   if (why_not_folded(resolved).empty()) {
     const Folded few = simulate_folded(resolved);
     if (few.error < kLeastError || (few.is_large && few.error <= kMostFoldedError)) return few;
@@ -359,8 +359,8 @@ std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved) {
   return std::nullopt;
 }
 
-std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved) {
-  if (are_few(resolved) || !why_not_repeated(resolved).empty() ||
+std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike) {
+  if (are_few(resolved, alike) || !why_not_repeated(resolved).empty() ||
       ring_messages(resolved) <= kWholeMessagesMax)
     return std::nullopt;
   const std::optional<RepeatedSteps> repeated = simulate_few_steps(resolved);
@@ -370,8 +370,9 @@ std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved) {
 }
 
 Folded simulate_call(const ResolvedCall& resolved) {
-  if (const auto few = fold_where_it_pays(resolved)) return *few;
-  if (const auto few = repeat_where_it_pays(resolved)) return *few;
+  FoundAlike alike(resolved);
+  if (const auto few = fold_where_it_pays(resolved, alike)) return *few;
+  if (const auto few = repeat_where_it_pays(resolved, alike)) return *few;
   const auto whole = [&resolved] {
     return simulated_text(resolved, plan_of(resolved), rules_of(resolved)).dump();
   };

@@ -15,14 +15,15 @@
 #include <optional>
 #include <string>
 
+#include "sim/alike_members.hpp"
 #include "sim/cost_engine.hpp"
 #include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 
 namespace forescale {
 
-// Up to so many nodes, and of rings up to so many messages, a second or two (of the parts that
-// stand for all: sim/alike_parts.hpp), all is simulated whole
+// Up to so many nodes, and of rings up to so many messages, a second or two (of the members that
+// stand for all: sim/alike_members.hpp), all is simulated whole
 inline constexpr int kWholeNodesMax = 63;
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
 // whatever the nodes, where folding is not exact.
@@ -47,11 +48,12 @@ void from_json(const nlohmann::json& json, Folded& folded);
 Folded simulate_folded(const ResolvedCall& resolved);
 
 // Folded where few lie on a line, or where all are too many and few say enough; nothing otherwise.
-std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved);
+// `alike`: of the same call.
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike);
 
 // All ranks for a few steps, of rings with very many messages (repeated_steps.hpp); nothing
 // otherwise.
-std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved);
+std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike);
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.
 std::optional<CostResult> cost_of_few(const ResolvedCall& resolved);

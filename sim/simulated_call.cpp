@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sim/alike_parts.hpp"
+#include "sim/alike_members.hpp"
 
 namespace forescale {
 
@@ -53,7 +53,7 @@ json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan, const 
   options.rules_of = rules;
   options.choices[resolved.collective->op] = plan;
   options.few_steps = std::move(few_steps);
-  const std::optional<AlikeParts> alike = alike_parts(resolved);
+  const std::optional<AlikeMembers> alike = alike_members(resolved);
   if (alike) options.alike = &*alike;
   json text = to_text(simulate_collective(resolved, std::move(options)));
   text["error"] = alike && !alike->is_even ? kUnevenError : 0.0;

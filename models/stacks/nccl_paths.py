@@ -131,6 +131,14 @@ def in_node(stack, protocol):
                   inside_node(stack, protocol))
 
 
+def network_wire(stack, protocol):
+    flags, more = BETWEEN_NODES.get(protocol), stack.network_wire
+    if not (flags and more):
+        return flags or more
+    return assumed(round(flags["value"] * more["value"], 3), f"{flags.get('assumed') or flags['source']}; {more['assumed']}",
+                   flags.get("fast", flags["value"]), round(flags["value"] * more["slow"], 3))
+
+
 def between_nodes(stack, protocol):
     us = NETWORK_STEP_US[step_of(protocol)]
     step = f"a step between nodes takes {us:g} us by {table_of(protocol)} (hwLat), less"
@@ -144,9 +152,13 @@ def between_nodes(stack, protocol):
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
                           seconds(left), seconds(left + 2 * stack.flush_us))
+    elif stack.ll_network_us and protocol == "ring-ll":
+        more, fast, slow, why = stack.ll_network_us
+        latency = assumed(seconds(left + more), f"{step} {LINKS_BETWEEN_US:g} us of the links; {more:g} us more: {why}",
+                          seconds(left + fast), seconds(left + slow))
     else:
         latency = known(seconds(left), f"{step} {LINKS_BETWEEN_US:g} us of the links")
-    return direct(stack, "inter-node", protocol, latency, BETWEEN_NODES.get(protocol)) | proxy(stack, protocol)
+    return direct(stack, "inter-node", protocol, latency, network_wire(stack, protocol)) | proxy(stack, protocol)
 
 
 def peer_protocols(stack):

@@ -59,6 +59,8 @@ class Stack:
     peer_channels: tuple = PEER_CHANNELS_TO_2_28  # of sends between nodes: how many at most, and why; none: not known
     steps: dict = dataclasses.field(default_factory=dict)  # inside a node, by protocol; others: NCCL's table
     ll_wire: dict = None  # likewise
+    network_wire: dict = None  # bytes that a byte takes of the adapters, flags left out
+    ll_network_us: tuple = None  # what a step of LL's rings between nodes takes more: as it is, fast, slow, and why
     all_to_all: str = "pairwise"
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
     by_rail: bool = True  # PXN, from 2.12 on and where NVLink joins all GPUs of a node

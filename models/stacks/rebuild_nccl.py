@@ -18,7 +18,7 @@ from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, 
 from nccl_paths import paths, peer_protocols
 from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
                         shift_rules, tuned_rules, written)
-from nccl_sources import (AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P5, TUNING, assumed,
+from nccl_sources import (AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5, TUNING, assumed,
                           known, peer_channels_2_29, seconds)
 from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, full_mesh_paths, rotations
 from nccl_told import alternatives, preferences
@@ -262,7 +262,9 @@ def stacks():
         "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], peer_channels=None, flush_us=132,
         flush_why="150 us more for a message through host memory, what the plug-in tells NCCL "
                   "(aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece, latency of "
-                  "p3dn.24xlarge), less 18 us of the adapters")
+                  "p3dn.24xlarge), less 18 us of the adapters",
+        network_wire=assumed(1.36, f"through host memory, which the adapter cannot leave out: fitted to 1 GiB on {P3DN}", 1, 1.6),
+        ll_network_us=(8.4, 0, 17, f"what the plug-in takes for a message: fitted to 64 bytes on {P3DN}"))
     stack.rules = [
         Rule("ring-ll", "the step between 512 KiB and 1 MiB in the table of AWS (64 bytes a "
              "thread, 512 threads, 16 ranks)", up_to_bytes=512 * KIB),

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/output_file.hpp"
-#include "sim/alike_parts.hpp"
+#include "sim/alike_members.hpp"
 #include "sim/ask/inputs.hpp"
 #include "sim/ask/rank_split.hpp"
 #include "sim/bounds.hpp"
@@ -70,10 +70,14 @@ void simulate(const Question& question, const ResolvedCall& resolved,
     answer.folded_error = few->error;
     return true;
   };
-  if (is_plain && take_few(fold_where_it_pays(resolved))) return;
+  FoundAlike found(resolved);
+  if (is_plain && take_few(fold_where_it_pays(resolved, found))) return;
+  const AlikeMembers* const alike =
+      is_plain && found.get() && found.get()->is_even ? &*found.get() : nullptr;
+  const std::int64_t ranks = resolved.rank_count() / (alike == nullptr ? 1 : alike->turn.blocks);
   const WholeSimulation all{
       .option = "--ranks",
-      .ranks = resolved.rank_count(),
+      .ranks = ranks,
       .rank_bytes = kCollectiveRankBytes,
       .pair_bytes = resolved.collective->op == CollectiveOp::kAllToAll ? kCollectivePairBytes : 0,
       .why = why_not_folded(resolved)};
@@ -81,17 +85,16 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;
   check_size(all, question.limits);
-  if (is_plain && take_few(repeat_where_it_pays(resolved))) return;
+  if (is_plain && take_few(repeat_where_it_pays(resolved, found))) return;
   Timeline timeline;
   SessionOptions session;
   if (plan) session.choices[resolved.collective->op] = *plan;
   session.explicit_staging = question.explicit_staging;
   session.message_noise = parse_message_noise(question.message_noise, "--message-noise");
   if (!trace.empty()) session.timeline = &timeline;
-  const auto alike = is_plain ? alike_parts(resolved) : std::nullopt;
-  if (alike && alike->is_even) session.alike = &*alike;
+  session.alike = alike;
   take(simulate_collective(resolved, session), resolved.lanes->stack(), answer);
-  answer.simulated_ranks = resolved.rank_count();
+  answer.simulated_ranks = ranks;
   if (trace.empty()) return;
   int last = 0;
   for (const SharedGroup& group : resolved.all_groups())

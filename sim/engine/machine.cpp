@@ -11,7 +11,7 @@
 namespace forescale {
 
 Machine::Machine(World& world, const Platform& platform, const Stack& stack, int rank_count,
-                 const AlikeParts* alike)
+                 const AlikeMembers* alike)
     : world_(world), lanes_(platform, stack), rank_count_(rank_count), alike_(alike) {
   if (rank_count > platform.slot_count())
     throw InputError({.source = "--gpus",
@@ -48,15 +48,21 @@ bool Machine::limits(const Resource& resource) const {
   return std::isfinite(lanes_.bandwidth(resource));
 }
 
-AlikeParts::Standing Machine::standing_for(const Resource& resource) const {
-  if (alike_ != nullptr)
-    if (const auto found = alike_->standing.find(resource); found != alike_->standing.end())
-      return found->second;
-  return {.resource = resource};
+AlikeMembers::Standing Machine::standing_for(const Resource& resource) const {
+  if (alike_ == nullptr) return {.resource = resource};
+  if (const auto found = alike_->standing.find(resource); found != alike_->standing.end())
+    return found->second;
+  AlikeMembers::Standing own{.resource = resource};
+  const bool is_of_a_sender = resource.kind == ResourceKind::kChannel ||
+                              (resource.kind == ResourceKind::kConnection && resource.other < 0);
+  if (const auto sender = alike_->senders.find(resource.index);
+      is_of_a_sender && sender != alike_->senders.end())
+    own.resource.index = sender->second;
+  return own;
 }
 
 Machine::Carried* Machine::carried(const Resource& asked) {
-  const AlikeParts::Standing standing = standing_for(asked);
+  const AlikeMembers::Standing standing = standing_for(asked);
   const Resource& resource = standing.resource;
   const auto known = resources_.find(resource);
   if (known != resources_.end()) return &known->second;

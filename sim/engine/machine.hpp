@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/alike_parts.hpp"
+#include "sim/engine/alike_members.hpp"
 #include "sim/engine/lanes.hpp"
 #include "sim/engine/world.hpp"
 #include "traces/timeline/link_use.hpp"
@@ -26,13 +26,12 @@ struct Bucket {
 
 class Machine {
  public:
-  // `alike`, if it is not null, lives as long: one part of the only call stands for all.
+  // `alike`, if it is not null, lives as long: some members of the only call stand for all.
   Machine(World& world, const Platform& platform, const Stack& stack, int rank_count,
-          const AlikeParts* alike = nullptr);
+          const AlikeMembers* alike = nullptr);
 
-  // Parts of a call that the first stands for.
-  int alike_parts() const { return alike_ == nullptr ? 1 : alike_->count; }
-  // The rank whose proxy thread and timeline are this one's too.
+  const AlikeMembers* alike() const { return alike_; }
+  // The rank whose ports, proxy thread and timeline are this one's too.
   int stands_for(int rank) const {
     return alike_ == nullptr ? rank : alike_->ranks[static_cast<size_t>(rank)];
   }
@@ -91,13 +90,13 @@ class Machine {
     std::unique_ptr<Bucket> bucket = nullptr;
   };
   bool limits(const Resource& resource) const;
-  AlikeParts::Standing standing_for(const Resource& resource) const;
+  AlikeMembers::Standing standing_for(const Resource& resource) const;
   Carried* carried(const Resource& resource);  // null: never limits
 
   World& world_;
   Lanes lanes_;
   int rank_count_;
-  const AlikeParts* alike_;
+  const AlikeMembers* alike_;
   std::map<Resource, Carried> resources_;
   std::map<SimLink, Resource> resource_of_;
   static constexpr int kNotMade = -1;

@@ -322,9 +322,9 @@ Transport::Transport(Machine& machine, ProgressGate& gate, TransportOptions opti
       ranks_have_ports_(machine.lanes().stack().channels_of == ChannelsOf::kRank) {
   const int channels = machine.lanes().stack().channels;
   ports_.resize(static_cast<size_t>(machine.rank_count()));
-  for (Ports& ports : ports_) {
-    ports.free_receives = channels;
-    for (int channel = channels; channel-- > 0;) ports.free_sends.push_back(channel);
+  for (Ports& each : ports_) {
+    each.free_receives = channels;
+    for (int channel = channels; channel-- > 0;) each.free_sends.push_back(channel);
   }
 }
 
@@ -396,8 +396,8 @@ void Transport::try_start(Message* message) {
     message->start();
     return;
   }
-  enqueue(ports_[static_cast<size_t>(message->send().source)].waiting_sends, message);
-  enqueue(ports_[static_cast<size_t>(message->send().destination)].waiting_receives, message);
+  enqueue(ports(message->send().source).waiting_sends, message);
+  enqueue(ports(message->send().destination).waiting_receives, message);
 }
 
 // Messages of the collective that was started first come first: a library posts all of a
@@ -419,19 +419,18 @@ bool Transport::may_start(const Message& message) {
     return false;
   }
   if (!ranks_have_ports_) return true;
-  return !ports_[static_cast<size_t>(message.send().source)].free_sends.empty() &&
-         ports_[static_cast<size_t>(destination)].free_receives > 0;
+  return !ports(message.send().source).free_sends.empty() && ports(destination).free_receives > 0;
 }
 
 // Looks at a rank's waiting messages again once it can act.
 void Transport::watch(int rank) {
-  bool& watched = ports_[static_cast<size_t>(rank)].watched;
+  bool& watched = ports(rank).watched;
   if (watched) return;
   watched = true;
   gate_.when_progressing(rank, [this, rank] {
-    Ports& ports = ports_[static_cast<size_t>(rank)];
-    ports.watched = false;
-    while (start_one_of(ports.waiting_receives)) {
+    Ports& of_rank = ports(rank);
+    of_rank.watched = false;
+    while (start_one_of(of_rank.waiting_receives)) {
     }
   });
 }
@@ -440,8 +439,8 @@ void Transport::watch(int rank) {
 bool Transport::start_one_of(const std::vector<Message*>& waiting) {
   for (Message* message : waiting) {
     if (!may_start(*message)) continue;
-    std::erase(ports_[static_cast<size_t>(message->send().source)].waiting_sends, message);
-    std::erase(ports_[static_cast<size_t>(message->send().destination)].waiting_receives, message);
+    std::erase(ports(message->send().source).waiting_sends, message);
+    std::erase(ports(message->send().destination).waiting_receives, message);
     message->start();
     return true;
   }
@@ -466,29 +465,29 @@ void Transport::eager_flow_done(Message* message) {
 
 int Transport::take_ports(const MessagePost& send) {
   if (!ranks_have_ports_) return send.connection;
-  std::vector<int>& ports = ports_[static_cast<size_t>(send.source)].free_sends;
-  const int port = ports.back();
-  ports.pop_back();
-  --ports_[static_cast<size_t>(send.destination)].free_receives;
+  std::vector<int>& free = ports(send.source).free_sends;
+  const int port = free.back();
+  free.pop_back();
+  --ports(send.destination).free_receives;
   return port;
 }
 
 void Transport::release_send_port(int rank, int port) {
   if (!ranks_have_ports_) return;
-  Ports& ports = ports_[static_cast<size_t>(rank)];
-  ports.free_sends.push_back(port);
-  start_one_of(ports.waiting_sends);
+  Ports& of_rank = ports(rank);
+  of_rank.free_sends.push_back(port);
+  start_one_of(of_rank.waiting_sends);
 }
 
 void Transport::release_receive_port(int rank) {
   if (!ranks_have_ports_) return;
-  Ports& ports = ports_[static_cast<size_t>(rank)];
-  ++ports.free_receives;
-  start_one_of(ports.waiting_receives);
+  Ports& of_rank = ports(rank);
+  ++of_rank.free_receives;
+  start_one_of(of_rank.waiting_receives);
 }
 
 double Transport::proxy_wait_s(int rank, double work_s) {
-  double& free_s = ports_[static_cast<size_t>(machine_.stands_for(rank))].proxy_free_s;
+  double& free_s = ports(rank).proxy_free_s;
   free_s = std::max(free_s, world_.now_s()) + work_s;
   return free_s - world_.now_s();
 }

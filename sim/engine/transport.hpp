@@ -112,6 +112,7 @@ class Transport {
     bool watched = false;  // looked at again when the rank can act
   };
 
+  Ports& ports(int rank) { return ports_[static_cast<size_t>(machine_.stands_for(rank))]; }
   Message* new_message(const MessagePost& post);
   double noise_of(const MessagePost& post);
   void recycle(Message* message);

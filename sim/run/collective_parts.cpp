@@ -18,9 +18,10 @@ CollectiveParts::CollectiveParts(const CollectiveRun::Settings& settings, const 
   const std::vector<std::vector<int>> parts = settings.parts();
   const auto count = static_cast<int>(parts.size());
   const std::vector<int>& slots = settings.group->slots;
-  const int alike = setting.machine.alike_parts();
-  FORESCALE_CHECK(count % alike == 0, "each part stands for as many of the call");
-  for (int index = 0; index < count / alike; ++index) {
+  const AlikeMembers* const alike = setting.machine.alike();
+  const int stands_for = alike == nullptr ? 1 : alike->parts;
+  FORESCALE_CHECK(count % stands_for == 0, "each part stands for as many of the call");
+  for (int index = 0; index < count / stands_for; ++index) {
     CollectiveRun::Settings part = settings;
     part.call.bytes =
         block_range(settings.call.bytes, count, index, settings.call.element_bytes).bytes;

@@ -258,10 +258,12 @@ class CollectiveRun::Member final : public MessageListener {
 
   MessagePost post(std::int64_t index, bool sends) {
     const Op& op = slot(index).op;
-    const int peer = run_.settings_.ranks[static_cast<size_t>(op.peer)];
+    const std::vector<int>& ranks = run_.settings_.ranks;
+    const auto [source, destination] =
+        run_.as_simulated(sends ? index_ : op.peer, sends ? op.peer : index_);
     return {.channel = run_.settings_.channel,
-            .source = sends ? world_rank() : peer,
-            .destination = sends ? peer : world_rank(),
+            .source = ranks[static_cast<size_t>(source)],
+            .destination = ranks[static_cast<size_t>(destination)],
             .bytes = op.bytes,
             .kind = {run_.settings_.place, run_.settings_.protocol},
             .listener = this,
@@ -353,13 +355,19 @@ CollectiveRun::CollectiveRun(Settings settings, Machine& machine, Transport& tra
       transport_(transport),
       gate_(gate),
       timeline_(timeline),
-      unfinished_(settings_.call.rank_count) {
+      turn_(machine.alike() == nullptr ? RoleTurn{} : machine.alike()->turn),
+      unfinished_(turn_.blocks > 1 ? turn_.block : settings_.call.rank_count) {
   if (timeline != nullptr) label_ = timeline->label(settings_.label);
-  for (int i = 0; i < settings_.call.rank_count; ++i)
-    members_.push_back(std::make_unique<Member>(*this, i));
+  for (int i = 0; i < unfinished_; ++i) members_.push_back(std::make_unique<Member>(*this, i));
 }
 
 CollectiveRun::~CollectiveRun() = default;
+
+std::pair<int, int> CollectiveRun::as_simulated(int source, int destination) const {
+  if (turn_.blocks == 1) return {source, destination};
+  const int by = turn_.by(destination);
+  return {turn_.back(source, by), turn_.back(destination, by)};
+}
 
 void CollectiveRun::join(int member, std::function<void()> on_done) {
   members_[static_cast<size_t>(member)]->join(std::move(on_done));

@@ -43,12 +43,17 @@ class CollectiveRun {
 
  private:
   class Member;
+  // The roles of a message, or of the one that stands for it where some members do for all: that
+  // which arrives at one of them.
+  std::pair<int, int> as_simulated(int source, int destination) const;
+
   Settings settings_;
   Machine& machine_;
   Transport& transport_;
   ProgressGate& gate_;
   Timeline* timeline_;
   int label_ = 0;
+  RoleTurn turn_;
   int unfinished_ = 0;
   std::vector<std::unique_ptr<Member>> members_;
 };

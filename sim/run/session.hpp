@@ -34,8 +34,8 @@ struct SessionOptions {
   std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
   std::optional<RulesOf> rules_of = {};        // of all collectives; nothing: each one's own
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
-  // Of the only collective: one part stands for all. Null: all are simulated.
-  const AlikeParts* alike = nullptr;
+  // Of the only collective: some members stand for all. Null: all are simulated.
+  const AlikeMembers* alike = nullptr;
   // Of the only collective, around a ring: so many steps of each pass. Empty: all.
   std::vector<int> few_steps = {};
   SharingSolver solver = SharingSolver::kLazy;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/steady_state.hpp"
@@ -24,14 +25,18 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
   double first_done_s = std::numeric_limits<double>::infinity();
-  for (const CollectiveStep& step : steps)
-    for (const int rank : *step.group)
+  const AlikeMembers* const alike = session.machine().alike();
+  for (const CollectiveStep& step : steps) {
+    const bool is_turned = alike != nullptr && alike->turn.blocks > 1;
+    for (const int rank :
+         std::span(*step.group).first(is_turned ? alike->turn.block : step.group->size()))
       session.start_rank(rank, [&step, &first_done_s](Worker& worker) {
         worker.run(step);
         first_done_s = std::min(first_done_s, worker.now_s());
       });
+  }
   session.run();
-  const int times = session.machine().alike_parts();
+  const int times = alike == nullptr ? 1 : alike->count();
   return {.time_s = session.finished_s(),
           .first_done_s = first_done_s,
           .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),

@@ -125,11 +125,16 @@ TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
   }
 }
 
+std::optional<Folded> folded_if_it_pays(const ResolvedCall& call) {
+  FoundAlike alike(call);
+  return fold_where_it_pays(call, alike);
+}
+
 // 256 ranks send a million messages in eight parts, 64 ranks 64,512, few enough for all.
 TEST(FoldedRingPays, OnFewNodesByItsMessages) {
   const Ring ring(load_platform("dgx-h100:nodes=56"));
   const ResolvedCall of_448 = ring.call(CollectiveOp::kAllGather, slots_of_nodes(56, 8), kOneGiB);
-  const auto few = fold_where_it_pays(of_448);
+  const auto few = folded_if_it_pays(of_448);
   ASSERT_TRUE(few.has_value());
   EXPECT_EQ(few->ranks, 80);
   EXPECT_TRUE(few->is_large);
@@ -138,11 +143,11 @@ TEST(FoldedRingPays, OnFewNodesByItsMessages) {
   EXPECT_EQ(few->outcome.messages, 448U * 447 * 8);
   // One part stands for all of 256: whole, and exact.
   const ResolvedCall of_256 = ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 8), kOneGiB);
-  EXPECT_FALSE(fold_where_it_pays(of_256).has_value());
+  EXPECT_FALSE(folded_if_it_pays(of_256).has_value());
   const ResolvedCall of_64 =
       ring.call(CollectiveOp::kAllReduce, slots_of_nodes(32, 2), std::int64_t{1} << 20);
   EXPECT_EQ(why_not_folded(of_64), "");
-  EXPECT_FALSE(fold_where_it_pays(of_64).has_value());
+  EXPECT_FALSE(folded_if_it_pays(of_64).has_value());
 }
 
 TEST(FoldedRingRefuses, WhatSendsNothing) {

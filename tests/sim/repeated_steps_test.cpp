@@ -80,7 +80,7 @@ TEST_P(RepeatedSteps_Of, ARingAreAllOfThem) {
       EXPECT_EQ(few->outcome.messages, all.messages);
       EXPECT_NEAR(few->outcome.bytes_sent / all.bytes_sent, 1, allowed);
       EXPECT_NEAR(few->outcome.busiest.busy_s / all.busiest.busy_s, 1, allowed);
-      EXPECT_EQ(few->outcome.has_shared, all.has_shared);
+      EXPECT_TRUE(all.has_shared || !few->outcome.has_shared);
       for (const auto& [name, root_s] : all.root_s)
         EXPECT_NEAR(few->outcome.root_s.at(name), root_s, allowed * all.time_s) << name;
       EXPECT_EQ(few->outcome.sizes.least, all.sizes.least);
@@ -136,19 +136,25 @@ TEST(RepeatedSteps, AreNotTried) {
             "all-reduce/recursive-doubling is not a ring");
 }
 
-// 512 ranks send half a million messages around a crowded tree; folding by nodes refuses it.
+// 512 ranks send half a million messages around a crowded tree; folding by nodes refuses it, and
+// blocks of two sizes turn into no others.
 TEST(RepeatedSteps, StandForAllWhereThereAreVeryManyMessages) {
   const RingMachine machine("fat-tree:down=16x32,up=8,bandwidth=12.5GB/s,latency=1us", "ideal");
-  const ResolvedCall call = machine.call(CollectiveOp::kAllReduce, dealt(32, 16), 64 * kMiB);
+  const ResolvedCall call = machine.call(CollectiveOp::kAllReduce, dealt(32, 16), 64 * kMiB + 4);
   EXPECT_EQ(why_not_folded(call), "messages of several nodes share links");
-  EXPECT_FALSE(fold_where_it_pays(call).has_value());
-  const auto few = repeat_where_it_pays(call);
+  FoundAlike alike(call);
+  EXPECT_FALSE(fold_where_it_pays(call, alike).has_value());
+  const auto few = repeat_where_it_pays(call, alike);
   ASSERT_TRUE(few.has_value());
   EXPECT_EQ(few->ranks, 512);
-  EXPECT_EQ(few->error, 0);
-  EXPECT_NEAR(few->outcome.time_s / whole(call).time_s, 1, 1e-9);
-  EXPECT_FALSE(
-      repeat_where_it_pays(machine.call(CollectiveOp::kAllReduce, dealt(16, 16), 64 * kMiB)));
+  EXPECT_LT(few->error, 1e-3);
+  EXPECT_NEAR(few->outcome.time_s / whole(call).time_s, 1, few->error);
+
+  for (const auto& [leaves, bytes] : {std::pair{16, 64 * kMiB + 4}, {32, 64 * kMiB}}) {
+    const ResolvedCall other = machine.call(CollectiveOp::kAllReduce, dealt(leaves, 16), bytes);
+    FoundAlike of_other(other);
+    EXPECT_FALSE(repeat_where_it_pays(other, of_other)) << "few messages, or of members alike";
+  }
 }
 
 }  // namespace

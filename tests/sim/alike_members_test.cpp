@@ -1,11 +1,13 @@
 // One part of a call for all of them, against all of them, on every platform that names its NCCL.
-#include "sim/alike_parts.hpp"
+#include "sim/alike_members.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "base/units.hpp"
 #include "sim/ask/isolated.hpp"
 #include "sim/run/simulate.hpp"
+#include "sim/simulated_call.hpp"
 #include "topologies/link_faults.hpp"
 #include "topologies/node_routes.hpp"
 #include "topologies/platform.hpp"
@@ -39,8 +42,11 @@ struct Place {
   }
 };
 
-std::string outcome_text(const ResolvedCall& call, const AlikeParts* alike) {
+enum class Plan { kOfTheStack, kNamed };
+
+std::string outcome_text(const ResolvedCall& call, const AlikeMembers* alike, Plan plan) {
   SessionOptions options;
+  if (plan == Plan::kNamed) options.choices[call.collective->op] = plan_of(call);
   options.alike = alike;
   const CollectiveOutcome outcome = simulate_collective(call, options);
   return nlohmann::json({outcome.time_s, outcome.messages, outcome.bytes_sent,
@@ -49,10 +55,11 @@ std::string outcome_text(const ResolvedCall& call, const AlikeParts* alike) {
 }
 
 // Times of both, and all else that is told of them, to `precision`.
-void expect_as_all(const ResolvedCall& call, const AlikeParts& alike, double precision) {
-  const auto found = isolated<std::string>(
-      {[&] { return outcome_text(call, nullptr); }, [&] { return outcome_text(call, &alike); }},
-      "simulating");
+void expect_as_all(const ResolvedCall& call, const AlikeMembers& alike, double precision,
+                   Plan plan = Plan::kOfTheStack) {
+  const auto found = isolated<std::string>({[&] { return outcome_text(call, nullptr, plan); },
+                                            [&] { return outcome_text(call, &alike, plan); }},
+                                           "simulating");
   const auto all = parse_json(found[0]);
   const auto one = parse_json(found[1]);
   EXPECT_NEAR(one[0].get<double>() / all[0].get<double>(), 1, precision);
@@ -71,9 +78,9 @@ std::vector<std::string> platforms_with_nccl() {
   return found;
 }
 
-class AlikeParts_OfAPlatform : public ::testing::TestWithParam<std::string> {};
+class AlikeMembers_OfAPlatform : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(AlikeParts_OfAPlatform, OneTakesAsLongAsAll) {
+TEST_P(AlikeMembers_OfAPlatform, OneTakesAsLongAsAll) {
   const Place place(GetParam());
   const int all_gpus = place.gpus_of_a_node();
   int found = 0;
@@ -86,7 +93,7 @@ TEST_P(AlikeParts_OfAPlatform, OneTakesAsLongAsAll) {
       for (const std::int64_t bytes : {96 * kKiB, 6 * kMiB, 48 * kMiB}) {
         SCOPED_TRACE(fmt::format("{} of {} B, {} x {}", name_of(op), bytes, nodes, gpus));
         const ResolvedCall call = place.call(op, nodes, gpus, bytes);
-        const auto alike = alike_parts(call);
+        const auto alike = alike_members(call);
         if (!alike || !alike->is_even) continue;
         ++found;
         expect_as_all(call, *alike, 1e-9);
@@ -95,7 +102,7 @@ TEST_P(AlikeParts_OfAPlatform, OneTakesAsLongAsAll) {
   EXPECT_GT(found, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AlikeParts_OfAPlatform, ::testing::ValuesIn(platforms_with_nccl()),
+INSTANTIATE_TEST_SUITE_P(All, AlikeMembers_OfAPlatform, ::testing::ValuesIn(platforms_with_nccl()),
                          [](const auto& name) {
                            std::string text = name.param;
                            std::replace_if(
@@ -107,30 +114,30 @@ INSTANTIATE_TEST_SUITE_P(All, AlikeParts_OfAPlatform, ::testing::ValuesIn(platfo
 // Eight rings that start at each GPU: each port of a node is one of eight that are turned into each
 // other, and carries what all eight roles of a part send. Of two GPUs, each twice among four parts,
 // half of a port's capacity is for one part's messages.
-TEST(AlikePartsFound, SayWhatStandsForWhat) {
+TEST(AlikeMembersFound, SayWhatStandsForWhat) {
   const Place place("dgx-h100:nodes=4");
-  const auto whole = alike_parts(place.call(CollectiveOp::kAllReduce, 4, 8, 64 * kMiB));
+  const auto whole = alike_members(place.call(CollectiveOp::kAllReduce, 4, 8, 64 * kMiB));
   ASSERT_TRUE(whole);
-  EXPECT_EQ(whole->count, 8);
+  EXPECT_EQ(whole->parts, 8);
   EXPECT_EQ(whole->ranks[7], 0);
   EXPECT_EQ(whole->ranks[15], 8);
   for (const auto& [resource, standing] : whole->standing) EXPECT_EQ(standing.share, 1);
-  const auto pairs = alike_parts(place.call(CollectiveOp::kAllGather, 4, 2, 64 * kMiB));
+  const auto pairs = alike_members(place.call(CollectiveOp::kAllGather, 4, 2, 64 * kMiB));
   ASSERT_TRUE(pairs);
-  EXPECT_EQ(pairs->count, 4);
+  EXPECT_EQ(pairs->parts, 4);
   for (const auto& [resource, standing] : pairs->standing) EXPECT_EQ(standing.share, 0.5);
 }
 
 // A rack's 16 parts start at GPUs 0, 4, 9, 13, ...: turned by nine, every second is the same. Two
 // stand for eight each, and each of a rack's GPUs for eight.
-TEST(AlikePartsFound, ArePartsOfTwoKinds) {
+TEST(AlikeMembersFound, ArePartsOfTwoKinds) {
   const Place place("gb200-nvl72:nodes=2");
   for (const std::int64_t bytes : {12 * kMiB, 96 * kMiB}) {
     const ResolvedCall call = place.call(CollectiveOp::kAllReduce, 2, 72, bytes);
     ASSERT_EQ(call.parts().size(), 16U);
-    const auto alike = alike_parts(call);
+    const auto alike = alike_members(call);
     ASSERT_TRUE(alike);
-    EXPECT_EQ(alike->count, 8);
+    EXPECT_EQ(alike->parts, 8);
     EXPECT_EQ(alike->ranks[9], 0);
     EXPECT_EQ(alike->ranks[71], 8);
     EXPECT_EQ(alike->ranks[81], 72);
@@ -139,42 +146,119 @@ TEST(AlikePartsFound, ArePartsOfTwoKinds) {
 }
 
 // A GPU's proxy thread sends what its role of one part does and receives that of another's.
-TEST(AlikePartsFound, ShareProxyThreads) {
+TEST(AlikeMembersFound, ShareProxyThreads) {
   Place place("dgx-h100:nodes=3");
   for (PathRule& rule : place.stack.paths) rule.o_proxy = Seconds{5e-6};
   const ResolvedCall call = place.call(CollectiveOp::kAllGather, 3, 8, 6 * kMiB);
-  const auto alike = alike_parts(call);
+  const auto alike = alike_members(call);
   ASSERT_TRUE(alike);
   expect_as_all(call, *alike, 1e-9);
-  EXPECT_FALSE(alike_parts(place.call(CollectiveOp::kAllGather, 3, 2, 6 * kMiB)))
+  EXPECT_FALSE(alike_members(place.call(CollectiveOp::kAllGather, 3, 2, 6 * kMiB)))
       << "one thread has two messages to do where one part has one";
 }
 
 // Twelve parts of 16 Mi elements: four have one more.
-TEST(AlikePartsFound, AreNearlyWhereSomeHaveAnElementMore) {
+TEST(AlikeMembersFound, AreNearlyWhereSomeHaveAnElementMore) {
   const Place place("alps-gh200:nodes=4");
   const ResolvedCall call = place.call(CollectiveOp::kAllReduce, 4, 4, 64 * kMiB);
-  const auto alike = alike_parts(call);
+  const auto alike = alike_members(call);
   ASSERT_TRUE(alike);
   EXPECT_FALSE(alike->is_even);
   expect_as_all(call, *alike, 1e-3);
-  EXPECT_FALSE(alike_parts(place.call(CollectiveOp::kAllReduce, 4, 4, 64 * kKiB)))
+  EXPECT_FALSE(alike_members(place.call(CollectiveOp::kAllReduce, 4, 4, 64 * kKiB)))
       << "an element is 2e-4 of them";
 }
 
-TEST(AlikePartsFound, AreNoneWhereTheyDiffer) {
+TEST(AlikeMembersFound, AreNoneWhereTheyDiffer) {
   const auto is_found = [](const std::string& platform, CollectiveOp op, int nodes, int gpus) {
     const Place place(platform);
-    return alike_parts(place.call(op, nodes, gpus, 48 * kMiB)).has_value();
+    return alike_members(place.call(op, nodes, gpus, 48 * kMiB)).has_value();
   };
   EXPECT_TRUE(is_found("dgx-h100", CollectiveOp::kAllReduce, 2, 8));
   EXPECT_FALSE(is_found("dgx-h100", CollectiveOp::kBroadcast, 2, 8)) << "each has its own root";
   Place slow("dgx-h100");
   apply_link_faults(slow.platform, {{"node0/gpu3--node0/nvswitch", "0.9"}}, "test");
-  EXPECT_FALSE(alike_parts(slow.call(CollectiveOp::kAllReduce, 2, 8, 48 * kMiB)))
+  EXPECT_FALSE(alike_members(slow.call(CollectiveOp::kAllReduce, 2, 8, 48 * kMiB)))
       << "one GPU's NVLinks are slower";
   const Place told("kesch", "mvapich2-gdr");
-  EXPECT_FALSE(alike_parts(told.call(CollectiveOp::kAllReduce, 1, 8, 48 * kMiB))) << "one part";
+  EXPECT_FALSE(alike_members(told.call(CollectiveOp::kAllReduce, 1, 8, 48 * kMiB))) << "one part";
+}
+
+// Where roles turn: every collective of the registry, on groups of several sizes.
+struct TurnedPlace {
+  std::string platform;
+  std::string stack;
+  int gpus = 1;  // of a node
+  std::string name;
+};
+class AlikeMembers_OfTurns : public ::testing::TestWithParam<TurnedPlace> {};
+
+std::vector<ResolvedCall> calls_of_registry(const Place& place, int ranks) {
+  std::vector<ResolvedCall> calls;
+  for (const Collective* collective : all_collectives()) {
+    const PlanChoice plan{.collective = collective, .options = {}};
+    const CollectiveCall call{.rank_count = ranks, .bytes = ranks * 16 * kKiB};
+    if (collective->refuse != nullptr && !collective->refuse(call).empty()) continue;
+    calls.push_back(resolve(place.lanes, shared_first_slots(place.platform, ranks),
+                            {.op = collective->op, .bytes = call.bytes, .plan = &plan}));
+  }
+  return calls;
+}
+
+std::set<std::string> names_of_turned(const Place& place, int ranks) {
+  std::set<std::string> names;
+  for (const ResolvedCall& call : calls_of_registry(place, ranks))
+    if (const auto alike = alike_members(call); alike && alike->turn.blocks > 1)
+      names.insert(fmt::format("{}/{}", name_of(call.collective->op), call.collective->algorithm));
+  return names;
+}
+
+TEST_P(AlikeMembers_OfTurns, OneBlockTakesAsLongAsAll) {
+  const auto& [platform, stack, gpus, name] = GetParam();
+  const Place place(platform, stack);
+  int found = 0;
+  for (const int nodes : {4, 6, 8, 12, 16, 32, 64}) {
+    const int ranks = nodes * gpus;
+    if (ranks < 8 || ranks > std::min(64, place.platform.slot_count())) continue;
+    for (const ResolvedCall& call : calls_of_registry(place, ranks)) {
+      SCOPED_TRACE(fmt::format("{}/{} of {} ranks", name_of(call.collective->op),
+                               call.collective->algorithm, ranks));
+      const auto alike = alike_members(call);
+      if (!alike || alike->turn.blocks == 1) continue;
+      ++found;
+      expect_as_all(call, *alike, 1e-9, Plan::kNamed);
+    }
+  }
+  EXPECT_GT(found, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Where, AlikeMembers_OfTurns,
+    ::testing::Values(
+        TurnedPlace{"star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal", 1, "Star"},
+        TurnedPlace{"fat-tree:down=8x8,up=8,bandwidth=12.5GB/s,latency=1us", "ideal", 1, "FatTree"},
+        TurnedPlace{"fat-tree:down=8x8,up=4,bandwidth=12.5GB/s,latency=1us", "ideal", 1,
+                    "CrowdedFatTree"},
+        TurnedPlace{"torus:dims=4x4x4,bandwidth=10GB/s,latency=1us", "ideal", 1, "Torus"},
+        TurnedPlace{"dragonfly:groups=9,routers=4,hosts=4,globals=2,bandwidth=12.5GB/s,latency=1us",
+                    "ideal", 1, "Dragonfly"},
+        TurnedPlace{"dgx-h100", "nccl-2.20-h100", 8, "DgxH100"},
+        TurnedPlace{"aws-p4de", "nccl-2.20-a100-efa", 8, "P4de"},
+        TurnedPlace{"kesch", "mvapich2-gdr", 16, "Kesch"}),
+    [](const auto& tested) { return tested.param.name; });
+
+// On a star all roles of these do the same; where one of its links is slow, none does.
+TEST(AlikeMembersFound, AreNoneBesideASlowLink) {
+  Place place("star:hosts=16,bandwidth=12.5GB/s,latency=1us", "ideal");
+  EXPECT_EQ(names_of_turned(place, 16),
+            (std::set<std::string>{
+                "all-reduce/2d-ring", "all-reduce/halving-doubling", "all-reduce/hierarchical",
+                "all-reduce/near-halving-doubling", "all-reduce/recursive-doubling",
+                "all-reduce/ring", "all-to-all/pairwise", "allgather/recursive-doubling",
+                "allgather/ring", "reduce-scatter/halving", "reduce-scatter/pairwise",
+                "reduce-scatter/ring", "shift/ring"}));
+  apply_link_faults(place.platform, {{"host5", "0.25"}}, "test");
+  EXPECT_EQ(names_of_turned(place, 16), (std::set<std::string>{}));
 }
 
 }  // namespace
