@@ -20,7 +20,7 @@ LIMITS = {
     "papers": (24, 0.45, 23),
     "open-clusters": (44, 0.066, 1),
     "open-collectives": (32, 0.175, 9),
-    "open-nccl": (111, 0.105, 31),
+    "open-nccl": (83, 0.055, 18),
     "open-nccl-elsewhere": (49, 0.065, 58),
     "open-nccl-unseen": (128, 0.12, 54),
     "open-nccl-node": (324, 0.07, 10),
@@ -45,7 +45,7 @@ LIMITS = {
 ADJUSTED = {
     "open-gpus": (132, 0.097, 24),
     "open-networks": (149, 0.095, 30),
-    "open-nccl": (154, 0.073),
+    "open-nccl": (180, 0.078),
     "open-nccl-elsewhere": (243, 0.135),
     "open-nccl-together": (37, 0.075),
     "open-nccl-unseen": (36, 0.106),
