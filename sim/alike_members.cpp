@@ -14,10 +14,6 @@ namespace {
 constexpr double kMostUneven = 1e-6;
 constexpr double kAlikeRounding = 1e-12;
 
-bool is_of_a_member(const Resource& resource) {
-  return resource.kind == ResourceKind::kConnection || resource.kind == ResourceKind::kChannel;
-}
-
 bool are_equal(double one, double other) {
   return one == other || std::abs(one - other) <= kAlikeRounding * std::abs(one);
 }
@@ -69,7 +65,8 @@ class Orbits {
   std::vector<const Resource*> resources_;
 };
 
-constexpr std::size_t kWaysMax = 20'000'000;  // of more, all turned: many seconds
+// Of lanes that are looked at, whatever is tried: many seconds.
+constexpr std::size_t kLanesMax = 20'000'000;
 
 // Parts that are alike have links and caps in common, and nothing else.
 bool parts_meet_elsewhere(const ResolvedCall& resolved) {
@@ -109,8 +106,9 @@ class Finder {
     int parts = 1;
     RoleTurn turn;
   };
+  // `lanes_left`: that may be looked at.
   Finder(const ResolvedCall& resolved, const std::vector<std::vector<int>>& parts,
-         const Simulated& simulated)
+         const Simulated& simulated, std::size_t& lanes_left)
       : resolved_(resolved),
         lanes_(*resolved.lanes),
         passing_(lanes_),
@@ -118,10 +116,11 @@ class Finder {
         call_(part_call(resolved, static_cast<int>(parts.size()))),
         simulated_(simulated),
         turn_(simulated.turn),
+        lanes_left_(lanes_left),
         sizes_(sizes()) {}
 
   std::optional<AlikeMembers> found() {
-    if (!ranks_turn_too() || has_many_ways()) return std::nullopt;
+    if (!ranks_turn_too()) return std::nullopt;
     for (int part = 0; part < simulated_.parts; ++part)
       for (int role = 0; role < turn_.block; ++role) {
         turn_rank(part, role);
@@ -165,10 +164,6 @@ class Finder {
       if (const Op& op = stream.op(); op.kind == OpKind::kSend)
         found.insert({op.peer, *std::lower_bound(sizes_.begin(), sizes_.end(), op.bytes)});
     return found;
-  }
-
-  bool has_many_ways() const {
-    return turn_.blocks > 1 && ways(0).size() * parts_.front().size() * parts_.size() > kWaysMax;
   }
 
   // Whether members of the group turn as roles do: a part's order is one of each node's GPUs.
@@ -237,7 +232,12 @@ class Finder {
     const double latency_s = own.route_latency_s;
     std::vector<double> stage_rates;
     for (const Lane::Stage& stage : own.stages) stage_rates.push_back(stage.bandwidth_bytes_per_s);
-    if (rule->o_proxy.value > 0) has_proxies_ = true;
+    if (rule->o_proxy.value > 0) {
+      if (simulated_.parts > 1) return false;  // what its thread does first is by chance
+      has_proxies_ = true;
+    }
+    if (lanes_left_ < static_cast<std::size_t>(count())) return false;
+    lanes_left_ -= static_cast<std::size_t>(count());
     return turn_resources(part, [&](int other, int by) -> std::vector<Resource> {
       const Lane& lane = lane_of(other, by);
       bool is_alike = lane.rule == rule && are_equal(lane.route_latency_s, latency_s) &&
@@ -273,6 +273,7 @@ class Finder {
         if (orbits_.are_one(turned[i].front(), turned[i].back())) continue;
         if (!is_turned(first[i], resources[i])) return false;
         orbits_.join(turned[i].front(), turned[i].back());
+        if (orbits_.size_of(turned[i].front()) > count()) return false;
       }
       return true;
     });
@@ -317,8 +318,7 @@ class Finder {
         alike.standing[own] = {.resource = first, .share = share};
         continue;
       }
-      // What a thread of several members does first of two is by chance.
-      if (has_proxies_ && (share < 1 || simulated_.parts > 1)) return std::nullopt;
+      if (has_proxies_ && share < 1) return std::nullopt;
       for (const int of_member : each) {
         const auto rank = static_cast<size_t>(orbits_.resource(of_member).index);
         if (alike.ranks.size() <= rank) alike.ranks.resize(rank + 1, -1);
@@ -346,6 +346,7 @@ class Finder {
   CollectiveCall call_;
   Simulated simulated_;
   RoleTurn turn_;
+  std::size_t& lanes_left_;
   std::vector<std::int64_t> sizes_;
   Orbits orbits_;
   std::vector<std::vector<int>> of_members_;  // what each uses in place of one that stands for it
@@ -353,7 +354,7 @@ class Finder {
   bool has_proxies_ = false;
 };
 
-// All roles, and what stands for them, from few to many.
+// What could stand for all roles, and all of them.
 std::vector<RoleTurn> turns(const ResolvedCall& resolved, int parts) {
   const RoleTurn none{.block = resolved.call.rank_count};
   if (parts > 1 && most_uneven(resolved, parts) > 0) return {none};
@@ -371,7 +372,7 @@ std::vector<RoleTurn> turns(const ResolvedCall& resolved, int parts) {
   return found;
 }
 
-// Of how many parts one stands for, from many to few.
+// How many parts could stand for all, and all of them.
 std::vector<int> simulated_parts(const ResolvedCall& resolved, int parts) {
   if (parts_meet_elsewhere(resolved) || most_uneven(resolved, parts) > kMostUneven) return {parts};
   std::vector<int> found;
@@ -386,14 +387,20 @@ std::optional<AlikeMembers> alike_members(const ResolvedCall& resolved) {
   if (resolved.call.bytes == 0 || members_meet_elsewhere(resolved)) return std::nullopt;
   const std::vector<std::vector<int>> parts = resolved.parts();
   const auto count = static_cast<int>(parts.size());
+  std::vector<Finder::Simulated> tried;
   for (const RoleTurn& turn : turns(resolved, count))
-    for (const int simulated : simulated_parts(resolved, count)) {
-      if (simulated == count && turn.blocks == 1) continue;
-      auto found = Finder(resolved, parts, {.parts = simulated, .turn = turn}).found();
-      if (!found) continue;
-      found->is_even = count == 1 || most_uneven(resolved, count) == 0;
-      return found;
-    }
+    for (const int simulated : simulated_parts(resolved, count))
+      if (simulated < count || turn.blocks > 1) tried.push_back({.parts = simulated, .turn = turn});
+  std::stable_sort(tried.begin(), tried.end(), [](const auto& one, const auto& other) {
+    return one.parts * one.turn.block < other.parts * other.turn.block;
+  });
+  std::size_t lanes_left = kLanesMax;
+  for (const Finder::Simulated& each : tried) {
+    auto found = Finder(resolved, parts, each, lanes_left).found();
+    if (!found) continue;
+    found->is_even = count == 1 || most_uneven(resolved, count) == 0;
+    return found;
+  }
   return std::nullopt;
 }
 

@@ -134,6 +134,7 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t byte
                   .plan = &plan,
                   .place = resolved.place,
                   .element_bytes = resolved.call.element_bytes,
+                  .rules_of = rules_of(resolved),
                   .at_once = at_once});
 }
 

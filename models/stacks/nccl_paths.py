@@ -136,7 +136,7 @@ def network_wire(stack, protocol):
     if not (flags and more):
         return flags or more
     return assumed(round(flags["value"] * more["value"], 3), f"{flags.get('assumed') or flags['source']}; {more['assumed']}",
-                   flags.get("fast", flags["value"]), round(flags["value"] * more["slow"], 3))
+                   round(flags.get("fast", flags["value"]) * more["fast"], 3), round(flags["value"] * more["slow"], 3))
 
 
 def between_nodes(stack, protocol):

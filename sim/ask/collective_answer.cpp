@@ -74,13 +74,14 @@ void simulate(const Question& question, const ResolvedCall& resolved,
   if (is_plain && take_few(fold_where_it_pays(resolved, found))) return;
   const AlikeMembers* const alike =
       is_plain && found.get() && found.get()->is_even ? &*found.get() : nullptr;
-  const std::int64_t ranks = resolved.rank_count() / (alike == nullptr ? 1 : alike->turn.blocks);
-  const WholeSimulation all{
-      .option = "--ranks",
-      .ranks = ranks,
-      .rank_bytes = kCollectiveRankBytes,
-      .pair_bytes = resolved.collective->op == CollectiveOp::kAllToAll ? kCollectivePairBytes : 0,
-      .why = why_not_folded(resolved)};
+  const int blocks = alike == nullptr ? 1 : alike->turn.blocks;
+  const std::int64_t ranks = resolved.rank_count() / blocks;
+  const bool has_pairs = resolved.collective->op == CollectiveOp::kAllToAll;  // with all others
+  const WholeSimulation all{.option = "--ranks",
+                            .ranks = ranks,
+                            .rank_bytes = kCollectiveRankBytes,
+                            .pair_bytes = has_pairs ? blocks * kCollectivePairBytes : 0,
+                            .why = why_not_folded(resolved)};
   // Where the cost engine has answered already, that is the answer.
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;

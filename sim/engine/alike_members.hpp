@@ -10,9 +10,11 @@
 //
 // What they use is turned with them. At every moment as many messages of all these members together
 // cross each of the links that are turned into each other, so one of these stands for them: with as
-// much of its capacity as messages of one member are of all that cross it.
+// much of its capacity as messages of one member are of all that cross it. Which of two comes first
+// at a port at the same moment must not matter.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -20,6 +22,11 @@
 #include "sim/engine/lanes.hpp"
 
 namespace forescale {
+
+// Nothing of others crosses it.
+inline bool is_of_a_member(const Resource& resource) {
+  return resource.kind == ResourceKind::kConnection || resource.kind == ResourceKind::kChannel;
+}
 
 struct AlikeMembers {
   struct Standing {
@@ -39,6 +46,11 @@ struct AlikeMembers {
 
   // For which one stands.
   int count() const { return parts * turn.blocks; }
+  // Whether messages of several share a link, or could.
+  bool meet() const {
+    return std::any_of(standing.begin(), standing.end(),
+                       [](const auto& each) { return each.second.share < 1; });
+  }
 };
 
 }  // namespace forescale

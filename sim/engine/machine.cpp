@@ -52,11 +52,11 @@ AlikeMembers::Standing Machine::standing_for(const Resource& resource) const {
   if (alike_ == nullptr) return {.resource = resource};
   if (const auto found = alike_->standing.find(resource); found != alike_->standing.end())
     return found->second;
+  FORESCALE_CHECK(is_of_a_member(resource), "what members that are alike use has been turned");
   AlikeMembers::Standing own{.resource = resource};
-  const bool is_of_a_sender = resource.kind == ResourceKind::kChannel ||
-                              (resource.kind == ResourceKind::kConnection && resource.other < 0);
+  const bool is_of_a_pair = resource.kind == ResourceKind::kConnection && resource.other >= 0;
   if (const auto sender = alike_->senders.find(resource.index);
-      is_of_a_sender && sender != alike_->senders.end())
+      !is_of_a_pair && sender != alike_->senders.end())
     own.resource.index = sender->second;
   return own;
 }

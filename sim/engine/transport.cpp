@@ -424,13 +424,12 @@ bool Transport::may_start(const Message& message) {
 
 // Looks at a rank's waiting messages again once it can act.
 void Transport::watch(int rank) {
-  bool& watched = ports(rank).watched;
+  bool& watched = ports_[static_cast<size_t>(rank)].watched;
   if (watched) return;
   watched = true;
   gate_.when_progressing(rank, [this, rank] {
-    Ports& of_rank = ports(rank);
-    of_rank.watched = false;
-    while (start_one_of(of_rank.waiting_receives)) {
+    ports_[static_cast<size_t>(rank)].watched = false;
+    while (start_one_of(ports(rank).waiting_receives)) {
     }
   });
 }

@@ -19,13 +19,14 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
                                  const std::vector<CollectiveStep>& steps, int rank_count,
                                  SessionOptions options) {
   const CollectiveStep& first = steps.front();
-  const int root_rank = (*first.group)[static_cast<size_t>(first.root)];
+  const AlikeMembers* const alike = options.alike;
+  int root_rank = (*first.group)[static_cast<size_t>(first.root)];
+  if (alike != nullptr) root_rank = alike->ranks[static_cast<size_t>(root_rank)];
   Timeline root(root_rank);
   if (options.timeline == nullptr) options.timeline = &root;
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
   double first_done_s = std::numeric_limits<double>::infinity();
-  const AlikeMembers* const alike = session.machine().alike();
   for (const CollectiveStep& step : steps) {
     const bool is_turned = alike != nullptr && alike->turn.blocks > 1;
     for (const int rank :
@@ -37,14 +38,15 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
   }
   session.run();
   const int times = alike == nullptr ? 1 : alike->count();
-  return {.time_s = session.finished_s(),
-          .first_done_s = first_done_s,
-          .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),
-          .bytes_sent = session.transport().bytes_sent() * times,
-          .sizes = session.transport().sizes(),
-          .busiest = session.machine().busiest(),
-          .root_s = breakdown(timeline, root_rank, session.finished_s()),
-          .has_shared = session.machine().world().has_shared()};
+  return {
+      .time_s = session.finished_s(),
+      .first_done_s = first_done_s,
+      .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),
+      .bytes_sent = session.transport().bytes_sent() * times,
+      .sizes = session.transport().sizes(),
+      .busiest = session.machine().busiest(),
+      .root_s = breakdown(timeline, root_rank, session.finished_s()),
+      .has_shared = session.machine().world().has_shared() || (alike != nullptr && alike->meet())};
 }
 
 }  // namespace

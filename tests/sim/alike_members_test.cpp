@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iostream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -259,6 +259,48 @@ TEST(AlikeMembersFound, AreNoneBesideASlowLink) {
                 "reduce-scatter/ring", "shift/ring"}));
   apply_link_faults(place.platform, {{"host5", "0.25"}}, "test");
   EXPECT_EQ(names_of_turned(place, 16), (std::set<std::string>{}));
+}
+
+// Ports, connections, eager messages, a library that moves in calls only, adding on cores: what is
+// a rank's own is that of the one that stands for it.
+TEST(AlikeMembersFound, HaveWhatIsTheirOwn) {
+  const auto expect_alike = [](const std::string& what, const std::function<void(Stack&)>& change) {
+    SCOPED_TRACE(what);
+    Place place("kesch", "mvapich2-gdr");
+    change(place.stack);
+    int found = 0;
+    for (const ResolvedCall& call : calls_of_registry(place, 64)) {
+      SCOPED_TRACE(fmt::format("{}/{}", name_of(call.collective->op), call.collective->algorithm));
+      const auto alike = alike_members(call);
+      if (!alike || alike->turn.blocks == 1) continue;
+      ++found;
+      expect_as_all(call, *alike, 1e-9, Plan::kNamed);
+    }
+    EXPECT_GT(found, 0);
+  };
+  expect_alike("as it is", [](Stack&) {});
+  expect_alike("two channels", [](Stack& stack) { stack.channels = 2; });
+  expect_alike("a connection's rate", [](Stack& stack) {
+    stack.channels = 3;
+    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e9};
+  });
+  expect_alike("eager", [](Stack& stack) { stack.eager_limit = Bytes{64 * kKiB}; });
+  expect_alike("in calls", [](Stack& stack) { stack.progress = Progress::kInsideCalls; });
+  expect_alike("on cores", [](Stack& stack) { stack.reduction.place = ReductionPlace::kCpu; });
+}
+
+// Whatever --root says of what has none: all do the same.
+TEST(AlikeMembersFound, TellARanksTime) {
+  const Place place("star:hosts=16,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const PlanChoice plan{.collective = &find_collective(CollectiveOp::kAllReduce, "ring", "test"),
+                        .options = {}};
+  const ResolvedCall call =
+      resolve(place.lanes, shared_first_slots(place.platform, 16),
+              {.op = CollectiveOp::kAllReduce, .bytes = 16 * kMiB, .root = 11, .plan = &plan});
+  const auto alike = alike_members(call);
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->count(), 16);
+  expect_as_all(call, *alike, 1e-9, Plan::kNamed);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_P(RepeatedSteps_Of, ARingAreAllOfThem) {
       EXPECT_EQ(few->outcome.messages, all.messages);
       EXPECT_NEAR(few->outcome.bytes_sent / all.bytes_sent, 1, allowed);
       EXPECT_NEAR(few->outcome.busiest.busy_s / all.busiest.busy_s, 1, allowed);
-      EXPECT_TRUE(all.has_shared || !few->outcome.has_shared);
+      EXPECT_EQ(few->outcome.has_shared, all.has_shared);
       for (const auto& [name, root_s] : all.root_s)
         EXPECT_NEAR(few->outcome.root_s.at(name), root_s, allowed * all.time_s) << name;
       EXPECT_EQ(few->outcome.sizes.least, all.sizes.least);
