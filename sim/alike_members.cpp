@@ -78,9 +78,8 @@ bool parts_meet_elsewhere(const ResolvedCall& resolved) {
 // What shares something else with all others.
 bool members_meet_elsewhere(const ResolvedCall& resolved) {
   const Platform& platform = resolved.lanes->platform();
-  return resolved.lanes->stack().shared_cores > 0 || !resolved.at_once.empty() ||
-         resolved.through_host || platform.has_bursts() || !platform.lost_links.empty() ||
-         has_root(resolved.collective->op);
+  return resolved.lanes->stack().shared_cores > 0 || resolved.through_host ||
+         platform.has_bursts() || !platform.lost_links.empty() || has_root(resolved.collective->op);
 }
 
 // What a part can have more than another, relative; 0: nothing.
@@ -98,6 +97,12 @@ CollectiveCall part_call(const ResolvedCall& resolved, int parts) {
   return call;
 }
 
+// Of the groups that call at once.
+struct GroupParts {
+  SharedGroup group;
+  std::vector<std::vector<int>> parts;  // members by role
+};
+
 // The first parts stand for those that come so many after each other, the first roles for all that
 // they are turned into.
 class Finder {
@@ -107,27 +112,23 @@ class Finder {
     RoleTurn turn;
   };
   // `lanes_left`: that may be looked at.
-  Finder(const ResolvedCall& resolved, const std::vector<std::vector<int>>& parts,
+  Finder(const ResolvedCall& resolved, const std::vector<GroupParts>& groups,
          const Simulated& simulated, std::size_t& lanes_left)
       : resolved_(resolved),
         lanes_(*resolved.lanes),
         passing_(lanes_),
-        parts_(parts),
-        call_(part_call(resolved, static_cast<int>(parts.size()))),
+        groups_(groups),
+        call_(part_call(resolved, parts_of_all())),
         simulated_(simulated),
         turn_(simulated.turn),
         lanes_left_(lanes_left),
         sizes_(sizes()) {}
 
   std::optional<AlikeMembers> found() {
-    if (!ranks_turn_too()) return std::nullopt;
-    for (int part = 0; part < simulated_.parts; ++part)
-      for (int role = 0; role < turn_.block; ++role) {
-        turn_rank(part, role);
-        if (!turn_reduction(part, role)) return std::nullopt;
-        for (const Way& way : ways(role))
-          if (!turn_way(part, role, way)) return std::nullopt;
-      }
+    for (const GroupParts& group : groups_) {
+      group_ = &group;
+      if (!ranks_turn_too() || !turn_group()) return std::nullopt;
+    }
     return standing();
   }
 
@@ -138,8 +139,20 @@ class Finder {
     auto operator<=>(const Way&) const = default;
   };
 
-  int parts_for_one() const { return static_cast<int>(parts_.size()) / simulated_.parts; }
+  int parts_of_all() const { return static_cast<int>(groups_.front().parts.size()); }
+  int parts_for_one() const { return parts_of_all() / simulated_.parts; }
   int count() const { return parts_for_one() * turn_.blocks; }
+
+  bool turn_group() {
+    for (int part = 0; part < simulated_.parts; ++part)
+      for (int role = 0; role < turn_.block; ++role) {
+        turn_rank(part, role);
+        if (!turn_reduction(part, role)) return false;
+        for (const Way& way : ways(role))
+          if (!turn_way(part, role, way)) return false;
+      }
+    return true;
+  }
 
   // Each path rule that messages of the call can go by.
   std::vector<std::int64_t> sizes() const {
@@ -169,7 +182,7 @@ class Finder {
   // Whether members of the group turn as roles do: a part's order is one of each node's GPUs.
   bool ranks_turn_too() const {
     for (int part = 0; part < simulated_.parts; ++part) {
-      const std::vector<int>& members = parts_[static_cast<size_t>(part)];
+      const std::vector<int>& members = group_->parts[static_cast<size_t>(part)];
       for (int role = 0; role < turn_.block; ++role) {
         const int member = members[static_cast<size_t>(role)];
         if (member >= turn_.block) return false;
@@ -182,8 +195,8 @@ class Finder {
   }
 
   int slot(int part, int role) const {
-    const std::vector<int>& members = parts_[static_cast<size_t>(part)];
-    return resolved_.group->slots[static_cast<size_t>(members[static_cast<size_t>(role)])];
+    const std::vector<int>& members = group_->parts[static_cast<size_t>(part)];
+    return group_->group->slots[static_cast<size_t>(members[static_cast<size_t>(role)])];
   }
 
   // Of all members for which one stands, itself first: their part, and by how much roles are
@@ -330,19 +343,22 @@ class Finder {
   }
 
   void add_senders(AlikeMembers& alike) const {
-    const std::vector<int>& slots = resolved_.group->slots;
     const std::vector<int>& devices = lanes_.platform().endpoints;
-    const auto device = [&](int member) {
-      return devices[static_cast<size_t>(slots[static_cast<size_t>(member)])];
-    };
-    for (int member = 0; member < resolved_.call.rank_count; ++member)
-      alike.senders[device(member)] = device(turn_.back(member, turn_.by(member)));
+    for (const GroupParts& each : groups_) {
+      const auto device = [&](int member) {
+        const int slot = each.group->slots[static_cast<size_t>(member)];
+        return devices[static_cast<size_t>(slot)];
+      };
+      for (int member = 0; member < resolved_.call.rank_count; ++member)
+        alike.senders[device(member)] = device(turn_.back(member, turn_.by(member)));
+    }
   }
 
   const ResolvedCall& resolved_;
   const Lanes& lanes_;
   PassingLanes passing_;
-  const std::vector<std::vector<int>>& parts_;  // members by role
+  const std::vector<GroupParts>& groups_;
+  const GroupParts* group_ = nullptr;  // of which it is about
   CollectiveCall call_;
   Simulated simulated_;
   RoleTurn turn_;
@@ -358,13 +374,12 @@ class Finder {
 std::vector<RoleTurn> turns(const ResolvedCall& resolved, int parts) {
   const RoleTurn none{.block = resolved.call.rank_count};
   if (parts > 1 && most_uneven(resolved, parts) > 0) return {none};
-  const auto unit = static_cast<int>(resolved.group->members_of_node.front().size());
-  const bool are_even =
-      std::all_of(resolved.group->members_of_node.begin(), resolved.group->members_of_node.end(),
-                  [&](const auto& members) { return static_cast<int>(members.size()) == unit; });
-  if (!are_even) return {none};
-  const auto finest =
-      finest_turn(*resolved.collective, part_call(resolved, parts), unit, kTurnedOperationsMax);
+  const std::size_t unit = resolved.group->members_of_node.front().size();
+  for (const SharedGroup& group : resolved.all_groups())
+    for (const std::vector<int>& members : group->members_of_node)
+      if (members.size() != unit) return {none};
+  const auto finest = finest_turn(*resolved.collective, part_call(resolved, parts),
+                                  static_cast<int>(unit), kTurnedOperationsMax);
   std::vector<RoleTurn> found;
   for (int times = 1; finest && times < finest->blocks; ++times)  // of a xor: powers of two
     if (finest->blocks % times == 0) found.push_back(finest->coarser(times));
@@ -385,8 +400,10 @@ std::vector<int> simulated_parts(const ResolvedCall& resolved, int parts) {
 
 std::optional<AlikeMembers> alike_members(const ResolvedCall& resolved) {
   if (resolved.call.bytes == 0 || members_meet_elsewhere(resolved)) return std::nullopt;
-  const std::vector<std::vector<int>> parts = resolved.parts();
-  const auto count = static_cast<int>(parts.size());
+  std::vector<GroupParts> groups;
+  for (const SharedGroup& group : resolved.all_groups())
+    groups.push_back({.group = group, .parts = resolved.parts_of(*group)});
+  const auto count = static_cast<int>(groups.front().parts.size());
   std::vector<Finder::Simulated> tried;
   for (const RoleTurn& turn : turns(resolved, count))
     for (const int simulated : simulated_parts(resolved, count))
@@ -396,7 +413,7 @@ std::optional<AlikeMembers> alike_members(const ResolvedCall& resolved) {
   });
   std::size_t lanes_left = kLanesMax;
   for (const Finder::Simulated& each : tried) {
-    auto found = Finder(resolved, parts, each, lanes_left).found();
+    auto found = Finder(resolved, groups, each, lanes_left).found();
     if (!found) continue;
     found->is_even = count == 1 || most_uneven(resolved, count) == 0;
     return found;

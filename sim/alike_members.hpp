@@ -13,9 +13,9 @@ namespace forescale {
 // Of plans with more operations, of all roles, none is turned: that takes seconds.
 inline constexpr std::uint64_t kTurnedOperationsMax = 40'000'000;
 
-// Nothing where they are not: as where there is a root, where buffers are copied through the host,
-// or links are shared with other groups. Parts are not, either, where they meet elsewhere than on
-// links and caps: in ports of ranks, or adding.
+// Those of groups that call at once are alike only together. Nothing where they are not: as where
+// there is a root, or where buffers are copied through the host. Parts are not, either, where they
+// meet elsewhere than on links and caps: in ports of ranks, or adding.
 std::optional<AlikeMembers> alike_members(const ResolvedCall& resolved);
 
 // Of a call that lives as long; looked for when first asked for.

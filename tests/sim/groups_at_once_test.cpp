@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "models/stack.hpp"
+#include "sim/alike_members.hpp"
 #include "sim/ask/rank_split.hpp"
 #include "sim/folded.hpp"
+#include "sim/simulated_call.hpp"
 #include "tests/base/refusal.hpp"
 #include "tests/sim/simulations.hpp"
 
@@ -63,6 +65,26 @@ class Calling {
 
 std::vector<std::vector<int>> every_eighth(int ranks) {
   return groups_of_ranks(ranks, parse_split("mod8", "test"), "test");
+}
+
+// A block of the nodes, of all groups, in place of all.
+TEST(GroupsAtOnce, AreAlikeOnAllNodes) {
+  const Calling p4de(load_platform("aws-p4de"), "nccl-2.20-a100-efa");
+  for (const auto& [op, algorithm] :
+       {std::pair{CollectiveOp::kAllReduce, "ring"}, {CollectiveOp::kAllToAll, "pairwise"}}) {
+    const ResolvedCall call = p4de.call(every_eighth(64), op, algorithm);
+    ASSERT_EQ(call.at_once.size(), 1U) << algorithm;
+    const auto alike = alike_members(call);
+    ASSERT_TRUE(alike) << algorithm;
+    EXPECT_EQ(alike->turn.blocks, 8) << algorithm;
+    const double one_node_s = in_child([&] {
+      SessionOptions options;
+      options.choices[op] = plan_of(call);
+      options.alike = &*alike;
+      return simulate_collective(call, options).time_s;
+    });
+    EXPECT_NEAR(one_node_s / Calling::whole_s(call), 1, 1e-9) << algorithm;
+  }
 }
 
 // Two GPUs of a p4de node share an adapter, those of a DGX have one each; NVSwitch has room for
