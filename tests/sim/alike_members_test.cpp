@@ -284,6 +284,11 @@ TEST(AlikeMembersFound, HaveWhatIsTheirOwn) {
     stack.channels = 3;
     for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e9};
   });
+  expect_alike("a rate of what a rank sends at once", [](Stack& stack) {
+    stack.channels = 3;
+    stack.channels_of = ChannelsOf::kCollective;
+    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e9};
+  });
   expect_alike("eager", [](Stack& stack) { stack.eager_limit = Bytes{64 * kKiB}; });
   expect_alike("in calls", [](Stack& stack) { stack.progress = Progress::kInsideCalls; });
   expect_alike("on cores", [](Stack& stack) { stack.reduction.place = ReductionPlace::kCpu; });
