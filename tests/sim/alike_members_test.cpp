@@ -282,12 +282,12 @@ TEST(AlikeMembersFound, HaveWhatIsTheirOwn) {
   expect_alike("two channels", [](Stack& stack) { stack.channels = 2; });
   expect_alike("a connection's rate", [](Stack& stack) {
     stack.channels = 3;
-    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e9};
+    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e8};
   });
   expect_alike("a rate of what a rank sends at once", [](Stack& stack) {
     stack.channels = 3;
     stack.channels_of = ChannelsOf::kCollective;
-    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e9};
+    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e8};
   });
   expect_alike("eager", [](Stack& stack) { stack.eager_limit = Bytes{64 * kKiB}; });
   expect_alike("in calls", [](Stack& stack) { stack.progress = Progress::kInsideCalls; });
