@@ -284,14 +284,26 @@ TEST(AlikeMembersFound, HaveWhatIsTheirOwn) {
     stack.channels = 3;
     for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e8};
   });
-  expect_alike("a rate of what a rank sends at once", [](Stack& stack) {
-    stack.channels = 3;
-    stack.channels_of = ChannelsOf::kCollective;
-    for (PathRule& rule : stack.paths) rule.connection_cap = BytesPerSecond{1e8};
-  });
   expect_alike("eager", [](Stack& stack) { stack.eager_limit = Bytes{64 * kKiB}; });
   expect_alike("in calls", [](Stack& stack) { stack.progress = Progress::kInsideCalls; });
   expect_alike("on cores", [](Stack& stack) { stack.reduction.place = ReductionPlace::kCpu; });
+}
+
+// Three messages of a rank's at a time, to others, of what its connection carries.
+TEST(AlikeMembersFound, ShareAConnection) {
+  Place place("star:hosts=16,bandwidth=12.5GB/s,latency=1us", "ideal");
+  place.stack.channels = 3;
+  place.stack.channels_of = ChannelsOf::kCollective;
+  for (PathRule& rule : place.stack.paths) rule.connection_cap = BytesPerSecond{1e8};
+  const PlanChoice plan{.collective = &find_collective(CollectiveOp::kAllToAll, "pairwise", "test"),
+                        .options = {}};
+  const ResolvedCall call =
+      resolve(place.lanes, shared_first_slots(place.platform, 16),
+              {.op = CollectiveOp::kAllToAll, .bytes = 16 * kMiB, .plan = &plan});
+  const auto alike = alike_members(call);
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->count(), 16);
+  expect_as_all(call, *alike, 1e-9, Plan::kNamed);
 }
 
 // Whatever --root says of what has none: all do the same.
