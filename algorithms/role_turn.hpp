@@ -1,5 +1,6 @@
-// Turns of a plan: its roles are cut into blocks, and every block does what the first does, with
-// all peers turned as far. Where the machine is alike for them too, the first stands for all.
+// Turns (automorphisms) of a plan: its roles are cut into blocks, and every block does what the
+// first does, with all peers turned as far. Where the machine is alike for them too, the first
+// stands for all.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 
 #include "sim/fabric_use.hpp"
+#include "sim/orbits.hpp"
 
 namespace forescale {
 namespace {
@@ -18,53 +18,6 @@ bool are_equal(double one, double other) {
   return one == other || std::abs(one - other) <= kAlikeRounding * std::abs(one);
 }
 
-struct ResourceHash {
-  std::size_t operator()(const Resource& resource) const {
-    std::uint64_t hash = static_cast<std::uint64_t>(resource.kind);
-    for (const std::int32_t each :
-         {resource.index, resource.rule, resource.channel, resource.other})
-      hash = (hash ^ static_cast<std::uint32_t>(each)) * 0x9E3779B97F4A7C15ULL;
-    return hash ^ (hash >> 32);
-  }
-};
-
-// Things that are turned into each other.
-class Orbits {
- public:
-  int number_of(const Resource& resource) {
-    const auto [entry, is_new] = numbers_.try_emplace(resource, static_cast<int>(first_.size()));
-    if (is_new) {
-      first_.push_back(entry->second);
-      size_.push_back(1);
-      resources_.push_back(&entry->first);
-    }
-    return entry->second;
-  }
-  int first_of(int number) {
-    while (first_[static_cast<size_t>(number)] != number)
-      number = first_[static_cast<size_t>(number)] =
-          first_[static_cast<size_t>(first_[static_cast<size_t>(number)])];
-    return number;
-  }
-  bool are_one(int one, int other) { return first_of(one) == first_of(other); }
-  void join(int one, int other) {
-    int low = first_of(one);
-    int high = first_of(other);
-    if (low == high) return;
-    if (low > high) std::swap(low, high);
-    first_[static_cast<size_t>(high)] = low;
-    size_[static_cast<size_t>(low)] += size_[static_cast<size_t>(high)];
-  }
-  int size_of(int number) { return size_[static_cast<size_t>(first_of(number))]; }
-  const Resource& resource(int number) const { return *resources_[static_cast<size_t>(number)]; }
-
- private:
-  std::unordered_map<Resource, int, ResourceHash> numbers_;
-  std::vector<int> first_;
-  std::vector<int> size_;
-  std::vector<const Resource*> resources_;
-};
-
 // Of lanes that are looked at, whatever is tried: many seconds.
 constexpr std::size_t kLanesMax = 20'000'000;
 
@@ -75,8 +28,8 @@ bool parts_meet_elsewhere(const ResolvedCall& resolved) {
          resolved.lanes->reduction(resolved.place).place != ReductionPlace::kFree;
 }
 
-// What shares something else with all others.
-bool members_meet_elsewhere(const ResolvedCall& resolved) {
+// A root does what no other does, or something is shared that is not turned.
+bool none_is_alike(const ResolvedCall& resolved) {
   const Platform& platform = resolved.lanes->platform();
   return resolved.lanes->stack().shared_cores > 0 || resolved.through_host ||
          platform.has_bursts() || !platform.lost_links.empty() || has_root(resolved.collective->op);
@@ -399,7 +352,7 @@ std::vector<int> simulated_parts(const ResolvedCall& resolved, int parts) {
 }  // namespace
 
 std::optional<AlikeMembers> alike_members(const ResolvedCall& resolved) {
-  if (resolved.call.bytes == 0 || members_meet_elsewhere(resolved)) return std::nullopt;
+  if (resolved.call.bytes == 0 || none_is_alike(resolved)) return std::nullopt;
   std::vector<GroupParts> groups;
   for (const SharedGroup& group : resolved.all_groups())
     groups.push_back({.group = group, .parts = resolved.parts_of(*group)});

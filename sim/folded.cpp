@@ -183,7 +183,10 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const RulesOf rules = rules_of(resolved);
   std::vector<std::function<std::string()>> tasks;
   for (const ResolvedCall& call : smaller.calls)
-    tasks.emplace_back([&call, &plan, &rules] { return simulated_text(call, plan, rules).dump(); });
+    tasks.emplace_back([&call, &plan, &rules] {
+      FoundAlike alike(call);
+      return simulated_text(call, plan, rules, alike).dump();
+    });
   load_simgrid();
   std::vector<json> found;
   std::vector<double> times_s;
@@ -374,8 +377,8 @@ Folded simulate_call(const ResolvedCall& resolved) {
   FoundAlike alike(resolved);
   if (const auto few = fold_where_it_pays(resolved, alike)) return *few;
   if (const auto few = repeat_where_it_pays(resolved, alike)) return *few;
-  const auto whole = [&resolved] {
-    return simulated_text(resolved, plan_of(resolved), rules_of(resolved)).dump();
+  const auto whole = [&resolved, &alike] {
+    return simulated_text(resolved, plan_of(resolved), rules_of(resolved), alike).dump();
   };
   const json text = parse_json(run_isolated({whole}, 1, [](size_t) {}).front());
   return {.outcome = collective_outcome(text),

@@ -102,10 +102,12 @@ std::optional<RepeatedSteps> simulate_few_steps(const ResolvedCall& resolved) {
   const PlanChoice plan = plan_of(resolved);
   const ResolvedCall even = with_even_blocks(resolved, plan);
   const int passes = ring_passes(resolved.collective->op);
+  FoundAlike alike(even);
+  alike.get();  // once for all of these
   std::vector<std::function<std::string()>> tasks;
   for (const std::vector<int>& steps : steps_simulated(passes))
-    tasks.emplace_back([&resolved, &even, &plan, steps] {
-      return simulated_text(even, plan, rules_of(resolved), steps).dump();
+    tasks.emplace_back([&resolved, &even, &plan, &alike, steps] {
+      return simulated_text(even, plan, rules_of(resolved), alike, steps).dump();
     });
   load_simgrid();
   std::vector<json> found;

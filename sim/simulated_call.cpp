@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "sim/alike_members.hpp"
-
 namespace forescale {
 
 using nlohmann::json;
@@ -48,12 +46,12 @@ RulesOf rules_of(const ResolvedCall& resolved) {
 }
 
 json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan, const RulesOf& rules,
-                    std::vector<int> few_steps) {
+                    FoundAlike& found, std::vector<int> few_steps) {
   SessionOptions options;
   options.rules_of = rules;
   options.choices[resolved.collective->op] = plan;
   options.few_steps = std::move(few_steps);
-  const std::optional<AlikeMembers> alike = alike_members(resolved);
+  const std::optional<AlikeMembers>& alike = found.get();
   if (alike) options.alike = &*alike;
   json text = to_text(simulate_collective(resolved, std::move(options)));
   text["error"] = alike && !alike->is_even ? kUnevenError : 0.0;

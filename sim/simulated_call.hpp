@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/plan_choice.hpp"
+#include "sim/alike_members.hpp"
 #include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -18,9 +19,10 @@ CollectiveOutcome collective_outcome(const nlohmann::json& text);
 PlanChoice plan_of(const ResolvedCall& resolved);
 RulesOf rules_of(const ResolvedCall& resolved);
 
-// The outcome, and how far its time may be off, relative ("error"): one part stands for all where
-// they are alike. `few_steps`: of a ring (SessionOptions). Once a process.
+// The outcome, and how far its time may be off, relative ("error"): members that are alike stand
+// for all; `found` is of the same call. `few_steps`: of a ring (SessionOptions). Once a process.
 nlohmann::json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan,
-                              const RulesOf& rules, std::vector<int> few_steps = {});
+                              const RulesOf& rules, FoundAlike& found,
+                              std::vector<int> few_steps = {});
 
 }  // namespace forescale

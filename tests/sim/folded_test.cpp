@@ -12,7 +12,9 @@
 
 #include "base/error.hpp"
 #include "models/stack.hpp"
+#include "sim/alike_members.hpp"
 #include "sim/ask/isolated.hpp"
+#include "sim/simulated_call.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -122,6 +124,30 @@ TEST(FoldedRingCosts, OfBlocksThatDifferAreNotThoseOfFew) {
     EXPECT_FALSE(cost_of_few(call).has_value()) << bytes;
     // 1 us and a byte at 1 MB/s on each of 148 steps.
     EXPECT_NEAR(evaluate_cost(call).time_s, bytes == 0 ? 0 : 148 * 2e-6, 1e-12);
+  }
+}
+
+// Of 128 nodes one stands for all, exactly: what few nodes say of as many is as near as it says.
+TEST(FoldedRingOfManyNodes, IsAsNearAsItSays) {
+  const Ring ring(load_platform("dgx-h100:nodes=128"));
+  // 16 MiB in blocks as large as those of 1 GiB on 65,536.
+  for (const auto& [op, bytes] : {std::pair{CollectiveOp::kAllReduce, kOneGiB},
+                                  {CollectiveOp::kAllReduce, 1 << 24},
+                                  {CollectiveOp::kAllGather, kOneGiB}}) {
+    const ResolvedCall call = ring.call(op, slots_of_nodes(128, 8), bytes);
+    ASSERT_EQ(why_not_folded(call), "");
+    const Folded folded = simulate_folded(call);
+    const auto alike = alike_members(call);
+    ASSERT_TRUE(alike);
+    EXPECT_EQ(alike->turn.blocks, 128);
+    const auto exact_s = [&] {
+      SessionOptions options;
+      options.choices[call.collective->op] = plan_of(call);
+      options.alike = &*alike;
+      return simulate_collective(call, options).time_s;
+    };
+    EXPECT_NEAR(folded.outcome.time_s / isolated<double>({exact_s}, "simulating").front(), 1,
+                folded.error);
   }
 }
 

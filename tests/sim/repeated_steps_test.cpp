@@ -50,7 +50,11 @@ struct RingMachine {
 };
 
 CollectiveOutcome whole(const ResolvedCall& call) {
-  const auto simulate = [&] { return simulated_text(call, plan_of(call), rules_of(call)); };
+  const auto simulate = [&] {
+    SessionOptions options;  // no members stand for others
+    options.choices[call.collective->op] = plan_of(call);
+    return to_text(simulate_collective(call, options));
+  };
   return collective_outcome(isolated<nlohmann::json>({simulate}, "simulating").front());
 }
 
