@@ -75,7 +75,10 @@ const std::vector<std::pair<const char*, StateSharding>>& sharding_names() {
 
 const std::vector<std::pair<const char*, Recompute>>& recompute_names() {
   static const std::vector<std::pair<const char*, Recompute>> names = {
-      {"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}};
+      {"none", Recompute::kNone},
+      {"selective", Recompute::kSelective},
+      {"selective_op", Recompute::kSelectiveOp},
+      {"full", Recompute::kFull}};
   return names;
 }
 
@@ -235,6 +238,9 @@ const std::vector<FieldRule>& rules() {
           "loss_fusion", {"cross_entropy_loss_fusion"},
           "the loss's gradient takes the place of the words' scores (Transformer Engine's fused "
           "loss): true, false"),
+      flag<&Layout::is_compiled>(
+          "compile", {},
+          "torch.compile fuses what lies between products; false: PyTorch runs it eagerly"),
       flag<&Layout::has_graphs>(
           "cuda_graphs", {"enable_cuda_graph"},
           "a CUDA graph has the iteration's kernels, and none waits for the CPU: true, false"),
@@ -246,7 +252,9 @@ const std::vector<FieldRule>& rules() {
        .write = [](const Layout& layout) { return std::string(name_of(layout.attention)); }},
       {.field = {.name = "recompute",
                  .aliases = {"recompute_granularity"},
-                 .doc = "what the backward pass computes again: none, selective, full"},
+                 .doc = "what the backward pass computes again: none, selective, selective_op "
+                        "(PyTorch's: all "
+                        "but attention and every second product), full"},
        .read = [](Layout& layout,
                   const FieldText& text) { layout.recompute = text.one_of(recompute_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.recompute)); }},

@@ -25,9 +25,10 @@ const char* name_of(Dimension dimension);  // "tp"
 enum class StateSharding { kNone, kOptimizer, kGradients, kParameters };
 const char* name_of(StateSharding sharding);  // "none", "optimizer", ...
 
-// What is computed again in the backward pass: nothing; attention's inside; all but each layer's
-// input.
-enum class Recompute { kNone, kSelective, kFull };
+// What is computed again in the backward pass: nothing; attention's inside, or what
+// recompute_modules names (Megatron-LM); all but attention and every second product (torchtitan's
+// selective_ac_option "op"); all but each layer's input.
+enum class Recompute { kNone, kSelective, kSelectiveOp, kFull };
 const char* name_of(Recompute recompute);
 
 // How attention gets at the tokens of the other GPUs with `context`: their keys and values come
@@ -73,6 +74,7 @@ struct Layout {
   bool overlaps = true;               // gradients and parameters move under passes
   bool loss_in_place = false;         // its gradient takes the place of the words' scores
   bool has_graphs = false;            // the CPU asks for all kernels at once
+  bool is_compiled = true;            // where a framework can run otherwise: eagerly
   StateSharding sharding = StateSharding::kNone;
   AttentionKind attention = AttentionKind::kFlash;
   Recompute recompute = Recompute::kNone;

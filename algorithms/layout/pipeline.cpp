@@ -51,9 +51,13 @@ class Clock {
         results_(shape),
         orders_(orders),
         has_begun_(static_cast<size_t>(shape.stages()), false),
+        passes_left_(static_cast<size_t>(shape.stages()), 0),
         times_(orders_.size()),
         states_(orders_.size()),
-        gathered_s_(orders_.size(), 0) {}
+        gathered_s_(orders_.size(), 0) {
+    for (const std::vector<PipelinePass>& order : orders_)
+      for (const PipelinePass& pass : order) ++passes_left_[static_cast<size_t>(pass.stage)];
+  }
 
   PipelineTimes run() {
     for (bool moved = true; moved;) {
@@ -103,6 +107,7 @@ class Clock {
     const auto stage = static_cast<size_t>(pass.stage);
     if (!has_begun_[stage]) wait_for_parameters(rank, pass, begin, end);
     has_begun_[stage] = true;
+    --passes_left_[stage];
     times_[rank].push_back({.pass = pass, .begin_s = begin, .end_s = end});
     if (pass.with_next) return true;
     Result result{.end_s = end};
@@ -142,7 +147,15 @@ class Clock {
     states_[rank].push_back({.stage = pass.stage, .begin_s = from, .end_s = gathered_s_[rank]});
   }
 
+  // With what slows the first and the last pass of its stage.
   double duration_s(const PipelinePass& pass) const {
+    const auto stage = static_cast<size_t>(pass.stage);
+    const StageCost& cost = stages_[stage];
+    return alone_s(pass) + (has_begun_[stage] ? 0 : cost.parameters.slows_s) +
+           (passes_left_[stage] > 1 ? 0 : cost.gradients.slows_s);
+  }
+
+  double alone_s(const PipelinePass& pass) const {
     const StageCost& cost = stages_[static_cast<size_t>(pass.stage)];
     switch (pass.kind) {
       case PassKind::kForward:
@@ -171,7 +184,8 @@ class Clock {
   double transfer_s_;
   Results results_;
   const std::vector<std::vector<PipelinePass>>& orders_;
-  std::vector<bool> has_begun_;  // by stage
+  std::vector<bool> has_begun_;   // by stage
+  std::vector<int> passes_left_;  // by stage
   std::vector<std::vector<PassTime>> times_;
   std::vector<std::vector<StateTime>> states_;
   std::vector<double> gathered_s_;  // by rank: when the last parameters were sent

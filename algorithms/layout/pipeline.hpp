@@ -64,7 +64,8 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
 // equal parts of a pass.
 struct BesidePass {
   double time_s = 0;
-  int parts = 1;  // 1: overlaps with nothing of that pass
+  int parts = 1;       // 1: overlaps with nothing of that pass
+  double slows_s = 0;  // that pass takes longer by so much: kernels beside it are slowed
 
   bool operator==(const BesidePass&) const = default;
 };

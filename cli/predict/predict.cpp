@@ -87,8 +87,10 @@ void print_machine_sources(Asker& asker, const LayoutCase& about) {
   all.numbers.insert(all.numbers.end(), machine.stack.provenance.numbers.begin(),
                      machine.stack.provenance.numbers.end());
   const std::string& gpu = machine.platform.gpu_models.front().name;
-  transformer_framework(about.question.framework.value_or(kDefaultTransformerFramework), gpu,
-                        "--framework", &all);
+  const bool is_compiled = parse_layout(about.question.layout, kLayoutOption).is_compiled;
+  transformer_framework(about.question.framework.value_or(kDefaultTransformerFramework),
+                        is_compiled ? LayerCode::kCompiled : LayerCode::kEager, gpu, "--framework",
+                        &all);
   fmt::print("\n{}kernels: forescale model show {} --gpu {}\n", sources_text(all),
              about.question.model, gpu);
 }

@@ -37,7 +37,8 @@ struct LayoutUnmodelled {
 
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
-  double kernels_fp8 = 1;        // the same where products are in FP8
+  double others = 1;             // of those that are neither products nor attention, beside that
+  double kernels_fp8 = 1;        // of all where products are in FP8, whose times have casts in them
   double attention = 1;          // time of its attention over the GPU model's, beside that
   std::int64_t score_bytes = 0;  // of a word's score while its loss is computed: all copies
   std::int64_t gradient_buffer_bytes = 0;  // a value of each shape of weights
@@ -45,6 +46,8 @@ struct TransformerFramework {
   // Of a layer's two results that tensor parallelism reduces and scatters: how many are whole in
   // memory still when the last layer's are made, where the CPU is ahead of the GPU.
   double held_results = 0;
+  bool stops_recompute_early = false;  // of a layer, when it has what is read again
+  bool saves_other_products = false;   // recompute=selective_op: FP8's, and those with a bias
   double memory =
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;
@@ -63,9 +66,13 @@ struct TransformerFramework {
 // Where nobody says.
 inline constexpr Framework kDefaultTransformerFramework = Framework::kMegatron;
 
+// Code that runs as it is written, kernel by kernel, or that torch.compile fuses.
+enum class LayerCode { kCompiled, kEager };
+
 // On a GPU of models/hardware/gpus/. InputError naming `option` for one that the file does not
-// have.
-TransformerFramework transformer_framework(Framework framework, const std::string& gpu,
-                                           const std::string& option, Provenance* provenance);
+// have, or whose eager execution it does not have.
+TransformerFramework transformer_framework(Framework framework, LayerCode code,
+                                           const std::string& gpu, const std::string& option,
+                                           Provenance* provenance);
 
 }  // namespace forescale

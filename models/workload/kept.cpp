@@ -1,5 +1,6 @@
 #include "models/workload/kept.hpp"
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -34,7 +35,11 @@ bool is_layer_product(const Layer& layer) {
 KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_rule,
                             bool gates_are_two_kernels) {
   const auto how_again = [&](const std::string& layer) {
-    return again_rule ? again_rule(layer) : RunsAgain::kNo;
+    return again_rule ? again_rule(layer) : RunsAgain{};
+  };
+  const auto dropped_share = [&](const std::string& layer) {
+    const RunsAgain again = how_again(layer);
+    return again.how == RunsAgain::kResultToo ? again.share() : 0;
   };
   std::map<std::string, const Layer*> inferred;
   for (const Layer& layer : network.layers) inferred[layer.name] = &layer;
@@ -48,11 +53,13 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
     if (found == inferred.end()) continue;
     const Layer& layer = *found->second;
     const Operator& rule = *find_operator(spec.type);
-    const bool again = how_again(spec.name) != RunsAgain::kNo;
+    const bool again = how_again(spec.name).how != RunsAgain::kNo;
     if (rule.reads_inputs_again || again)
       for (const std::string& bottom : spec.bottoms) {
-        const RunsAgain how = how_again(memory[bottom]->name);
-        if (how == RunsAgain::kResultToo || (again && how == RunsAgain::kWithin)) continue;
+        const RunsAgain of_bottom = how_again(memory[bottom]->name);
+        if (of_bottom.share() == 1 && (of_bottom.how == RunsAgain::kResultToo ||
+                                       (again && of_bottom.how == RunsAgain::kWithin)))
+          continue;
         kept.insert(memory[bottom]);
         (is_layer_product(layer) ? by_products : by_others).insert(memory[bottom]);
       }
@@ -71,7 +78,8 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
   }
   for (const Layer* layer : kept) {
     if (layer == nullptr || find_operator(layer->type)->kind == OperatorKind::kData) continue;
-    const std::int64_t values = values_in(layer->output_shape);
+    const auto values = std::llround((1 - dropped_share(layer->name)) *
+                                     static_cast<double>(values_in(layer->output_shape)));
     sum.values += values;
     if (!by_products.contains(layer)) continue;
     sum.products += values;

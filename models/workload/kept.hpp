@@ -32,7 +32,13 @@ struct KeptBytes {
 
 // Whether a layer's forward pass runs again before its backward pass: with what it reads of others
 // kept, and its result where others read it, or not that either.
-enum class RunsAgain { kNo, kWithin, kResultToo };
+struct RunsAgain {
+  enum How { kNo, kWithin, kResultToo };
+  How how = kNo;
+  double part = 1;  // of the layer that does; of kResultToo the rest of the result is kept
+
+  double share() const { return how == kNo ? 0 : part; }
+};
 using RunsAgainRule = std::function<RunsAgain(const std::string& layer)>;
 
 // For one image (one sequence). Of gates that are two kernels the activated half is kept too, which

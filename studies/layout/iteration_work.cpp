@@ -15,6 +15,12 @@ namespace {
 // weight (14); the norm of all gradients reads them once more (4).
 constexpr double kOptimizerAccesses = 34;
 
+// Of each byte that NCCL brings: stored in its buffer, read there, and read or written in its
+// caller's memory. Kernels beside it have what is left of the memory's bandwidth. Source:
+// maintainers in NVIDIA/nccl issue 1428, whose products take 1.76, attention 1.83 times as long
+// beside 300 GB/s on an A100: 1 / (1 - 3 x 300 / 2039) is 1.79.
+constexpr double kCollectiveAccesses = 3;
+
 constexpr double kForwardShare = 1.0 / 3;  // of the kernels of both passes
 
 constexpr std::int64_t kNormBytes = 4;
@@ -89,6 +95,25 @@ double host_s(const StagePart& part, const IterationInputs& inputs, const std::s
          (framework.host_expert_layer_s + longer_s) * static_cast<double>(part.sparse_layers);
 }
 
+// Bytes that arrive at each rank of a group.
+double received_bytes(const LayoutCall& call, std::size_t ranks) {
+  const double whole =
+      static_cast<double>(call.bytes) * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  return call.op == "all-reduce" ? 2 * whole : whole;
+}
+
+// How much longer kernels take beside `parts` of such calls; those of parts that nothing is beside
+// left out.
+double slowed_s(const std::vector<LayoutCall>& calls, int parts, const IterationInputs& inputs,
+                const RankGrid& grid) {
+  const bool in_every_pass = inputs.layout->sharding == StateSharding::kParameters;
+  double bytes = 0;
+  for (const LayoutCall& call : calls)
+    bytes += (in_every_pass ? parts : parts - 1) *
+             received_bytes(call, group_ranks(grid, call.group, 0, inputs.nodes).size());
+  return kCollectiveAccesses * bytes / inputs.gpu->memory_bandwidth.value;
+}
+
 StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs,
                      const std::string& option) {
   const Layout& layout = *inputs.layout;
@@ -105,6 +130,9 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
                             layout.gradient_bytes, work.gradient_parts);
   if (is_sharded)
     work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts);
+  const RankGrid grid(layout, option);
+  work.parameters_slow_s = slowed_s(work.parameters, work.parameter_parts, inputs, grid);
+  work.gradients_slow_s = slowed_s(work.gradients, work.gradient_parts, inputs, grid);
   work.optimizer_s = kOptimizerAccesses * parameters_held(part, layout, is_sharded) /
                      inputs.gpu->memory_bandwidth.value;
   return work;

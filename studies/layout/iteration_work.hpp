@@ -59,6 +59,9 @@ struct StageWork {
   int parameter_parts = 1;
   std::vector<LayoutCall> gradients = {};
   int gradient_parts = 1;
+  // How much longer the kernels beside them take: of all parts, under one pass.
+  double parameters_slow_s = 0;
+  double gradients_slow_s = 0;
   double optimizer_s = 0;
 };
 

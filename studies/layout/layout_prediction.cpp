@@ -118,11 +118,11 @@ class LayoutRun {
   StageCost cost_of(const StageWork& stage, const StageTimes& times, double slowness,
                     PassWaits& waits) const {
     const StagePart& part = stage.part;
-    const double forward_s = slowness * part.forward_s + exchange_s(part.forward, times, slowness);
-    StageCost cost{.forward_s = forward_s,
-                   .backward_s = slowness * part.backward_s +
-                                 exchange_s(part.backward, times, slowness) +
-                                 stage.recomputed * forward_s};
+    const double again_s = slowness * part.again_s + exchange_s(part.again, times, slowness);
+    StageCost cost{
+        .forward_s = slowness * part.forward_s + exchange_s(part.forward, times, slowness),
+        .backward_s = slowness * part.backward_s + exchange_s(part.backward, times, slowness) +
+                      stage.recomputed * again_s};
     if (work().schedule->splits_backward) {
       cost.weights_s = slowness * part.weight_gradients_s;
       cost.backward_s -= cost.weights_s;
@@ -132,21 +132,30 @@ class LayoutRun {
       pass_s += waited_s;
       return waited_s;
     };
+    if (work().gathers_each_pass) {
+      const double gathers_s = slowness * stage.parameters_slow_s;
+      const double gradients_s = slowness * stage.gradients_slow_s;
+      cost.forward_s += gathers_s;
+      cost.backward_s += gathers_s + gradients_s;
+      waits.data_s = 2 * gathers_s + gradients_s;
+    }
     waits.host_s = wait(cost.forward_s, stage.host_forward_s);
     waits.host_s +=
         wait(cost.backward_s, stage.recomputed * stage.host_forward_s + stage.host_backward_s);
     if (work().gathers_each_pass) {
       const double gathered_s = stage.parameter_parts * times.parameters_s;
-      waits.data_s = wait(cost.forward_s, gathered_s);
+      waits.data_s += wait(cost.forward_s, gathered_s);
       waits.data_s += wait(cost.backward_s, gathered_s + stage.gradient_parts * times.gradients_s);
       // Nothing hides the first layer's and the last one's.
       cost.parameters = {.time_s = times.parameters_s};
       cost.gradients = {.time_s = times.gradients_s};
     } else {
       cost.parameters = {.time_s = stage.parameter_parts * times.parameters_s,
-                         .parts = stage.parameter_parts};
+                         .parts = stage.parameter_parts,
+                         .slows_s = slowness * stage.parameters_slow_s};
       cost.gradients = {.time_s = stage.gradient_parts * times.gradients_s,
-                        .parts = stage.gradient_parts};
+                        .parts = stage.gradient_parts,
+                        .slows_s = slowness * stage.gradients_slow_s};
     }
     return cost;
   }
@@ -261,9 +270,10 @@ class LayoutRun {
     answer_.host_s += micro_batches * waits.host_s;
     answer_.data_s += micro_batches * waits.data_s;
     answer_.compute_s += micro_batches * (part.forward_s + part.backward_s);
-    answer_.recompute_s += micro_batches * stage.recomputed * part.forward_s;
+    answer_.recompute_s += micro_batches * stage.recomputed * part.again_s;
     const auto both = [&](ExchangeGroup group) {
-      return micro_batches * ((1 + stage.recomputed) * exchange_s(part.forward, times, 1, group) +
+      return micro_batches * (exchange_s(part.forward, times, 1, group) +
+                              stage.recomputed * exchange_s(part.again, times, 1, group) +
                               exchange_s(part.backward, times, 1, group));
     };
     answer_.tensor_s += both(ExchangeGroup::kTensor);

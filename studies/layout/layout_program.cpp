@@ -46,8 +46,8 @@ PassWork pass_work(const StageWork& stage, PassKind kind) {
             .phase = Phase::kForward};
   if (kind == PassKind::kWeightGradient)
     return {.kernels_s = part.weight_gradients_s, .exchanges = {}, .phase = Phase::kBackward};
-  PassWork work{.kernels_s = stage.recomputed * part.forward_s + part.backward_s,
-                .exchanges = spread_out(part.forward),
+  PassWork work{.kernels_s = stage.recomputed * part.again_s + part.backward_s,
+                .exchanges = spread_out(part.again),
                 .host_s = stage.recomputed * stage.host_forward_s + stage.host_backward_s,
                 .phase = Phase::kBackward};
   work.exchanges.resize(static_cast<size_t>(
@@ -242,6 +242,15 @@ class RankWriter {
     return beside;
   }
 
+  // How much longer a pass's kernels take for what moves under it.
+  double slowed_s(const StageWork& work, PassKind kind, bool is_first, bool is_last) const {
+    const bool is_forward = kind == PassKind::kForward;
+    if (!work_.gathers_each_pass)
+      return (is_first ? work.parameters_slow_s : 0) + (is_last ? work.gradients_slow_s : 0);
+    if (kind == PassKind::kWeightGradient) return 0;
+    return work.parameters_slow_s + (is_forward ? 0 : work.gradients_slow_s);
+  }
+
   // What ZeRO 3 gathers, and reduces, under a pass: the thread's request, or -1.
   int sharded_pass(const StageWork& work, PassKind kind) {
     if (kind == PassKind::kWeightGradient) return -1;
@@ -319,7 +328,8 @@ class RankWriter {
       const std::vector<int> none;
       const std::vector<int>& before = is_first ? gathered.parts.at(pass.stage) : none;
       const std::vector<int>& after = is_last ? reduced.parts.at(pass.stage) : none;
-      const PassWork body = pass_work(stage, pass.kind);
+      PassWork body = pass_work(stage, pass.kind);
+      body.kernels_s += slowed_s(stage, pass.kind, is_first, is_last);
       const std::string label = fmt::format("{}{}", pass.stage, letter_of(pass.kind));
       if (work_.gathers_each_pass) {
         for (const int signal : before) about(kMain, Action::Kind::kWait, signal);

@@ -8,6 +8,7 @@
 #include "models/compute/compute_choice.hpp"
 #include "models/matrix_peaks.hpp"
 #include "models/workload/transformer/decoder.hpp"
+#include "models/workload/transformer/recompute.hpp"
 #include "sim/run/other_jobs.hpp"
 
 namespace forescale {
@@ -104,6 +105,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   const FittedGpu fitted = choose_gpu(about, machine.platform, set_up);
   set_up.framework =
       transformer_framework(question.framework.value_or(kDefaultTransformerFramework),
+                            layout.is_compiled ? LayerCode::kCompiled : LayerCode::kEager,
                             set_up.gpu.name, "--framework", nullptr);
   for (double* each :
        {&set_up.framework.kernels, &set_up.framework.kernels_fp8, &set_up.framework.host_layer_s,
@@ -114,6 +116,10 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
     if (std::find(known.begin(), known.end(), module) == known.end())
       refuse(kLayoutOption, "recompute_modules=" + module, unknown_name(module, known));
   }
+  if (layout.recompute == Recompute::kSelectiveOp && (model.experts || model.latent))
+    refuse(kLayoutOption, "recompute=selective_op",
+           fmt::format("is known of layers without experts and latent attention, not of {}",
+                       model.name));
   const Network whole = infer_network(decoder(model, set_up.tokens, "--seq"));
   set_up.parameters = whole.parameters();
   // Backward twice as many, without those that attention computes again.

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/workload/transformer/decoder.hpp"
+#include "models/workload/transformer/recompute.hpp"
 
 namespace forescale {
 namespace {
@@ -44,8 +45,14 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
 // One by one. Source: Megatron-LM, core/transformer/attention.py (checkpoint_core_attention),
 // whatever computes attention.
 RunsAgainRule runs_again_of(const StageInputs& inputs) {
-  if (inputs.layout->recompute != Recompute::kSelective) return runs_again({});
-  return runs_again(inputs.layout->modules());
+  const Layout& layout = *inputs.layout;
+  if (layout.recompute == Recompute::kSelective) return runs_again(layout.modules());
+  if (layout.recompute != Recompute::kSelectiveOp) return runs_again({});
+  return runs_again_by_operator(
+      *inputs.model, {.tensor = layout.tensor,
+                      .scatters_results = layout.tensor > 1 && layout.has_sequence_parallel,
+                      .has_plain_products = !inputs.products,
+                      .saves_other_products = inputs.framework->saves_other_products});
 }
 
 // Seconds of a micro-batch's layers, in their order.
@@ -128,6 +135,15 @@ void cut_into_pieces(const StageInputs& inputs, const Network& network,
   }
 }
 
+// What the framework makes of a layer's kernels.
+double kernels_factor(const StageInputs& inputs, const Layer& layer) {
+  const TransformerFramework& framework = *inputs.framework;
+  const double all = inputs.products ? framework.kernels_fp8 : framework.kernels;
+  if (std::holds_alternative<AttentionShape>(layer.work)) return all * framework.attention;
+  const bool is_other = std::holds_alternative<std::monostate>(layer.work) && !inputs.products;
+  return is_other ? all * framework.others : all;
+}
+
 std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& network) {
   std::vector<LayerTime> table = table_of(inputs, network).layers;
   if (inputs.layout->tensor_overlaps) cut_into_pieces(inputs, network, table);
@@ -135,10 +151,7 @@ std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& net
   std::vector<LayerSeconds> times;
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const LayerTime& time = table[i];
-    const bool is_attention = std::holds_alternative<AttentionShape>(network.layers[i].work);
-    const double factor =
-        (inputs.products ? inputs.framework->kernels_fp8 : inputs.framework->kernels) *
-        (is_attention ? inputs.framework->attention : 1);
+    const double factor = kernels_factor(inputs, network.layers[i]);
     times.push_back({.forward_s = factor * (time.forward_t0_s + batch * time.forward_t1_s),
                      .backward_s = factor * (time.backward_t0_s + batch * time.backward_t1_s)});
   }
@@ -148,10 +161,13 @@ std::vector<LayerSeconds> times_of(const StageInputs& inputs, const Network& net
 void add_times(const StageInputs& inputs, const Network& network,
                const std::vector<LayerSeconds>& times, StagePart& part) {
   const RunsAgainRule again = runs_again_of(inputs);
+  const std::set<std::string> whole =
+      run_again_in_blocks(network, inputs.framework->stops_recompute_early);
   for (size_t i = 0; i < times.size(); ++i) {
+    const std::string& name = network.layers[i].name;
     part.forward_s += times[i].forward_s;
-    part.backward_s += times[i].backward_s;
-    if (again(network.layers[i].name) != RunsAgain::kNo) part.backward_s += times[i].forward_s;
+    part.backward_s += times[i].backward_s + again(name).share() * times[i].forward_s;
+    if (whole.contains(name)) part.again_s += times[i].forward_s;
     if (is_product(network.layers[i]))
       part.weight_gradients_s += kWeightShare * times[i].backward_s;
   }
@@ -282,6 +298,8 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
                    const std::vector<LayerSeconds>& times, StagePart& part) {
   const TimesBeside beside(network, times, inputs);
   const RunsAgainRule again = runs_again_of(inputs);
+  const std::set<std::string> whole =
+      run_again_in_blocks(network, inputs.framework->stops_recompute_early);
   const std::int64_t bytes_a_sequence_value =
       inputs.layout->micro_batch * whole_bytes_a_value(inputs.precision);
   for (const Layer& layer : network.layers) {
@@ -296,11 +314,12 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     };
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
+    if (whole.contains(layer.name)) count(layer.exchange->forward, true, part.again);
     // Within what runs again.
     const std::string within = layer.exchange->group == ExchangeGroup::kContext
                                    ? core_attention_beside(layer.name)
                                    : layer.name;
-    if (again(within) != RunsAgain::kNo) count(layer.exchange->forward, true, part.backward);
+    if (again(within).how != RunsAgain::kNo) count(layer.exchange->forward, true, part.backward);
   }
 }
 

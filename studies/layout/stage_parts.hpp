@@ -42,6 +42,9 @@ struct StagePart {
   double weight_gradients_s = 0;  // of that
   ExchangeCounts forward = {};
   ExchangeCounts backward = {};
+  // Of a forward pass, what recompute=full of all its layers runs again.
+  double again_s = 0;
+  ExchangeCounts again = {};
   // Of one micro-batch, bytes.
   std::int64_t kept_bytes = 0;
   std::int64_t boundary_bytes = 0;    // of a layer's input, on this GPU

@@ -359,7 +359,7 @@ double least_iteration_s(const IterationWork& work) {
   for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
     const StageWork& all = work.stages[stage];
     const double late_s = work.schedule->splits_backward ? all.part.weight_gradients_s : 0;
-    const double backward_s = all.part.backward_s + all.recomputed * all.part.forward_s;
+    const double backward_s = all.part.backward_s + all.recomputed * all.part.again_s;
     RankTimes& rank = ranks[static_cast<std::size_t>(work.rank_of_stage(stage))];
     rank.busy_s += micro_batches * (all.part.forward_s + backward_s);
     rank.late_s += micro_batches * late_s;

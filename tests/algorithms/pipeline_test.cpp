@@ -194,6 +194,25 @@ TEST(Pipeline, ParametersAndGradientsOverlapWithPasses) {
   EXPECT_DOUBLE_EQ(took({}, {12, 4}), 2 + 1 + 12);
 }
 
+// One rank, two micro-batches of 2 and 4 s: the first pass takes a second longer, the last one
+// three, of a schedule that leaves weights' gradients for last too; what overlaps is counted from
+// there.
+TEST(Pipeline, WhatMovesBesideAPassSlowsIt) {
+  const StageCost cost{.forward_s = 2,
+                       .backward_s = 4,
+                       .parameters = {.time_s = 0.5, .parts = 2, .slows_s = 1},
+                       .gradients = {.time_s = 0.5, .parts = 2, .slows_s = 3}};
+  const PipelineTimes times = pipeline_times(schedule_named("1f1b"), {1, 1, 2}, {cost}, 0);
+  EXPECT_DOUBLE_EQ(times.passes[0].front().end_s, 0.25 + 3);
+  EXPECT_DOUBLE_EQ(times.passes[0][1].end_s - times.passes[0][1].begin_s, 4);
+  EXPECT_DOUBLE_EQ(times.passes_end_s(), 0.25 + 2 * 6 + 1 + 3);
+  EXPECT_DOUBLE_EQ(times.end_s(), times.passes_end_s() + 0.25);
+  StageCost split = cost;
+  split.weights_s = 2;
+  const PipelineTimes late = pipeline_times(schedule_named("zb-h1"), {1, 1, 2}, {split}, 0);
+  EXPECT_DOUBLE_EQ(late.passes_end_s(), 0.25 + 2 * 8 + 1 + 3);
+}
+
 // Two stages of 1 and 2 s, one micro-batch: parameters of the second rank are there when its first
 // pass begins, and its gradients go while the first rank runs backward.
 TEST(Pipeline, OtherRanksHideTheirStateInTheBubble) {

@@ -14,6 +14,7 @@
 #include "models/workload/network.hpp"
 #include "models/workload/transformer/decoder.hpp"
 #include "models/workload/transformer/family.hpp"
+#include "models/workload/transformer/recompute.hpp"
 #include "tests/base/refusal.hpp"
 
 namespace forescale {
@@ -319,25 +320,6 @@ TEST(DecoderShare, KeepsWhatThePaperCounts) {
         .values;
   };
   EXPECT_EQ(2 * (values(4, 2) - values(4, 1)), 32 * 512 * 1024 / 4);
-}
-
-// Values of a layer that are no longer kept: of each token the widths that the module makes.
-TEST(DecoderShare, ModulesThatRunAgainAreNotKept) {
-  const auto dropped = [](const std::string& name, std::int64_t layer, const std::string& module) {
-    const Transformer model = catalogue_model(name);
-    const Network network = share_of(
-        model, {.first_layer = layer, .layers = 1, .has_embedding = false, .has_head = false});
-    return kept_for_backward(network, runs_again({})).values -
-           kept_for_backward(network, runs_again({module})).values;
-  };
-  EXPECT_EQ(dropped("llama-2-7b", 1, "mlp"), 1024 * 3 * 11008);
-  EXPECT_EQ(dropped("llama-2-7b", 1, "layernorm"), 1024 * 2 * 4096);
-  // Queries, and what keys and values come from: 128 heads of 192 and of 256, ranks 1,536 and 512.
-  EXPECT_EQ(dropped("deepseek-v3", 1, "mla_up_proj"), 1024 * (128 * (192 + 256) + 1536 + 512));
-  EXPECT_EQ(dropped("deepseek-v3", 1, "mlp"), 1024 * 3 * 18432);
-  EXPECT_EQ(dropped("deepseek-v3", 4, "mlp"), 0);  // with experts
-  EXPECT_EQ(dropped("deepseek-v3", 4, "shared_experts"), 1024 * 3 * 2048);
-  EXPECT_EQ(dropped("deepseek-v3", 4, "moe_act"), 8 * 1024 * 2048);
 }
 
 TEST(DecoderShare, ContextPartsShareTokensAndScores) {

@@ -5,6 +5,7 @@
 #include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
 #include "models/workload/transformer/decoder.hpp"
+#include "models/workload/transformer/recompute.hpp"
 #include "studies/layout/layout_prediction.hpp"
 #include "tests/base/refusal.hpp"
 

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
+#include "studies/layout/layout_setup.hpp"
 #include "tests/base/refusal.hpp"
 
 namespace forescale {
@@ -304,6 +306,67 @@ TEST(LayoutPrediction, RecomputationTradesTimeForMemory) {
   EXPECT_NEAR(half.recompute_s, full.recompute_s / 2, 1e-12);
   EXPECT_DOUBLE_EQ(full.model_flops, none.model_flops);
   EXPECT_LT(memory_of(full, "activations"), memory_of(none, "activations") / 5);
+}
+
+// PyTorch's stops before each layer's last product, and saves half of the products where it is
+// asked.
+TEST(LayoutPrediction, PyTorchRecomputesLess) {
+  const auto pytorch = [](const std::string& recompute) {
+    Question question = question_of("tp=1,global=8,recompute=" + recompute);
+    question.framework = Framework::kPyTorchTo210;
+    return predicted(question, 8);
+  };
+  const LayoutPrediction none = pytorch("none");
+  const LayoutPrediction some = pytorch("selective_op");
+  const LayoutPrediction full = pytorch("full");
+  EXPECT_LT(none.iteration_s, some.iteration_s);
+  EXPECT_LT(some.iteration_s, full.iteration_s);
+  EXPECT_GT(memory_of(none, "activations"), memory_of(some, "activations"));
+  EXPECT_GT(memory_of(some, "activations"), memory_of(full, "activations"));
+  EXPECT_EQ(some.model_flops, none.model_flops);
+  const LayoutPrediction all = predict("tp=1,global=8,recompute=full", 8);  // Megatron-LM's
+  EXPECT_LT(full.recompute_s / none.compute_s,
+            0.95 * all.recompute_s / predict("tp=1,global=8", 8).compute_s);
+  EXPECT_NE(refusal([] {
+              predict("tp=1,global=8,recompute=selective_op", 8, "mixtral-8x7b");
+            }).find("without experts"),
+            std::string::npos);
+}
+
+TEST(LayoutPrediction, EagerCodeTakesLongerWhereThereIsNoProduct) {
+  const auto pytorch = [](const std::string& layout) {
+    Question question = question_of(layout);
+    question.framework = Framework::kPyTorchTo210;
+    return predicted(question, 8);
+  };
+  const double compiled_s = pytorch("tp=1,global=8").compute_s;
+  EXPECT_GT(pytorch("tp=1,global=8,compile=false").compute_s, 1.05 * compiled_s);
+  EXPECT_EQ(pytorch("tp=1,global=8,compile=true").compute_s, compiled_s);
+  EXPECT_NE(refusal([] { predict("tp=1,global=8,compile=false", 8); }).find("run eagerly"),
+            std::string::npos);
+}
+
+// Three accesses to memory for each byte that arrives: of all parameters twice and of their
+// gradients in FP32, seven eighths on eight GPUs; of sharded optimizers once, but for one part.
+TEST(LayoutPrediction, KernelsBesideCollectivesAreSlowed) {
+  const auto slow_s = [](const std::string& layout) {
+    Question question = question_of(layout);
+    Asker asker;
+    const LayoutSetUp set_up = set_up_layout({.question = question, .gpus = 8}, asker);
+    const StageWork& work = set_up.work.stages.front();
+    return std::array<double, 3>{
+        work.parameters_slow_s, work.gradients_slow_s,
+        3.0 * static_cast<double>(set_up.parameters) * 7 / 8 / set_up.gpu.memory_bandwidth.value};
+  };
+  const auto [gathers_s, reduces_s, unit_s] = slow_s("zero=parameters,global=8");
+  EXPECT_NEAR(gathers_s, 2 * unit_s, 1e-6 * unit_s);
+  EXPECT_NEAR(reduces_s, 4 * unit_s, 1e-6 * unit_s);
+  EXPECT_EQ(slow_s("tp=8,global=8")[1], 0);
+  EXPECT_EQ(slow_s("zero=optimizer,overlap=false,global=8")[1], 0);
+  const double of_some_s = slow_s("zero=optimizer,global=8")[1];
+  EXPECT_GT(of_some_s, 3.9 * unit_s);
+  EXPECT_LT(of_some_s, 4 * unit_s);
+  EXPECT_NEAR(slow_s("zero=none,global=8")[1], 2 * of_some_s, 1e-6 * unit_s);
 }
 
 // More of anything that helps never hurts.

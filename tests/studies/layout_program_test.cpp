@@ -71,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"tp=1", 1}, FullCase{"tp=4,global=2", 4},
         FullCase{"tp=8,sp=false,global=2,recompute=full", 8}, FullCase{"tp=1,global=8", 4},
         FullCase{"zero=1,global=8", 4}, FullCase{"zero=3,global=8", 4},
+        FullCase{"zero=3,global=8,recompute=selective_op", 4},
+        FullCase{"zero=3,pp=2,global=8,recompute=full", 4},
         FullCase{"zero=1,overlap=false,global=4", 4}, FullCase{"tp=4,tp_overlap=true,global=2", 4},
         FullCase{"pp=4,global=8", 4}, FullCase{"pp=4,global=8,schedule=gpipe", 4},
         FullCase{"pp=2,vpp=2,global=4", 2}, FullCase{"pp=4,global=8,schedule=zb-h1", 4},

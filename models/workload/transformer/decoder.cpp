@@ -332,51 +332,7 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
            "needs flash attention");
 }
 
-// Of a block's layers: whose results are dropped, and what else runs again.
-struct RecomputeModule {
-  const char* name;
-  std::vector<const char*> dropped;
-  std::vector<const char*> kept;
-};
-
-const std::vector<RecomputeModule> kRecomputeModules{
-    {"core_attn", {}, {}},
-    {"layernorm", {"attention/norm", "ffn/norm"}, {}},
-    {"mla_up_proj", {"query/norm", "query/up", "kv/norm", "kv/up", "rotary"}, {}},
-    {"mlp", {"ffn/up", "ffn/activation"}, {"ffn/spread", "ffn/down", "ffn/collect"}},
-    {"moe_act", {"experts/activation"}, {}},
-    {"shared_experts",
-     {"shared/up", "shared/activation"},
-     {"shared/spread", "shared/down", "shared/collect"}},
-};
-
 }  // namespace
-
-std::vector<std::string> recompute_modules() {
-  std::vector<std::string> names;
-  for (const RecomputeModule& module : kRecomputeModules) names.emplace_back(module.name);
-  return names;
-}
-
-RunsAgainRule runs_again(const std::vector<std::string>& modules) {
-  std::vector<RecomputeModule> chosen;
-  for (const RecomputeModule& module : kRecomputeModules)
-    if (std::find(modules.begin(), modules.end(), module.name) != modules.end())
-      chosen.push_back(module);
-  return [chosen](const std::string& name) {
-    const std::string layer = name.substr(name.find('/') + 1);
-    const auto is_among = [&](const std::vector<const char*>& names) {
-      return std::find(names.begin(), names.end(), layer) != names.end();
-    };
-    for (const RecomputeModule& module : chosen) {
-      if (module.name == std::string("core_attn") && layer.find(kCore) != std::string::npos)
-        return RunsAgain::kWithin;
-      if (is_among(module.dropped)) return RunsAgain::kResultToo;
-      if (is_among(module.kept)) return RunsAgain::kWithin;
-    }
-    return RunsAgain::kNo;
-  };
-}
 
 std::string core_attention_beside(const std::string& layer) {
   return layer.substr(0, layer.find('/') + 1) + kCore;

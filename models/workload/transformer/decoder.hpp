@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "models/workload/architecture.hpp"
-#include "models/workload/kept.hpp"
 #include "models/workload/transformer/transformer.hpp"
 
 namespace forescale {
@@ -43,13 +42,6 @@ struct DecoderShare {
   bool has_scores_in_memory = false;
 };
 
-// What selective recomputation computes again of the layers' names: "core_attn", attention without
-// its weights; "mlp" and "shared_experts" as a whole; "layernorm", "mla_up_proj", latent
-// attention's queries, keys and values, and "moe_act", the experts' activation, whose results are
-// dropped too. Source: Megatron-LM, core/transformer/transformer_config.py (recompute_modules).
-std::vector<std::string> recompute_modules();
-// Of those.
-RunsAgainRule runs_again(const std::vector<std::string>& modules);
 // Of the same block as another of its layers.
 std::string core_attention_beside(const std::string& layer);
 
