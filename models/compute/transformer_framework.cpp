@@ -75,14 +75,15 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
     refuse(option, name, "is not known to run eagerly (compile=false of --layout)");
   one.allow_only({"kernels", "others", "others_eager", "kernels_fp8", "attention", "score_bytes",
                   "gradient_buffer_bytes", "gates_are_two_kernels", "held_results",
-                  "stops_recompute_early", "saves_other_products", "memory", "full_memory",
-                  "host_layer_s", "host_expert_layer_s", "host_pipeline_layer_s", "buckets",
-                  "unmodelled"});
+                  "hides_tensor_exchanges", "stops_recompute_early", "saves_other_products",
+                  "memory", "full_memory", "host_layer_s", "host_expert_layer_s",
+                  "host_pipeline_layer_s", "buckets", "unmodelled"});
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
   const auto buffers = one.find("gradient_buffer_bytes");
   const JsonInput memory = one.at("memory");
   const auto gates = one.find("gates_are_two_kernels");
+  const auto hides_exchanges = one.find("hides_tensor_exchanges");
   const auto stops_early = one.find("stops_recompute_early");
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
@@ -97,6 +98,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
       .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
       .gates_are_two_kernels = gates && gates->at("value").boolean(),
       .held_results = held_results ? held_results->factor(0, 2) : 0,
+      .hides_tensor_exchanges = hides_exchanges && hides_exchanges->at("value").boolean(),
       .stops_recompute_early = stops_early && stops_early->at("value").boolean(),
       .saves_other_products = saves_other_products && saves_other_products->at("value").boolean(),
       .memory = memory.factor(0.5, 10),

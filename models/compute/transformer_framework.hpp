@@ -46,8 +46,9 @@ struct TransformerFramework {
   // Of a layer's two results that tensor parallelism reduces and scatters: how many are whole in
   // memory still when the last layer's are made, where the CPU is ahead of the GPU.
   double held_results = 0;
-  bool stops_recompute_early = false;  // of a layer, when it has what is read again
-  bool saves_other_products = false;   // recompute=selective_op: FP8's, and those with a bias
+  bool hides_tensor_exchanges = false;  // backward, under both gradients of what reads them
+  bool stops_recompute_early = false;   // of a layer, when it has what is read again
+  bool saves_other_products = false;    // recompute=selective_op: FP8's, and those with a bias
   double memory =
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;

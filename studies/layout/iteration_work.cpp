@@ -15,12 +15,6 @@ namespace {
 // weight (14); the norm of all gradients reads them once more (4).
 constexpr double kOptimizerAccesses = 34;
 
-// Of each byte that NCCL brings: stored in its buffer, read there, and read or written in its
-// caller's memory. Kernels beside it have what is left of the memory's bandwidth. Source:
-// maintainers in NVIDIA/nccl issue 1428, whose products take 1.76, attention 1.83 times as long
-// beside 300 GB/s on an A100: 1 / (1 - 3 x 300 / 2039) is 1.79.
-constexpr double kCollectiveAccesses = 3;
-
 constexpr double kForwardShare = 1.0 / 3;  // of the kernels of both passes
 
 constexpr std::int64_t kNormBytes = 4;
@@ -95,23 +89,17 @@ double host_s(const StagePart& part, const IterationInputs& inputs, const std::s
          (framework.host_expert_layer_s + longer_s) * static_cast<double>(part.sparse_layers);
 }
 
-// Bytes that arrive at each rank of a group.
-double received_bytes(const LayoutCall& call, std::size_t ranks) {
-  const double whole =
-      static_cast<double>(call.bytes) * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  return call.op == "all-reduce" ? 2 * whole : whole;
-}
-
 // How much longer kernels take beside `parts` of such calls; those of parts that nothing is beside
 // left out.
 double slowed_s(const std::vector<LayoutCall>& calls, int parts, const IterationInputs& inputs,
                 const RankGrid& grid) {
   const bool in_every_pass = inputs.layout->sharding == StateSharding::kParameters;
-  double bytes = 0;
+  double slow_s = 0;
   for (const LayoutCall& call : calls)
-    bytes += (in_every_pass ? parts : parts - 1) *
-             received_bytes(call, group_ranks(grid, call.group, 0, inputs.nodes).size());
-  return kCollectiveAccesses * bytes / inputs.gpu->memory_bandwidth.value;
+    slow_s += (in_every_pass ? parts : parts - 1) *
+              slowed_beside_s(call.bytes, call.op == "all-reduce",
+                              group_ranks(grid, call.group, 0, inputs.nodes).size(), *inputs.gpu);
+  return slow_s;
 }
 
 StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationInputs& inputs,
@@ -136,6 +124,12 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
   work.optimizer_s = kOptimizerAccesses * parameters_held(part, layout, is_sharded) /
                      inputs.gpu->memory_bandwidth.value;
   return work;
+}
+
+PipelineShape shape_of(const Layout& layout) {
+  return {.ranks = static_cast<int>(layout.pipeline),
+          .stages_a_rank = static_cast<int>(layout.virtual_stages),
+          .micro_batches = static_cast<int>(layout.micro_batches())};
 }
 
 std::shared_ptr<const PipelineSchedule> schedule_of(const std::string& name,
@@ -247,12 +241,14 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
   return dense / ranks + expert / expert_ranks;
 }
 
+bool splits_backward(const Layout& layout, const std::string& option) {
+  return schedule_of(layout.schedule, shape_of(layout), option)->splits_backward;
+}
+
 IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
                              const std::string& option) {
   const Layout& layout = *inputs.layout;
-  IterationWork work{.shape = {.ranks = static_cast<int>(layout.pipeline),
-                               .stages_a_rank = static_cast<int>(layout.virtual_stages),
-                               .micro_batches = static_cast<int>(layout.micro_batches())}};
+  IterationWork work{.shape = shape_of(layout)};
   work.schedule = schedule_of(layout.schedule, work.shape, option);
   check_shape(*work.schedule, work.shape, option);
   if (layout.tensor_overlaps && work.schedule->splits_backward)

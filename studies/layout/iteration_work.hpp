@@ -85,6 +85,10 @@ struct IterationWork {
   }
 };
 
+// Whether the pipeline's schedule leaves gradients by weights for later. InputError as of
+// iteration_work().
+bool splits_backward(const Layout& layout, const std::string& option);
+
 struct IterationInputs {
   const Layout* layout = nullptr;  // resolved
   const TransformerFramework* framework = nullptr;

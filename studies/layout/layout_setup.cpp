@@ -138,6 +138,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
                    .precision = set_up.values,
                    .products = is_quantised(set_up.precision) ? std::optional(set_up.precision)
                                                               : std::nullopt,
+                   .splits_backward = splits_backward(layout, kLayoutOption),
                    .fitted = &fitted,
                    .gpu = &set_up.gpu,
                    .framework = &set_up.framework,

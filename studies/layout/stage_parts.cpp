@@ -20,6 +20,12 @@ constexpr double kWeightShare = 0.5;  // of a product's two gradients
 constexpr double kNanosecondsASecond = 1e9;
 constexpr double kPermille = 1000;
 
+// Of each byte that NCCL brings: stored in its buffer, read there, and read or written in its
+// caller's memory. Kernels beside it have what is left of the memory's bandwidth. Source:
+// maintainers in NVIDIA/nccl issue 1428, whose products take 1.76, attention 1.83 times as long
+// beside 300 GB/s on an A100: 1 / (1 - 3 x 300 / 2039) is 1.79.
+constexpr double kCollectiveAccesses = 3;
+
 bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>(layer.work); }
 
 Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t layers,
@@ -198,8 +204,7 @@ class TimesBeside {
     if (layer.exchange->group == ExchangeGroup::kExpert) return under_layer_ns(is_forward);
     if (layer.exchange->group == ExchangeGroup::kContext)
       return under_attention_ns(layer, is_forward);
-    if (!inputs_.layout->tensor_overlaps || layer.exchange->group != ExchangeGroup::kTensor)
-      return 0;
+    if (!inputs_.layout->tensor_overlaps) return under_gradient_ns(layer, is_forward);
     const LayerSpec& spec = *specs_.at(layer.name);
     double beside_s = 0;
     for (const std::string& blob : {spec.tops.front(), spec.bottoms.front()})
@@ -213,6 +218,19 @@ class TimesBeside {
   static std::int64_t in_ns(double beside_s, std::int64_t pieces) {
     const double share = 1 - 1 / static_cast<double>(pieces);
     return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
+  }
+
+  // What a product shared by output reads is gathered once more under its gradient by data, and the
+  // results of that are added up and scattered under its gradient by weights. Source: Megatron-LM,
+  // core/tensor_parallel/layers.py (LinearWithGradAccumulationAndAsyncCommunication). Without
+  // sequence parallelism all wait for the sum, as in releases before 3.0, where it was all there
+  // was.
+  std::int64_t under_gradient_ns(const Layer& layer, bool is_forward) const {
+    if (is_forward || inputs_.splits_backward || !inputs_.framework->hides_tensor_exchanges)
+      return 0;
+    const auto read = blobs_.find(specs_.at(layer.name)->tops.front());
+    if (read == blobs_.end() || layer.type != "AllGather") return 0;
+    return static_cast<std::int64_t>(kWeightShare * read->second.backward_s * kNanosecondsASecond);
   }
 
   // Another micro-batch's pass, which runs beside; it waits for as much of this one, so that all
@@ -314,6 +332,12 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     };
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
+    if (!inputs.layout->tensor_overlaps && layer.exchange->group == ExchangeGroup::kTensor &&
+        beside.under_ns(layer, false) > 0)
+      for (const ExchangeKind kind : layer.exchange->backward)
+        part.backward_s += slowed_beside_s(
+            layer.exchange->values * bytes_a_sequence_value, kind == ExchangeKind::kAllReduce,
+            static_cast<std::size_t>(inputs.layout->tensor), *inputs.gpu);
     if (whole.contains(layer.name)) count(layer.exchange->forward, true, part.again);
     // Within what runs again.
     const std::string within = layer.exchange->group == ExchangeGroup::kContext
@@ -355,6 +379,13 @@ std::vector<std::int64_t> split_with_ends(const Transformer& model, const Layout
 }
 
 }  // namespace
+
+double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks,
+                       const GpuModel& gpu) {
+  const double arrives = static_cast<double>(bytes) * static_cast<double>(ranks - 1) /
+                         static_cast<double>(ranks) * (is_all_reduce ? 2 : 1);
+  return kCollectiveAccesses * arrives / gpu.memory_bandwidth.value;
+}
 
 double StageExchange::under_s() const {
   return static_cast<double>(under_ns) / kNanosecondsASecond;

@@ -57,6 +57,11 @@ struct StagePart {
   std::int64_t gradient_buffer_bytes = 0;
 };
 
+// How much longer kernels take beside a collective of so many bytes and ranks, an all-reduce or one
+// that moves them once.
+double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks,
+                       const GpuModel& gpu);
+
 // Layers of each stage, in the order of the stages. InputError naming `option` where pp x vpp does
 // not divide them, or exceeds them.
 std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
@@ -68,6 +73,7 @@ struct StageInputs {
   std::int64_t tokens = 0;         // of a sequence
   Precision precision = Precision::kBf16;
   std::optional<Precision> products = {};  // of those in its layers; casts are in their times
+  bool splits_backward = false;            // gradients by weights are left for later
   const FittedGpu* fitted = nullptr;
   const GpuModel* gpu = nullptr;
   const TransformerFramework* framework = nullptr;

@@ -103,9 +103,11 @@ TEST(CudaGraphs, LeaveNothingToWaitFor) {
   EXPECT_LT(graph.iteration_s, asked.iteration_s);
 }
 
-// What tensor parallelism exchanges in a module that runs again goes once more.
+// What tensor parallelism exchanges in a module that runs again goes once more. (PyTorch hides
+// none.)
 TEST(RecomputedModules, ExchangeAgain) {
   Question question;
+  question.framework = Framework::kPyTorchTo210;
   question.platform = "dgx-h100";
   question.model = "llama-2-7b";
   question.sequence = 1024;

@@ -183,8 +183,13 @@ TEST(LayoutPrediction, ThePipelinesCpuIsSlowerBetweenNodes) {
 
 // What is sent stays, what waits for it shrinks: of four pieces of a product one is left beside.
 TEST(LayoutPrediction, ProductsHideTensorExchanges) {
-  const LayoutPrediction beside = predict("tp=4,micro=8,global=8", 4);
-  const LayoutPrediction under = predict("tp=4,tp_overlap=true,micro=8,global=8", 4);
+  const auto pytorch = [](const std::string& layout) {  // which hides none of them otherwise
+    Question question = question_of(layout);
+    question.framework = Framework::kPyTorchTo210;
+    return predicted(question, 4);
+  };
+  const LayoutPrediction beside = pytorch("tp=4,micro=8,global=8");
+  const LayoutPrediction under = pytorch("tp=4,tp_overlap=true,micro=8,global=8");
   EXPECT_GT(under.compute_s, beside.compute_s);  // of smaller products
   EXPECT_LT(under.compute_s, 1.3 * beside.compute_s);
   EXPECT_LT(under.tensor_s, 0.6 * beside.tensor_s);
@@ -367,6 +372,39 @@ TEST(LayoutPrediction, KernelsBesideCollectivesAreSlowed) {
   EXPECT_GT(of_some_s, 3.9 * unit_s);
   EXPECT_LT(of_some_s, 4 * unit_s);
   EXPECT_NEAR(slow_s("zero=none,global=8")[1], 2 * of_some_s, 1e-6 * unit_s);
+}
+
+// Of Megatron-LM: what tp gathers and scatters backward goes on under half of the backward pass of
+// the products that read it, and takes its share of the memory from them: of two layers' inputs,
+// gathered again and scattered, seven eighths of 2 bytes a value.
+TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
+  const auto stage_of = [](const std::string& layout, Framework framework) {
+    Question question = question_of(layout);
+    question.framework = framework;
+    Asker asker;
+    return set_up_layout({.question = question, .gpus = 8}, asker);
+  };
+  const auto hidden = [](const StagePart& part) {
+    int count = 0;
+    for (const auto& [exchange, times] : part.backward)
+      if (exchange.under_ns > 0) count += times;
+    for (const auto& [exchange, times] : part.forward) EXPECT_EQ(exchange.under_ns, 0);
+    return count;
+  };
+  const LayoutSetUp megatron = stage_of("tp=8,global=1", Framework::kMegatron);
+  const StagePart& part = megatron.work.stages.front().part;
+  EXPECT_EQ(hidden(part), 32 * 2 * 2);
+  for (const std::string layout : {"tp=8,sp=false,global=1", "tp=4,pp=2,schedule=zb-h1,global=4"})
+    EXPECT_EQ(hidden(stage_of(layout, Framework::kMegatron).work.stages.front().part), 0) << layout;
+  const LayoutSetUp pytorch = stage_of("tp=8,global=1", Framework::kPyTorchTo210);
+  EXPECT_EQ(hidden(pytorch.work.stages.front().part), 0);
+  const double slow_s = slowed_beside_s(2 * 1024 * 4096, false, 8, megatron.gpu);
+  EXPECT_DOUBLE_EQ(slow_s, 3 * 2.0 * 1024 * 4096 * 7 / 8 / megatron.gpu.memory_bandwidth.value);
+  EXPECT_DOUBLE_EQ(slowed_beside_s(2 * 1024 * 4096, true, 8, megatron.gpu), 2 * slow_s);
+  // tp_overlap's products have what that costs them in their number.
+  const LayoutSetUp pieces = stage_of("tp=8,tp_overlap=true,global=1", Framework::kMegatron);
+  EXPECT_GT(pieces.work.stages.front().part.backward_s, part.backward_s - 32 * 2 * 2 * slow_s);
+  EXPECT_LT(predict("tp=8,global=8", 8).tensor_s, predict("tp=8,sp=false,global=8", 8).tensor_s);
 }
 
 // More of anything that helps never hurts.
