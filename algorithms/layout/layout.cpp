@@ -250,11 +250,12 @@ const std::vector<FieldRule>& rules() {
        .read = [](Layout& layout,
                   const FieldText& text) { layout.attention = text.one_of(attention_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.attention)); }},
-      {.field = {.name = "recompute",
-                 .aliases = {"recompute_granularity"},
-                 .doc = "what the backward pass computes again: none, selective, selective_op "
-                        "(PyTorch's: all "
-                        "but attention and every second product), full"},
+      {.field =
+           {.name = "recompute",
+            .aliases = {"recompute_granularity"},
+            .doc =
+                "what the backward pass computes again: none, selective, selective_op (PyTorch's: "
+                "all but attention and every second product), full"},
        .read = [](Layout& layout,
                   const FieldText& text) { layout.recompute = text.one_of(recompute_names()); },
        .write = [](const Layout& layout) { return std::string(name_of(layout.recompute)); }},

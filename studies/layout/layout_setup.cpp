@@ -116,6 +116,9 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
     if (std::find(known.begin(), known.end(), module) == known.end())
       refuse(kLayoutOption, "recompute_modules=" + module, unknown_name(module, known));
   }
+  if (layout.recompute == Recompute::kSelectiveOp && layout.attention == AttentionKind::kUnfused)
+    refuse(kLayoutOption, "recompute=selective_op,attention=unfused",
+           "needs flash attention, whose result is saved");
   if (layout.recompute == Recompute::kSelectiveOp && (model.experts || model.latent))
     refuse(kLayoutOption, "recompute=selective_op",
            fmt::format("is known of layers without experts and latent attention, not of {}",

@@ -336,6 +336,10 @@ TEST(LayoutPrediction, PyTorchRecomputesLess) {
               predict("tp=1,global=8,recompute=selective_op", 8, "mixtral-8x7b");
             }).find("without experts"),
             std::string::npos);
+  EXPECT_NE(refusal([] {
+              predict("tp=1,global=8,recompute=selective_op,attention=unfused", 8);
+            }).find("needs flash attention"),
+            std::string::npos);
 }
 
 TEST(LayoutPrediction, EagerCodeTakesLongerWhereThereIsNoProduct) {
