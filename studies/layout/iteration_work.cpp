@@ -126,7 +126,7 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
   return work;
 }
 
-PipelineShape shape_of(const Layout& layout) {
+PipelineShape pipeline_shape(const Layout& layout) {
   return {.ranks = static_cast<int>(layout.pipeline),
           .stages_a_rank = static_cast<int>(layout.virtual_stages),
           .micro_batches = static_cast<int>(layout.micro_batches())};
@@ -242,13 +242,13 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
 }
 
 bool splits_backward(const Layout& layout, const std::string& option) {
-  return schedule_of(layout.schedule, shape_of(layout), option)->splits_backward;
+  return schedule_of(layout.schedule, pipeline_shape(layout), option)->splits_backward;
 }
 
 IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePart> parts,
                              const std::string& option) {
   const Layout& layout = *inputs.layout;
-  IterationWork work{.shape = shape_of(layout)};
+  IterationWork work{.shape = pipeline_shape(layout)};
   work.schedule = schedule_of(layout.schedule, work.shape, option);
   check_shape(*work.schedule, work.shape, option);
   if (layout.tensor_overlaps && work.schedule->splits_backward)
