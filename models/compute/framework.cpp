@@ -17,6 +17,7 @@ const std::vector<std::pair<Framework, std::string>>& names() {
       {Framework::kPyTorch, "PyTorch"},
       {Framework::kPyTorchTo210, "PyTorch-2.10"},
       {Framework::kMegatron, "Megatron-LM"},
+      {Framework::kMegatronTo2, "Megatron-LM-2"},
       {Framework::kNanotron, "nanotron"},
       {Framework::kLlmFoundry, "llm-foundry"}};
   return table;

@@ -67,7 +67,9 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto attention = own.find("attention");
   const auto as = own.find("as");
   const auto saves_other_products = own.find("saves_other_products");
-  if (as) own.allow_only({"as", "attention", "others", "others_eager", "saves_other_products"});
+  if (as)
+    own.allow_only({"as", "attention", "others", "others_eager", "saves_other_products",
+                    "hides_tensor_exchanges"});
   const JsonInput one = as ? all.at(as->string()) : own;
   const bool is_eager = code == LayerCode::kEager;
   const auto others = own.find(is_eager ? "others_eager" : "others");
@@ -83,35 +85,37 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto buffers = one.find("gradient_buffer_bytes");
   const JsonInput memory = one.at("memory");
   const auto gates = one.find("gates_are_two_kernels");
-  const auto hides_exchanges = one.find("hides_tensor_exchanges");
+  const auto hides_exchanges =
+      (own.has("hides_tensor_exchanges") ? own : one).find("hides_tensor_exchanges");
   const auto stops_early = one.find("stops_recompute_early");
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
   const auto host_pipeline_layer = one.find("host_pipeline_layer_s");
-  return {
-      .kernels = one.at("kernels").factor(0.1, 10),
-      .others = others ? others->factor(0.1, 100) : 1,
-      .kernels_fp8 = (kernels_fp8 ? *kernels_fp8 : one.at("kernels")).factor(0.1, 10),
-      .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
-      .score_bytes = one.at("score_bytes").bytes().value,
-      .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
-      .gates_are_two_kernels = gates && gates->at("value").boolean(),
-      .held_results = held_results ? held_results->factor(0, 2) : 0,
-      .hides_tensor_exchanges = hides_exchanges && hides_exchanges->at("value").boolean(),
-      .stops_recompute_early = stops_early && stops_early->at("value").boolean(),
-      .saves_other_products = saves_other_products && saves_other_products->at("value").boolean(),
-      .memory = memory.factor(0.5, 10),
-      .memory_low = memory.at("fast").number(0.5, 10),
-      .memory_high = memory.at("slow").number(1, 10),
-      .full_memory = full_memory ? read_full_memory(*full_memory) : FullMemory(),
-      .host_layer_s = one.at("host_layer_s").seconds().value,
-      .host_expert_layer_s =
-          (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
-      .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
-      .buckets = read_buckets(one.at("buckets")),
-      .unmodelled = read_layout_unmodelled(one.at("unmodelled")),
-      .from_measured = read_unmodelled(in.at("from_measured"))};
+  return {.kernels = one.at("kernels").factor(0.1, 10),
+          .others = others ? others->factor(0.1, 100) : 1,
+          .kernels_fp8 = (kernels_fp8 ? *kernels_fp8 : one.at("kernels")).factor(0.1, 10),
+          .attention = has_gpu ? attention->at(gpu).factor(0.1, 10) : 1,
+          .score_bytes = one.at("score_bytes").bytes().value,
+          .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
+          .gates_are_two_kernels = gates && gates->at("value").boolean(),
+          .held_results = held_results ? held_results->factor(0, 2) : 0,
+          .hides_tensor_exchanges = hides_exchanges && hides_exchanges->at("value").boolean(),
+          .stops_recompute_early = stops_early && stops_early->at("value").boolean(),
+          .saves_other_products = saves_other_products
+                                      ? std::optional(saves_other_products->at("value").boolean())
+                                      : std::nullopt,
+          .memory = memory.factor(0.5, 10),
+          .memory_low = memory.at("fast").number(0.5, 10),
+          .memory_high = memory.at("slow").number(1, 10),
+          .full_memory = full_memory ? read_full_memory(*full_memory) : FullMemory(),
+          .host_layer_s = one.at("host_layer_s").seconds().value,
+          .host_expert_layer_s =
+              (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
+          .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
+          .buckets = read_buckets(one.at("buckets")),
+          .unmodelled = read_layout_unmodelled(one.at("unmodelled")),
+          .from_measured = read_unmodelled(in.at("from_measured"))};
 }
 
 }  // namespace forescale

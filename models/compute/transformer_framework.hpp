@@ -2,6 +2,8 @@
 // models/compute/transformer_frameworks.json.
 #pragma once
 
+#include <optional>
+
 #include "base/json_input.hpp"
 #include "models/compute/framework.hpp"
 #include "models/unmodelled.hpp"
@@ -48,7 +50,8 @@ struct TransformerFramework {
   double held_results = 0;
   bool hides_tensor_exchanges = false;  // backward, under both gradients of what reads them
   bool stops_recompute_early = false;   // of a layer, when it has what is read again
-  bool saves_other_products = false;    // recompute=selective_op: FP8's, and those with a bias
+  // Of recompute=selective_op, where it has that: products in FP8 and those with a bias.
+  std::optional<bool> saves_other_products = {};
   double memory =
       1;  // all that is allocated over the parts that are counted, and its 90 % interval
   double memory_low = 1;

@@ -346,7 +346,8 @@ std::vector<QuestionField> make_fields() {
        .doc =
            "Whose compute times count: Caffe, TensorFlow, MXNet, PyTorch (default: the system's); "
            "of "
-           "a layout: Megatron-LM (the default), nanotron, llm-foundry, PyTorch (FSDP, compiled), "
+           "a layout: Megatron-LM (the default), Megatron-LM-2 (2021 and Megatron-DeepSpeed), "
+           "nanotron, llm-foundry, PyTorch (FSDP, compiled), "
            "PyTorch-2.10 (and before)",
        .parse = parse_framework,
        .print = print_framework},

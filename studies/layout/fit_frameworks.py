@@ -4,7 +4,7 @@
     forescale validate -o validation.json
     python3 studies/layout/fit_frameworks.py validation.json [build/release/forescale]
 
-prints, by framework and kind of layout, how much less and more time than the prediction the rows take,
+prints, by framework (releases as one) and kind of layout, how much less and more time than the prediction the rows take,
 adjusted ones and predictions: calibration is too near. The ends are made for a source that is not here
 (a repository, of MLPerf a submitter, of Together a cluster), each counting as much as any other of three
 rows and more: each is left out in turn, the others make ends with an equal share of them beyond each,
@@ -18,6 +18,7 @@ are left out. Without it they count as the others."""
 import collections
 import concurrent.futures
 import json
+import pathlib
 import re
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ import sys
 
 LEAST_ROWS = 5
 LEAST_SOURCES = 3
+FRAMEWORKS = pathlib.Path(__file__).resolve().parents[2] / "models/compute/transformer_frameworks.json"
 FULL_WEIGHT = 3  # rows with which a source counts fully
 OUTSIDE = tuple(step / 200 for step in range(10, 1, -1))  # 5 % to 1 %
 HELD = 0.9
@@ -69,6 +71,7 @@ def ratios_of(validation, program):
             if row["unit"] == "s" and row["error"] is not None
             and row["role"] in ("adjusted", "prediction") and "--layout" in " ".join(row["commands"])]
     commands = [row["commands"][0] for row in rows]
+    known = json.loads(FRAMEWORKS.read_text())["frameworks"]
     full = [False] * len(rows)
     if program:
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -79,6 +82,7 @@ def ratios_of(validation, program):
             continue
         framework = re.search(r"--framework (\S+)", command)
         name = framework.group(1) if framework else "Megatron-LM"
+        name = known[name].get("as", name)
         kind = kind_of(re.search(r"--layout (\S+)", command).group(1),
                        int(re.search(r"--gpus (\d+)", command).group(1)), row["nodes"])
         network = re.search(r"--model (\S+)", command).group(1)

@@ -93,6 +93,7 @@ double host_s(const StagePart& part, const IterationInputs& inputs, const std::s
 // left out.
 double slowed_s(const std::vector<LayoutCall>& calls, int parts, const IterationInputs& inputs,
                 const RankGrid& grid) {
+  if (!inputs.layout->overlaps) return 0;
   const bool in_every_pass = inputs.layout->sharding == StateSharding::kParameters;
   double slow_s = 0;
   for (const LayoutCall& call : calls)
@@ -259,6 +260,7 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
   if (layout.expert_overlaps && layout.virtual_stages == 1 && layout.pipeline > 1)
     refuse(option, "expert_overlap=true", "needs vpp > 1 where pp > 1");
   work.gathers_each_pass = layout.sharding == StateSharding::kParameters;
+  work.overlaps = layout.overlaps;
   work.message_bytes = parts.front().boundary_bytes;
   work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};
   for (size_t stage = 0; stage < parts.size(); ++stage)

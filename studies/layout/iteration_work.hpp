@@ -70,6 +70,7 @@ struct IterationWork {
   PipelineShape shape = {};
   std::vector<StageWork> stages = {};
   bool gathers_each_pass = false;  // ZeRO 3
+  bool overlaps = true;            // that goes on under the pass, and not before and after it
   std::int64_t message_bytes = 0;  // from stage to stage
   // Of the gradients' norm, which all wait for before the optimizer (Megatron-LM,
   // core/optimizer/clip_grads.py).

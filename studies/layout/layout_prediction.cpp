@@ -142,7 +142,11 @@ class LayoutRun {
     waits.host_s = wait(cost.forward_s, stage.host_forward_s);
     waits.host_s +=
         wait(cost.backward_s, stage.recomputed * stage.host_forward_s + stage.host_backward_s);
-    if (work().gathers_each_pass) {
+    if (work().gathers_each_pass && !work().overlaps) {
+      cost.forward_s += times.parameters_s;
+      cost.backward_s += times.parameters_s + times.gradients_s;
+      waits.data_s += 2 * times.parameters_s + times.gradients_s;
+    } else if (work().gathers_each_pass) {
       const double gathered_s = stage.parameter_parts * times.parameters_s;
       waits.data_s += wait(cost.forward_s, gathered_s);
       waits.data_s += wait(cost.backward_s, gathered_s + stage.gradient_parts * times.gradients_s);

@@ -210,13 +210,18 @@ class RankWriter {
     return stages;
   }
 
-  int parts_beside(int parts) const { return work_.gathers_each_pass ? 1 : parts; }
+  // Of ZeRO 3 the first layer's, or the last one's, where the others go on under the pass.
+  int parts_beside(int parts) const {
+    if (!work_.gathers_each_pass) return parts;
+    return work_.overlaps ? 1 : 0;
+  }
 
   // A thread that gathers parameters, each part setting its signal.
   Beside gather() {
     Beside beside{.thread = new_thread(), .parts = {}};
     for (const int stage : stages_by_first_pass()) {
       const StageWork& work = work_.stages[static_cast<size_t>(stage)];
+      beside.parts[stage] = {};
       for (int part = 0; part < parts_beside(work.parameter_parts); ++part) {
         beside.parts[stage].push_back(add(kMain, Action::Kind::kSignal));
         for (const LayoutCall& call : work.parameters)
@@ -232,6 +237,7 @@ class RankWriter {
     Beside beside{.thread = new_thread(), .parts = {}};
     for (const int stage : stages_by_last_pass()) {
       const StageWork& work = work_.stages[static_cast<size_t>(stage)];
+      beside.parts[stage] = {};
       for (int part = 0; part < parts_beside(work.gradient_parts); ++part) {
         beside.parts[stage].push_back(add(kMain, Action::Kind::kSignal));
         about(beside.thread, Action::Kind::kWait, beside.parts[stage].back());
@@ -331,7 +337,15 @@ class RankWriter {
       PassWork body = pass_work(stage, pass.kind);
       body.kernels_s += slowed_s(stage, pass.kind, is_first, is_last);
       const std::string label = fmt::format("{}{}", pass.stage, letter_of(pass.kind));
-      if (work_.gathers_each_pass) {
+      if (work_.gathers_each_pass && !work_.overlaps) {
+        const bool is_whole = pass.kind != PassKind::kWeightGradient;
+        for (const LayoutCall& call : stage.parameters)
+          if (is_whole) run(kMain, call, Phase::kPropagation, kParameters);
+        run_pass(body, label, none, none);
+        for (const LayoutCall& call : stage.gradients)
+          if (is_whole && pass.kind != PassKind::kForward)
+            run(kMain, call, Phase::kAggregation, kGradients);
+      } else if (work_.gathers_each_pass) {
         for (const int signal : before) about(kMain, Action::Kind::kWait, signal);
         const int sharded = sharded_pass(stage, pass.kind);
         run_pass(body, label, none, none);

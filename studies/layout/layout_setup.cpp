@@ -116,6 +116,10 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
     if (std::find(known.begin(), known.end(), module) == known.end())
       refuse(kLayoutOption, "recompute_modules=" + module, unknown_name(module, known));
   }
+  if (layout.recompute == Recompute::kSelectiveOp && !set_up.framework.saves_other_products)
+    refuse(kLayoutOption, "recompute=selective_op", "needs --framework PyTorch or PyTorch-2.10");
+  if (!layout.is_compiled && is_quantised(set_up.precision))
+    refuse(kLayoutOption, "compile=false", "is known of BF16 alone");
   if (layout.recompute == Recompute::kSelectiveOp && layout.attention == AttentionKind::kUnfused)
     refuse(kLayoutOption, "recompute=selective_op,attention=unfused",
            "needs flash attention, whose result is saved");

@@ -55,10 +55,11 @@ RunsAgainRule runs_again_of(const StageInputs& inputs) {
   if (layout.recompute == Recompute::kSelective) return runs_again(layout.modules());
   if (layout.recompute != Recompute::kSelectiveOp) return runs_again({});
   return runs_again_by_operator(
-      *inputs.model, {.tensor = layout.tensor,
-                      .scatters_results = layout.tensor > 1 && layout.has_sequence_parallel,
-                      .has_plain_products = !inputs.products,
-                      .saves_other_products = inputs.framework->saves_other_products});
+      *inputs.model,
+      {.tensor = layout.tensor,
+       .scatters_results = layout.tensor > 1 && layout.has_sequence_parallel,
+       .has_plain_products = !inputs.products,
+       .saves_other_products = inputs.framework->saves_other_products.value_or(false)});
 }
 
 // Seconds of a micro-batch's layers, in their order.
@@ -198,19 +199,36 @@ class TimesBeside {
         add(blobs_[spec.bottoms.front()], by_name_[spec.name]);
       if (products.writers.contains(spec.name)) add(blobs_[spec.tops.front()], by_name_[spec.name]);
     }
+    find_readers(network);
+    find_hiding(network);
   }
 
+  // Each of the layer's exchanges in that direction.
   std::int64_t under_ns(const Layer& layer, bool is_forward) const {
     if (layer.exchange->group == ExchangeGroup::kExpert) return under_layer_ns(is_forward);
     if (layer.exchange->group == ExchangeGroup::kContext)
       return under_attention_ns(layer, is_forward);
-    if (!inputs_.layout->tensor_overlaps) return under_gradient_ns(layer, is_forward);
+    if (is_under_gradient(layer, is_forward)) {
+      const double reader_s = readers_.at(specs_.at(layer.name)->tops.front()).backward_s;
+      return static_cast<std::int64_t>(kWeightShare * reader_s * kNanosecondsASecond);
+    }
+    if (!inputs_.layout->tensor_overlaps) return 0;
     const LayerSpec& spec = *specs_.at(layer.name);
     double beside_s = 0;
     for (const std::string& blob : {spec.tops.front(), spec.bottoms.front()})
       if (const auto found = blobs_.find(blob); found != blobs_.end())
         beside_s += is_forward ? found->second.forward_s : kWeightShare * found->second.backward_s;
     return in_ns(beside_s, inputs_.layout->tensor);
+  }
+
+  // What a product shared by output reads is gathered once more under its gradient by data, and the
+  // results of that are added up, and scattered, under its gradient by weights, which are slowed.
+  // Source: Megatron-LM, core/tensor_parallel/layers.py
+  // (LinearWithGradAccumulationAndAsyncCommunication).
+  bool is_under_gradient(const Layer& layer, bool is_forward) const {
+    return !is_forward && inputs_.framework->hides_tensor_exchanges && !inputs_.splits_backward &&
+           !inputs_.layout->tensor_overlaps &&
+           readers_.contains(specs_.at(layer.name)->tops.front());
   }
 
  private:
@@ -220,25 +238,14 @@ class TimesBeside {
     return static_cast<std::int64_t>(share * beside_s * kNanosecondsASecond);
   }
 
-  // What a product shared by output reads is gathered once more under its gradient by data, and the
-  // results of that are added up and scattered under its gradient by weights. Source: Megatron-LM,
-  // core/tensor_parallel/layers.py (LinearWithGradAccumulationAndAsyncCommunication). Without
-  // sequence parallelism all wait for the sum, as in releases before 3.0, where it was all there
-  // was.
-  std::int64_t under_gradient_ns(const Layer& layer, bool is_forward) const {
-    if (is_forward || inputs_.splits_backward || !inputs_.framework->hides_tensor_exchanges)
-      return 0;
-    const auto read = blobs_.find(specs_.at(layer.name)->tops.front());
-    if (read == blobs_.end() || layer.type != "AllGather") return 0;
-    return static_cast<std::int64_t>(kWeightShare * read->second.backward_s * kNanosecondsASecond);
-  }
-
   // Another micro-batch's pass, which runs beside; it waits for as much of this one, so that all
   // exchanges have the kernels of both: counted as if each pass hid its own, in equal parts.
   std::int64_t under_layer_ns(bool is_forward) const {
     if (!inputs_.layout->expert_overlaps) return 0;
-    const double pass_s = is_forward ? all_.forward_s : all_.backward_s;
-    return static_cast<std::int64_t>(pass_s / expert_exchanges_ * kNanosecondsASecond);
+    const double free_s =
+        is_forward ? all_.forward_s - hiding_.forward_s : all_.backward_s - hiding_.backward_s;
+    return static_cast<std::int64_t>(std::max(0.0, free_s) / expert_exchanges_ *
+                                     kNanosecondsASecond);
   }
 
   // A ring's: of what a pass exchanges each has an equal part of it.
@@ -252,6 +259,33 @@ class TimesBeside {
                  inputs_.layout->context);
   }
 
+  // Products, that of the words' scores too, that read what tensor parallelism spreads.
+  void find_readers(const Network& network) {
+    std::set<std::string> spread;
+    for (const Layer& layer : network.layers)
+      if (layer.type == "AllGather" || layer.type == "CopyToGroup")
+        spread.insert(specs_.at(layer.name)->tops.front());
+    for (const Layer& layer : network.layers) {
+      const LayerSpec& spec = *specs_.at(layer.name);
+      if (spec.bottoms.empty()) continue;
+      const auto read = spread.find(spec.bottoms.front());
+      if (read != spread.end() && is_product(layer)) add(readers_[*read], by_name_[layer.name]);
+    }
+  }
+
+  // How long kernels have the exchanges of other groups beside them.
+  void find_hiding(const Network& network) {
+    const auto seconds = [&](const Layer& layer, bool is_forward) {
+      const std::vector<ExchangeKind>& kinds =
+          is_forward ? layer.exchange->forward : layer.exchange->backward;
+      return static_cast<double>(kinds.size()) * static_cast<double>(under_ns(layer, is_forward)) /
+             kNanosecondsASecond;
+    };
+    for (const Layer& layer : network.layers)
+      if (layer.exchange && layer.exchange->group != ExchangeGroup::kExpert)
+        add(hiding_, {.forward_s = seconds(layer, true), .backward_s = seconds(layer, false)});
+  }
+
   static void add(LayerSeconds& sum, const LayerSeconds& time) {
     sum.forward_s += time.forward_s;
     sum.backward_s += time.backward_s;
@@ -262,7 +296,9 @@ class TimesBeside {
   std::map<std::string, LayerSeconds> by_name_;
   LayerSeconds all_ = {};
   double expert_exchanges_ = 0;
-  std::map<std::string, LayerSeconds> blobs_;  // of the products that read or write them
+  std::map<std::string, LayerSeconds> blobs_;    // of the products that read or write them
+  std::map<std::string, LayerSeconds> readers_;  // by what they read
+  LayerSeconds hiding_ = {};
 };
 
 // Of a micro-batch.
@@ -324,20 +360,23 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     if (!layer.exchange) continue;
     const auto count = [&](const std::vector<ExchangeKind>& kinds, bool is_forward,
                            ExchangeCounts& counts) {
-      for (const ExchangeKind kind : kinds)
-        ++counts[{.group = layer.exchange->group,
-                  .kind = kind,
-                  .bytes = layer.exchange->values * bytes_a_sequence_value,
-                  .under_ns = beside.under_ns(layer, is_forward)}];
+      const std::int64_t bytes = layer.exchange->values * bytes_a_sequence_value;
+      for (const ExchangeKind kind : kinds) {
+        std::int64_t under_ns = beside.under_ns(layer, is_forward);
+        if (beside.is_under_gradient(layer, is_forward)) {
+          const double slow_s =
+              slowed_beside_s(bytes, kind == ExchangeKind::kAllReduce,
+                              static_cast<std::size_t>(inputs.layout->tensor), *inputs.gpu);
+          part.backward_s += slow_s;
+          under_ns += static_cast<std::int64_t>(slow_s * kNanosecondsASecond);
+        }
+        ++counts[{
+            .group = layer.exchange->group, .kind = kind, .bytes = bytes, .under_ns = under_ns}];
+      }
     };
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
-    if (!inputs.layout->tensor_overlaps && layer.exchange->group == ExchangeGroup::kTensor &&
-        beside.under_ns(layer, false) > 0)
-      for (const ExchangeKind kind : layer.exchange->backward)
-        part.backward_s += slowed_beside_s(
-            layer.exchange->values * bytes_a_sequence_value, kind == ExchangeKind::kAllReduce,
-            static_cast<std::size_t>(inputs.layout->tensor), *inputs.gpu);
+
     if (whole.contains(layer.name)) count(layer.exchange->forward, true, part.again);
     // Within what runs again.
     const std::string within = layer.exchange->group == ExchangeGroup::kContext

@@ -36,13 +36,6 @@ TEST(TransformerFramework, AttentionOfOlderReleasesIsAsMeasured) {
     EXPECT_NEAR(on(framework, "h100").attention, ratio, 0.03) << to_text(framework);
 }
 
-// Triton's, of llm-foundry, is as much slower on A100 as on H100.
-TEST(TransformerFramework, TritonsAttentionIsSlowerThanFlashAttentionOnBoth) {
-  const double on_a100 = on(Framework::kLlmFoundry, "a100").attention;
-  const double on_h100 = on(Framework::kLlmFoundry, "h100").attention;
-  EXPECT_NEAR(on_h100 / on(Framework::kPyTorchTo210, "h100").attention, on_a100, 0.06);
-}
-
 TEST(TransformerFramework, RunsEagerlyWhereItIsMeasured) {
   const TransformerFramework compiled = on(Framework::kPyTorchTo210, "h100");
   const TransformerFramework eager = transformer_framework(

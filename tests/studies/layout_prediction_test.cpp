@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "studies/layout/layout_setup.hpp"
 #include "tests/base/refusal.hpp"
@@ -332,20 +333,28 @@ TEST(LayoutPrediction, PyTorchRecomputesLess) {
   const LayoutPrediction all = predict("tp=1,global=8,recompute=full", 8);  // Megatron-LM's
   EXPECT_LT(full.recompute_s / none.compute_s,
             0.95 * all.recompute_s / predict("tp=1,global=8", 8).compute_s);
-  EXPECT_NE(refusal([] {
-              predict("tp=1,global=8,recompute=selective_op", 8, "mixtral-8x7b");
-            }).find("without experts"),
-            std::string::npos);
-  EXPECT_NE(refusal([] {
-              predict("tp=1,global=8,recompute=selective_op,attention=unfused", 8);
-            }).find("needs flash attention"),
-            std::string::npos);
+  const auto refused = [](const std::string& layout, const std::string& model,
+                          Framework framework) {
+    return refusal([&] {
+      Question question = question_of(layout, model);
+      question.framework = framework;
+      predicted(question, 8);
+    });
+  };
+  const std::string selective = "tp=1,global=8,recompute=selective_op";
+  for (const auto& [layout, model, framework, reason] :
+       {std::tuple{selective, "mixtral-8x7b", Framework::kPyTorchTo210, "without experts"},
+        std::tuple{selective + ",attention=unfused", "llama-2-7b", Framework::kPyTorchTo210,
+                   "needs flash attention"},
+        std::tuple{selective, "llama-2-7b", Framework::kMegatron, "needs --framework PyTorch"}})
+    EXPECT_NE(refused(layout, model, framework).find(reason), std::string::npos) << reason;
 }
 
 TEST(LayoutPrediction, EagerCodeTakesLongerWhereThereIsNoProduct) {
-  const auto pytorch = [](const std::string& layout) {
+  const auto pytorch = [](const std::string& layout, Precision precision = Precision::kBf16) {
     Question question = question_of(layout);
     question.framework = Framework::kPyTorchTo210;
+    question.precision = precision;
     return predicted(question, 8);
   };
   const double compiled_s = pytorch("tp=1,global=8").compute_s;
@@ -353,6 +362,9 @@ TEST(LayoutPrediction, EagerCodeTakesLongerWhereThereIsNoProduct) {
   EXPECT_EQ(pytorch("tp=1,global=8,compile=true").compute_s, compiled_s);
   EXPECT_NE(refusal([] { predict("tp=1,global=8,compile=false", 8); }).find("run eagerly"),
             std::string::npos);
+  EXPECT_NE(
+      refusal([&] { pytorch("tp=1,global=8,compile=false", Precision::kFp8); }).find("BF16 alone"),
+      std::string::npos);
 }
 
 // Three accesses to memory for each byte that arrives: of all parameters twice and of their
@@ -371,7 +383,9 @@ TEST(LayoutPrediction, KernelsBesideCollectivesAreSlowed) {
   EXPECT_NEAR(gathers_s, 2 * unit_s, 1e-6 * unit_s);
   EXPECT_NEAR(reduces_s, 4 * unit_s, 1e-6 * unit_s);
   EXPECT_EQ(slow_s("tp=8,global=8")[1], 0);
-  EXPECT_EQ(slow_s("zero=optimizer,overlap=false,global=8")[1], 0);
+  for (const std::string sharding : {"optimizer", "parameters"})
+    for (const int of : {0, 1})
+      EXPECT_EQ(slow_s("zero=" + sharding + ",overlap=false,global=8")[static_cast<size_t>(of)], 0);
   const double of_some_s = slow_s("zero=optimizer,global=8")[1];
   EXPECT_GT(of_some_s, 3.9 * unit_s);
   EXPECT_LT(of_some_s, 4 * unit_s);
@@ -379,36 +393,54 @@ TEST(LayoutPrediction, KernelsBesideCollectivesAreSlowed) {
 }
 
 // Of Megatron-LM: what tp gathers and scatters backward goes on under half of the backward pass of
-// the products that read it, and takes its share of the memory from them: of two layers' inputs,
-// gathered again and scattered, seven eighths of 2 bytes a value.
+// the products that read it, those of the words' scores too, and takes its share of the memory from
+// them: seven eighths of 2 bytes a value.
 TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
-  const auto stage_of = [](const std::string& layout, Framework framework) {
+  const auto set_up = [](const std::string& layout, Framework framework) {
     Question question = question_of(layout);
     question.framework = framework;
     Asker asker;
     return set_up_layout({.question = question, .gpus = 8}, asker);
   };
-  const auto hidden = [](const StagePart& part) {
+  const auto hidden = [&](const std::string& layout, Framework framework) {
+    const StagePart part = set_up(layout, framework).work.stages.front().part;
     int count = 0;
     for (const auto& [exchange, times] : part.backward)
       if (exchange.under_ns > 0) count += times;
     for (const auto& [exchange, times] : part.forward) EXPECT_EQ(exchange.under_ns, 0);
     return count;
   };
-  const LayoutSetUp megatron = stage_of("tp=8,global=1", Framework::kMegatron);
-  const StagePart& part = megatron.work.stages.front().part;
-  EXPECT_EQ(hidden(part), 32 * 2 * 2);
-  for (const std::string layout : {"tp=8,sp=false,global=1", "tp=4,pp=2,schedule=zb-h1,global=4"})
-    EXPECT_EQ(hidden(stage_of(layout, Framework::kMegatron).work.stages.front().part), 0) << layout;
-  const LayoutSetUp pytorch = stage_of("tp=8,global=1", Framework::kPyTorchTo210);
-  EXPECT_EQ(hidden(pytorch.work.stages.front().part), 0);
-  const double slow_s = slowed_beside_s(2 * 1024 * 4096, false, 8, megatron.gpu);
-  EXPECT_DOUBLE_EQ(slow_s, 3 * 2.0 * 1024 * 4096 * 7 / 8 / megatron.gpu.memory_bandwidth.value);
-  EXPECT_DOUBLE_EQ(slowed_beside_s(2 * 1024 * 4096, true, 8, megatron.gpu), 2 * slow_s);
-  // tp_overlap's products have what that costs them in their number.
-  const LayoutSetUp pieces = stage_of("tp=8,tp_overlap=true,global=1", Framework::kMegatron);
-  EXPECT_GT(pieces.work.stages.front().part.backward_s, part.backward_s - 32 * 2 * 2 * slow_s);
-  EXPECT_LT(predict("tp=8,global=8", 8).tensor_s, predict("tp=8,sp=false,global=8", 8).tensor_s);
+  EXPECT_EQ(hidden("tp=8,global=1", Framework::kMegatron), 2 * (2 * 32 + 1));
+  EXPECT_EQ(hidden("tp=8,sp=false,global=1", Framework::kMegatron), 2 * 32 + 1);
+  EXPECT_EQ(hidden("tp=4,pp=2,schedule=zb-h1,global=4", Framework::kMegatron), 0);
+  EXPECT_EQ(hidden("tp=8,sp=false,global=1", Framework::kMegatronTo2), 0);
+  EXPECT_EQ(hidden("tp=8,global=1", Framework::kPyTorchTo210), 0);
+  const LayoutSetUp hides = set_up("tp=8,global=1", Framework::kMegatron);
+  const LayoutSetUp waits = set_up("tp=8,global=1", Framework::kMegatronTo2);
+  const double slow_s = slowed_beside_s(2 * 1024 * 4096, false, 8, hides.gpu);
+  EXPECT_DOUBLE_EQ(slow_s, 3 * 2.0 * 1024 * 4096 * 7 / 8 / hides.gpu.memory_bandwidth.value);
+  EXPECT_DOUBLE_EQ(slowed_beside_s(2 * 1024 * 4096, true, 8, hides.gpu), 2 * slow_s);
+  const double slowed_s =
+      hides.work.stages.front().part.backward_s - waits.work.stages.front().part.backward_s;
+  EXPECT_NEAR(slowed_s, 2 * (2 * 32 + 1) * slow_s, 1e-9 * slowed_s);
+}
+
+// Another micro-batch's pass hides what goes to experts and back with what tensor parallelism's
+// exchanges leave of it.
+TEST(LayoutPrediction, NoKernelHidesTwoExchanges) {
+  Question question = question_of("tp=4,ep=4,etp=1,expert_overlap=true,global=2",
+                                  "qwen3-30b-a3b:num_hidden_layers=4");
+  Asker asker;
+  const LayoutSetUp set_up = set_up_layout({.question = question, .gpus = 8}, asker);
+  const StagePart& part = set_up.work.stages.front().part;
+  const auto under_s = [](const ExchangeCounts& counts) {
+    double sum_s = 0;
+    for (const auto& [exchange, times] : counts) sum_s += times * exchange.under_s();
+    return sum_s;
+  };
+  EXPECT_GT(under_s(part.backward), 0.99 * part.backward_s);
+  EXPECT_LE(under_s(part.backward), part.backward_s);
+  EXPECT_LE(under_s(part.forward), part.forward_s);
 }
 
 // More of anything that helps never hurts.

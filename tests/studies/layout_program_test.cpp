@@ -47,6 +47,7 @@ double simulated_s(const LayoutCase& about, bool has_optimizer) {
 struct FullCase {
   const char* layout;
   std::int64_t gpus;
+  Framework framework = Framework::kMegatron;
 };
 class SimulatedLayout : public ::testing::TestWithParam<FullCase> {};
 
@@ -54,7 +55,8 @@ class SimulatedLayout : public ::testing::TestWithParam<FullCase> {};
 constexpr double kOneValue_s = 4 / 1e9;
 
 TEST_P(SimulatedLayout, IsTheFoldedOne) {
-  const LayoutCase about = case_of(GetParam().layout, GetParam().gpus);
+  LayoutCase about = case_of(GetParam().layout, GetParam().gpus);
+  about.question.framework = GetParam().framework;
   Asker asker;
   const LayoutPrediction folded = predict_layouts({about}, asker).front();
   const double passes_s = folded.times.end_s();
@@ -69,9 +71,11 @@ INSTANTIATE_TEST_SUITE_P(
     Layouts, SimulatedLayout,
     ::testing::Values(
         FullCase{"tp=1", 1}, FullCase{"tp=4,global=2", 4},
-        FullCase{"tp=8,sp=false,global=2,recompute=full", 8}, FullCase{"tp=1,global=8", 4},
+        FullCase{"tp=8,sp=false,global=2,recompute=full", 8},
+        FullCase{"tp=4,sp=false,zero=3,global=2", 4}, FullCase{"tp=1,global=8", 4},
         FullCase{"zero=1,global=8", 4}, FullCase{"zero=3,global=8", 4},
-        FullCase{"zero=3,global=8,recompute=selective_op", 4},
+        FullCase{"zero=3,overlap=false,global=8", 4},
+        FullCase{"zero=3,global=8,recompute=selective_op", 4, Framework::kPyTorchTo210},
         FullCase{"zero=3,pp=2,global=8,recompute=full", 4},
         FullCase{"zero=1,overlap=false,global=4", 4}, FullCase{"tp=4,tp_overlap=true,global=2", 4},
         FullCase{"pp=4,global=8", 4}, FullCase{"pp=4,global=8,schedule=gpipe", 4},
