@@ -175,6 +175,9 @@ const std::vector<FieldRule>& rules() {
       number<&Layout::data, 1>("dp", {"data_parallel_size"},
                                "copies of the model, each with its part of the batch; the GPUs "
                                "that are left"),
+      number<&Layout::data_share, 1>("dp_shard", {"data_parallel_shard_degree"},
+                                     "copies that share what zero= divides, of which the others "
+                                     "are replicas (hybrid sharding, HSDP); all"),
       number<&Layout::expert, 1>("ep", {"expert_model_parallel_size"},
                                  "GPUs that share each layer's experts"),
       number<&Layout::expert_tensor, 1>("etp", {"expert_tensor_parallel_size"},
@@ -341,6 +344,8 @@ const char* name_of(Dimension dimension) {
       return "ep";
     case Dimension::kData:
       return "dp";
+    case Dimension::kReplica:
+      return "dp_replicate";
     case Dimension::kPipeline:
       return "pp";
   }
@@ -407,6 +412,13 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
     refuse(option, fmt::format("imbalance={:g}", layout.imbalance),
            fmt::format("must be at most ep, {}: one GPU cannot get more than all tokens",
                        layout.expert));
+  if (layout.data_share > 0) {
+    if (layout.sharding == StateSharding::kNone)
+      refuse(option, fmt::format("dp_shard={}", layout.data_share), "needs zero=");
+    must_divide(option, {"dp_shard", layout.data_share}, {"the copies, dp", layout.data});
+    must_divide(option, {"etp x ep", layout.expert_tensor * layout.expert},
+                {"the ranks that share a copy of the state", stage_ranks / layout.replicas()});
+  }
   if (layout.global_batch == 0) layout.global_batch = layout.micro_batch * layout.data;
   must_divide(option, {"micro x dp", layout.micro_batch * layout.data},
               {"the global batch", layout.global_batch});
@@ -443,9 +455,12 @@ RankGrid::RankGrid(const Layout& layout, const std::string& option) : ranks_(lay
     } else if (name == "ep") {
       add(experts_, expert_stride, Dimension::kExpert, layout.expert);
     } else if (name == "dp") {
-      add(axes_, stride, Dimension::kData, layout.data);
+      const std::int64_t replicas = layout.replicas();
+      add(axes_, stride, Dimension::kData, layout.data / replicas);
+      add(axes_, stride, Dimension::kReplica, replicas);
       add(experts_, expert_stride, Dimension::kData,
-          in_stage / (layout.expert_tensor * layout.expert));
+          in_stage / (layout.expert_tensor * layout.expert * replicas));
+      add(experts_, expert_stride, Dimension::kReplica, replicas);
     } else if (name == "pp") {
       add(axes_, stride, Dimension::kPipeline, layout.pipeline);
       add(experts_, expert_stride, Dimension::kPipeline, layout.pipeline);
@@ -494,11 +509,8 @@ std::vector<int> RankGrid::group(std::int64_t rank,
                                  const std::vector<Dimension>& dimensions) const {
   return line(rank, axes_, dimensions);
 }
-std::vector<int> RankGrid::expert_group(std::int64_t rank) const {
-  return line(rank, experts_, {Dimension::kExpert});
-}
-std::vector<int> RankGrid::expert_data_group(std::int64_t rank) const {
-  return line(rank, experts_, {Dimension::kData});
+std::vector<int> RankGrid::expert_group(std::int64_t rank, Dimension dimension) const {
+  return line(rank, experts_, {dimension});
 }
 
 }  // namespace forescale

@@ -16,8 +16,9 @@
 
 namespace forescale {
 
-// Tensor, context, expert, data, pipeline parallelism.
-enum class Dimension { kTensor, kContext, kExpert, kData, kPipeline };
+// Tensor, context, expert, data, pipeline parallelism; kReplica: copies of what kData's share
+// (hybrid sharding), which lie next to each other.
+enum class Dimension { kTensor, kContext, kExpert, kData, kReplica, kPipeline };
 const char* name_of(Dimension dimension);  // "tp"
 
 // What the ranks of a data-parallel group hold a part of, and no longer all: nothing; the
@@ -58,7 +59,8 @@ struct Layout {
   std::int64_t context = 1;
   ContextExchange context_exchange = ContextExchange::kRing;
   std::int64_t pipeline = 1;
-  std::int64_t data = 0;  // 0: what is left of the GPUs
+  std::int64_t data = 0;        // 0: what is left of the GPUs
+  std::int64_t data_share = 0;  // copies that share what `sharding` divides; 0: all
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 0;  // 0: as tensor
   Dispatcher dispatcher = Dispatcher::kAllToAll;
@@ -90,6 +92,7 @@ struct Layout {
   std::int64_t micro_batches() const { return global_batch / (micro_batch * data); }
   std::vector<std::string> modules() const;
   std::int64_t ranks() const { return tensor * context * pipeline * data; }
+  std::int64_t replicas() const { return data_share == 0 ? 1 : data / data_share; }
 };
 
 struct LayoutField {
@@ -111,8 +114,8 @@ std::string to_text(const Layout& layout, const std::set<std::string>& also = {}
 // and the two numbers that do not fit.
 Layout resolved(Layout layout, std::int64_t gpus, const std::string& option);
 
-// Where a rank is in tp, cp, dp and pp, by Dimension (kExpert: 0).
-using GridPlace = std::array<std::int64_t, 5>;
+// Where a rank is in tp, cp, dp (two dimensions) and pp, by Dimension (kExpert: 0).
+using GridPlace = std::array<std::int64_t, 6>;
 
 // Of a resolved layout.
 class RankGrid {
@@ -124,12 +127,12 @@ class RankGrid {
   GridPlace place_of(std::int64_t rank) const;
   std::int64_t rank_at(const GridPlace& place) const;
   // Ranks that differ from `rank` in these dimensions alone, itself included, in the order of their
-  // places: those of {kTensor} share a layer's weights, those of {kContext, kData} their gradients.
+  // places: those of {kTensor} share a layer's weights, those of {kContext, kData} their gradients,
+  // which those of {kReplica} have the same share of.
   std::vector<int> group(std::int64_t rank, const std::vector<Dimension>& dimensions) const;
-  // Of the experts' own grid: those that hold a layer's different experts, and those that hold the
+  // Of the experts' own grid: {kExpert}: those that hold a layer's different experts; {kData}: the
   // same ones.
-  std::vector<int> expert_group(std::int64_t rank) const;
-  std::vector<int> expert_data_group(std::int64_t rank) const;
+  std::vector<int> expert_group(std::int64_t rank, Dimension dimension) const;
 
  private:
   struct Axis {
@@ -141,8 +144,8 @@ class RankGrid {
                                const std::vector<Dimension>& dimensions);
   static const Axis& axis_of(const std::vector<Axis>& axes, Dimension dimension);
 
-  std::vector<Axis> axes_;     // tp, cp, dp, pp in the layout's order
-  std::vector<Axis> experts_;  // etp, ep, expert data, pp in it
+  std::vector<Axis> axes_;     // tp, cp, dp and its replicas, pp in the layout's order
+  std::vector<Axis> experts_;  // etp, ep, expert data and its replicas, pp in it
   std::int64_t ranks_ = 1;
 };
 

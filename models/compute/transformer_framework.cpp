@@ -75,11 +75,26 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto others = own.find(is_eager ? "others_eager" : "others");
   if (is_eager && !others)
     refuse(option, name, "is not known to run eagerly (compile=false of --layout)");
-  one.allow_only({"kernels", "others", "others_eager", "kernels_fp8", "attention", "score_bytes",
-                  "gradient_buffer_bytes", "gates_are_two_kernels", "held_results",
-                  "hides_tensor_exchanges", "stops_recompute_early", "saves_other_products",
-                  "memory", "full_memory", "host_layer_s", "host_expert_layer_s",
-                  "host_pipeline_layer_s", "buckets", "unmodelled"});
+  one.allow_only({"kernels",
+                  "others",
+                  "others_eager",
+                  "kernels_fp8",
+                  "attention",
+                  "score_bytes",
+                  "gradient_buffer_bytes",
+                  "gates_are_two_kernels",
+                  "held_results",
+                  "hides_tensor_exchanges",
+                  "stops_recompute_early",
+                  "hybrid_sharding",
+                  "saves_other_products",
+                  "memory",
+                  "full_memory",
+                  "host_layer_s",
+                  "host_expert_layer_s",
+                  "host_pipeline_layer_s",
+                  "buckets",
+                  "unmodelled"});
   const bool has_gpu = attention && attention->has(gpu);
   const auto kernels_fp8 = one.find("kernels_fp8");
   const auto buffers = one.find("gradient_buffer_bytes");
@@ -88,6 +103,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto hides_exchanges =
       (own.has("hides_tensor_exchanges") ? own : one).find("hides_tensor_exchanges");
   const auto stops_early = one.find("stops_recompute_early");
+  const auto hybrid_sharding = one.find("hybrid_sharding");
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
@@ -102,6 +118,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
           .held_results = held_results ? held_results->factor(0, 2) : 0,
           .hides_tensor_exchanges = hides_exchanges && hides_exchanges->at("value").boolean(),
           .stops_recompute_early = stops_early && stops_early->at("value").boolean(),
+          .has_hybrid_sharding = hybrid_sharding && hybrid_sharding->at("value").boolean(),
           .saves_other_products = saves_other_products
                                       ? std::optional(saves_other_products->at("value").boolean())
                                       : std::nullopt,

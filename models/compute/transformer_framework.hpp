@@ -50,6 +50,7 @@ struct TransformerFramework {
   double held_results = 0;
   bool hides_tensor_exchanges = false;  // backward, under both gradients of what reads them
   bool stops_recompute_early = false;   // of a layer, when it has what is read again
+  bool has_hybrid_sharding = false;
   // Of recompute=selective_op, where it has that: products in FP8 and those with a bias.
   std::optional<bool> saves_other_products = {};
   double memory =

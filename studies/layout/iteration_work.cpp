@@ -75,6 +75,31 @@ std::vector<int> nodes_with(const std::vector<int>& ranks, const std::vector<int
   return found;
 }
 
+// Of the shares that such reduce-scatters leave, in hybrid sharding.
+std::vector<LayoutCall> replicas_of(const std::vector<LayoutCall>& scattered,
+                                    const IterationInputs& inputs, const RankGrid& grid) {
+  std::vector<LayoutCall> calls;
+  if (inputs.layout->replicas() == 1) return calls;
+  for (const LayoutCall& call : scattered) {
+    const auto ranks =
+        static_cast<std::int64_t>(group_ranks(grid, call.group, 0, inputs.nodes).size());
+    calls.push_back({.op = "all-reduce",
+                     .group = call.group == LayoutGroup::kData ? LayoutGroup::kReplica
+                                                               : LayoutGroup::kExpertReplica,
+                     .bytes = (call.bytes + ranks - 1) / ranks});
+  }
+  return calls;
+}
+
+// With what gathers and scatters: but for that on one node's and these between nodes.
+bool replicas_share_links(const IterationInputs& inputs, const RankGrid& grid) {
+  const auto nodes_of = [&](LayoutGroup group) {
+    return nodes_with(group_ranks(grid, group, 0, inputs.nodes), inputs.nodes).size();
+  };
+  return nodes_of(LayoutGroup::kData) > 1 ||
+         nodes_of(LayoutGroup::kReplica) < static_cast<size_t>(inputs.layout->replicas());
+}
+
 // In which the CPU asks for the kernels of a stage's passes.
 double host_s(const StagePart& part, const IterationInputs& inputs, const std::string& option) {
   const Layout& layout = *inputs.layout;
@@ -121,6 +146,14 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
     work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts);
   const RankGrid grid(layout, option);
   work.parameters_slow_s = slowed_s(work.parameters, work.parameter_parts, inputs, grid);
+  const std::vector<LayoutCall> replicas = replicas_of(work.gradients, inputs, grid);
+  if (layout.sharding == StateSharding::kParameters) {
+    work.replicas = replicas;
+    work.replicas_slow_s = slowed_s(replicas, work.gradient_parts - 1, inputs, grid);
+    work.replicas_share_links = replicas_share_links(inputs, grid);
+  } else {
+    work.gradients.insert(work.gradients.end(), replicas.begin(), replicas.end());
+  }
   work.gradients_slow_s = slowed_s(work.gradients, work.gradient_parts, inputs, grid);
   work.optimizer_s = kOptimizerAccesses * parameters_held(part, layout, is_sharded) /
                      inputs.gpu->memory_bandwidth.value;
@@ -156,7 +189,8 @@ std::vector<int> rail(const std::vector<int>& ranks, const std::vector<int>& nod
 // InputError where nodes have unlike shares of it.
 CopyShares copies_of(const IterationInputs& inputs, const std::string& option) {
   if (!inputs.experts || inputs.layout->dispatcher != Dispatcher::kDeepEp) return {};
-  const std::vector<int> group = RankGrid(*inputs.layout, option).expert_group(0);
+  const std::vector<int> group =
+      RankGrid(*inputs.layout, option).expert_group(0, Dimension::kExpert);
   const std::vector<int> nodes = nodes_with(group, inputs.nodes);
   for (const int node : nodes)
     if (on_node(group, inputs.nodes, node).size() * nodes.size() != group.size())
@@ -176,15 +210,20 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
     case LayoutGroup::kContext:
       return grid.group(rank, {Dimension::kContext});
     case LayoutGroup::kExpert:
-      return grid.expert_group(rank);
+      return grid.expert_group(rank, Dimension::kExpert);
     case LayoutGroup::kExpertNode:
-      return on_node(grid.expert_group(rank), nodes, nodes[static_cast<size_t>(rank)]);
+      return on_node(grid.expert_group(rank, Dimension::kExpert), nodes,
+                     nodes[static_cast<size_t>(rank)]);
     case LayoutGroup::kExpertRail:
-      return rail(grid.expert_group(rank), nodes, static_cast<int>(rank));
+      return rail(grid.expert_group(rank, Dimension::kExpert), nodes, static_cast<int>(rank));
     case LayoutGroup::kData:
       return grid.group(rank, {Dimension::kContext, Dimension::kData});
     case LayoutGroup::kExpertData:
-      return grid.expert_data_group(rank);
+      return grid.expert_group(rank, Dimension::kData);
+    case LayoutGroup::kReplica:
+      return grid.group(rank, {Dimension::kReplica});
+    case LayoutGroup::kExpertReplica:
+      return grid.expert_group(rank, Dimension::kReplica);
     case LayoutGroup::kModel:
       return grid.group(rank, {Dimension::kTensor, Dimension::kPipeline});
   }
@@ -236,7 +275,7 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
   const auto dense = static_cast<double>(part.parameters - part.expert_parameters);
   const auto expert = static_cast<double>(part.expert_parameters);
   if (!is_sharded) return dense + expert;
-  const auto ranks = static_cast<double>(layout.context * layout.data);
+  const auto ranks = static_cast<double>(layout.context * layout.data / layout.replicas());
   const auto expert_ranks = ranks * static_cast<double>(layout.tensor) /
                             static_cast<double>(layout.expert * layout.expert_tensor);
   return dense / ranks + expert / expert_ranks;

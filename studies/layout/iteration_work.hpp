@@ -16,8 +16,9 @@ namespace forescale {
 
 // Groups of ranks that a layout makes. kExpertNode: those of kExpert on one node; kExpertRail:
 // those at the same place of each of its nodes; kData: those that have the same weights, with
-// context; kExpertData: the same experts; kModel: tensor and pipeline, who share a copy of the
-// model.
+// context, of hybrid sharding a share each of one copy; kExpertData: of experts; kReplica and
+// kExpertReplica: in hybrid sharding, those with the same share; kModel: tensor and pipeline, who
+// share a copy of the model.
 enum class LayoutGroup {
   kTensor,
   kContext,
@@ -26,6 +27,8 @@ enum class LayoutGroup {
   kExpertRail,
   kData,
   kExpertData,
+  kReplica,
+  kExpertReplica,
   kModel
 };
 // `nodes`: by rank.
@@ -37,6 +40,8 @@ struct LayoutCall {
   std::string op;
   LayoutGroup group = LayoutGroup::kTensor;
   std::int64_t bytes = 0;
+
+  bool operator==(const LayoutCall&) const = default;
 };
 
 // Over how many of the GPUs and nodes that share its experts a token's copies go, over the copies:
@@ -59,6 +64,11 @@ struct StageWork {
   int parameter_parts = 1;
   std::vector<LayoutCall> gradients = {};
   int gradient_parts = 1;
+  // Of hybrid sharding with gathers_each_pass: of each part of gradients, once an iteration, beside
+  // what is gathered and scattered under the last pass.
+  std::vector<LayoutCall> replicas = {};
+  double replicas_slow_s = 0;         // as below
+  bool replicas_share_links = false;  // with what is gathered and scattered
   // How much longer the kernels beside them take: of all parts, under one pass.
   double parameters_slow_s = 0;
   double gradients_slow_s = 0;

@@ -73,6 +73,7 @@ void LayoutCollectives::want() {
       for (const auto& [exchange, count] : *counts) want(work().calls_of(exchange), ranks);
     want(of_stage.gradients, ranks);
     want(of_stage.parameters, ranks);
+    want(of_stage.replicas, ranks);
   }
   want({work().norm}, all_ranks());
   times_.want(healthy_, scenario_, message(kStandsForAll));
@@ -189,6 +190,7 @@ StageTimes LayoutCollectives::of_stage(size_t stage, const std::vector<int>& exc
     }
   for (const LayoutCall& call : of_stage.parameters) times.parameters_s += time_s(call, all);
   for (const LayoutCall& call : of_stage.gradients) times.gradients_s += time_s(call, all);
+  for (const LayoutCall& call : of_stage.replicas) times.replicas_s += time_s(call, all);
   return times;
 }
 

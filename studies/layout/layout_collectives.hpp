@@ -58,6 +58,7 @@ struct StageTimes {
   std::map<StageExchange, double> exchanges_s = {};
   double parameters_s = 0;  // of each part
   double gradients_s = 0;
+  double replicas_s = 0;
 };
 
 class LayoutCollectives {

@@ -146,13 +146,21 @@ class LayoutRun {
       cost.forward_s += times.parameters_s;
       cost.backward_s += times.parameters_s + times.gradients_s;
       waits.data_s += 2 * times.parameters_s + times.gradients_s;
+      cost.gradients = {.time_s = times.replicas_s};
     } else if (work().gathers_each_pass) {
       const double gathered_s = stage.parameter_parts * times.parameters_s;
       waits.data_s += wait(cost.forward_s, gathered_s);
-      waits.data_s += wait(cost.backward_s, gathered_s + stage.gradient_parts * times.gradients_s);
+      const double sharded_s = gathered_s + stage.gradient_parts * times.gradients_s;
+      waits.data_s += wait(cost.backward_s, sharded_s);
       // Nothing hides the first layer's and the last one's.
       cost.parameters = {.time_s = times.parameters_s};
-      cost.gradients = {.time_s = times.gradients_s};
+      cost.gradients = {.last_waits_s = times.gradients_s};
+      if (times.replicas_s > 0) {
+        const double shared_s = stage.replicas_share_links ? sharded_s : 0;
+        cost.gradients.time_s = stage.gradient_parts * times.replicas_s + shared_s;
+        cost.gradients.parts = stage.gradient_parts;
+        cost.gradients.slows_s = slowness * stage.replicas_slow_s;
+      }
     } else {
       cost.parameters = {.time_s = stage.parameter_parts * times.parameters_s,
                          .parts = stage.parameter_parts,

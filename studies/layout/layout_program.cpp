@@ -215,6 +215,9 @@ class RankWriter {
     if (!work_.gathers_each_pass) return parts;
     return work_.overlaps ? 1 : 0;
   }
+  int reduced_beside(const StageWork& work) const {
+    return work.replicas.empty() ? parts_beside(work.gradient_parts) : work.gradient_parts;
+  }
 
   // A thread that gathers parameters, each part setting its signal.
   Beside gather() {
@@ -238,10 +241,15 @@ class RankWriter {
     for (const int stage : stages_by_last_pass()) {
       const StageWork& work = work_.stages[static_cast<size_t>(stage)];
       beside.parts[stage] = {};
-      for (int part = 0; part < parts_beside(work.gradient_parts); ++part) {
+      const int parts = reduced_beside(work);
+      for (int part = 0; part < parts; ++part) {
         beside.parts[stage].push_back(add(kMain, Action::Kind::kSignal));
         about(beside.thread, Action::Kind::kWait, beside.parts[stage].back());
+        const bool has_gradients =
+            !work_.gathers_each_pass || (work_.overlaps && part + 1 == parts);
         for (const LayoutCall& call : work.gradients)
+          if (has_gradients) run(beside.thread, call, Phase::kAggregation, kGradients);
+        for (const LayoutCall& call : work.replicas)
           run(beside.thread, call, Phase::kAggregation, kGradients);
       }
     }
@@ -253,8 +261,9 @@ class RankWriter {
     const bool is_forward = kind == PassKind::kForward;
     if (!work_.gathers_each_pass)
       return (is_first ? work.parameters_slow_s : 0) + (is_last ? work.gradients_slow_s : 0);
-    if (kind == PassKind::kWeightGradient) return 0;
-    return work.parameters_slow_s + (is_forward ? 0 : work.gradients_slow_s);
+    const double last_s = is_last ? work.replicas_slow_s : 0;
+    if (kind == PassKind::kWeightGradient) return last_s;
+    return work.parameters_slow_s + (is_forward ? 0 : work.gradients_slow_s) + last_s;
   }
 
   // What ZeRO 3 gathers, and reduces, under a pass: the thread's request, or -1.
@@ -271,7 +280,8 @@ class RankWriter {
     return add(kMain, Action::Kind::kSpawn, ThreadStart{.thread = thread});
   }
 
-  // `before`: signals that each part of the pass waits for; `after`: that each part sets.
+  // `before`: signals that each part of the pass waits for; `after`: that each part sets, but for
+  // kAfterAll.
   void run_pass(const PassWork& pass, const std::string& label, const std::vector<int>& before,
                 const std::vector<int>& after) {
     const size_t parts = std::max<size_t>({before.size(), after.size(), 1});
@@ -298,7 +308,7 @@ class RankWriter {
           if (request >= 0) about(kMain, Action::Kind::kWait, request);
       }
       for (size_t part = 0; part < after.size(); ++part)
-        if (place(part + 1, after.size()) == piece + 1)
+        if (place(part + 1, after.size()) == piece + 1 && after[part] != kAfterAll)
           about(kMain, Action::Kind::kSet, after[part]);
     }
     if (host >= 0) about(kMain, Action::Kind::kWait, host);
@@ -345,12 +355,15 @@ class RankWriter {
         for (const LayoutCall& call : stage.gradients)
           if (is_whole && pass.kind != PassKind::kForward)
             run(kMain, call, Phase::kAggregation, kGradients);
+        for (const int signal : after) about(kMain, Action::Kind::kSet, signal);
       } else if (work_.gathers_each_pass) {
         for (const int signal : before) about(kMain, Action::Kind::kWait, signal);
         const int sharded = sharded_pass(stage, pass.kind);
-        run_pass(body, label, none, none);
+        std::vector<int> within = after;
+        if (!within.empty()) within.back() = kAfterAll;
+        run_pass(body, label, none, within);
         if (sharded >= 0) about(kMain, Action::Kind::kWait, sharded);
-        for (const int signal : after) about(kMain, Action::Kind::kSet, signal);
+        if (!after.empty()) about(kMain, Action::Kind::kSet, after.back());
       } else {
         run_pass(body, label, before, after);
       }
@@ -370,6 +383,7 @@ class RankWriter {
   static constexpr int kExchanges = 0;
   static constexpr int kParameters = 1;
   static constexpr int kGradients = 2;
+  static constexpr int kAfterAll = -1;  // a signal that comes later
 
   const IterationWork& work_;
   GroupsOfRanks& groups_;

@@ -26,6 +26,7 @@ constexpr const char* kExpertField = "ep";
 constexpr const char* kExpertTensorField = "etp";
 constexpr const char* kMicroField = "micro";
 constexpr const char* kShardingField = "zero";
+constexpr const char* kShareField = "dp_shard";
 constexpr const char* kRecomputeField = "recompute";
 
 // What bounds the degrees.
@@ -184,6 +185,10 @@ class LayoutSearch {
         }
       all = std::move(more);
     }
+    return with_shares(about, with_sharding(all));
+  }
+
+  std::vector<Layout> with_sharding(const std::vector<Layout>& all) {
     if (!is_searched(kShardingField)) return all;
     std::vector<Layout> sharded;
     for (Layout layout : all) {
@@ -197,6 +202,27 @@ class LayoutSearch {
       }
     }
     return sharded;
+  }
+
+  // Parameters shared by all copies, or by those of each node (hybrid sharding).
+  std::vector<Layout> with_shares(const LayoutRoom& about, const std::vector<Layout>& all) {
+    const Framework framework = settings_.question.framework.value_or(kDefaultTransformerFramework);
+    if (!is_searched(kShareField) ||
+        !transformer_framework(framework, LayerCode::kCompiled, "", "--framework", nullptr)
+             .has_hybrid_sharding)
+      return all;
+    std::vector<Layout> shared;
+    for (const Layout& layout : all) {
+      shared.push_back(layout);
+      if (layout.sharding != StateSharding::kParameters) continue;
+      const std::int64_t copies = about.gpus / (layout.tensor * layout.context * layout.pipeline);
+      const std::int64_t on_node = about.node_gpus / (layout.tensor * layout.context);
+      if (on_node < 2 || copies <= on_node || copies % on_node != 0) continue;
+      shared.push_back(layout);
+      shared.back().data_share = on_node;
+      note_tried(kShareField, std::to_string(on_node));
+    }
+    return shared;
   }
 
   std::vector<Recompute> recomputations() {
@@ -336,6 +362,7 @@ const std::map<std::string, std::string>& searched_layout_fields() {
   static const std::map<std::string, std::string> kFields = [] {
     std::map<std::string, std::string> fields = {
         {kShardingField, "optimizer; parameters where pp is 1"},
+        {kShareField, "all, and with sharded parameters those of a node"},
         {kRecomputeField, "none, selective, full: the first that fits"}};
     for (const SearchedDegree& degree : degrees()) fields[degree.field] = degree.values_doc;
     return fields;

@@ -66,6 +66,9 @@ TEST(Layout, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(says(refused("order=tp-dp-pp", 8), "must name tp, cp, ep, dp and pp"));
   EXPECT_TRUE(says(refused("order=tp-tp-cp-ep-pp", 8), "tp is there twice"));
   EXPECT_TRUE(says(refused("recompute_layers=2", 8), "needs recompute=full"));
+  EXPECT_TRUE(says(refused("dp_shard=2", 8), "needs zero="));
+  EXPECT_TRUE(says(refused("zero=3,dp_shard=3", 8), "dp_shard=3: must divide 8"));
+  EXPECT_TRUE(says(refused("zero=3,dp_shard=2,ep=4", 8), "etp x ep=4: must divide 2"));
 }
 
 // Megatron-LM, core/parallel_state.py: the example of 16 GPUs, tp 2, pp 4.
@@ -89,27 +92,44 @@ TEST(RankGrid, OtherOrdersPutOthersSideBySide) {
 // weights.
 TEST(RankGrid, ExpertsLieAcrossTensorAndData) {
   const RankGrid experts = grid("tp=2,ep=4,etp=1", 8);
-  EXPECT_EQ(experts.expert_group(5), (Ranks{4, 5, 6, 7}));
-  EXPECT_EQ(experts.expert_data_group(5), (Ranks{1, 5}));
+  EXPECT_EQ(experts.expert_group(5, Dimension::kExpert), (Ranks{4, 5, 6, 7}));
+  EXPECT_EQ(experts.expert_group(5, Dimension::kData), (Ranks{1, 5}));
+}
+
+// Those that share a copy of the state lie next to each other; across them, those with the same
+// share. Experts' copies are parted among the same ranks.
+TEST(RankGrid, ReplicasOfHybridShardingLieApart) {
+  const RankGrid hybrid = grid("tp=2,zero=3,dp_shard=2", 8);
+  EXPECT_EQ(hybrid.group(1, {Dimension::kData}), (Ranks{1, 3}));
+  EXPECT_EQ(hybrid.group(1, {Dimension::kReplica}), (Ranks{1, 5}));
+  const RankGrid context = grid("cp=2,zero=3,dp_shard=2", 8);
+  EXPECT_EQ(context.group(5, {Dimension::kContext, Dimension::kData}), (Ranks{4, 5, 6, 7}));
+  const RankGrid experts = grid("ep=2,zero=3,dp_shard=4", 8);
+  EXPECT_EQ(experts.expert_group(5, Dimension::kExpert), (Ranks{4, 5}));
+  EXPECT_EQ(experts.expert_group(5, Dimension::kData), (Ranks{5, 7}));
+  EXPECT_EQ(experts.expert_group(5, Dimension::kReplica), (Ranks{1, 5}));
 }
 
 // Every rank is in one group of each dimension, and all of the group say the same.
 TEST(RankGrid, GroupsPartTheRanks) {
   for (const std::string order : {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "pp-dp-ep-cp-tp"}) {
-    for (const std::string degrees : {"tp=2,cp=2,pp=3", "tp=4,pp=2,ep=2,etp=1", "cp=4,ep=4"}) {
+    for (const std::string degrees : {"tp=2,cp=2,pp=3", "tp=4,pp=2,ep=2,etp=1", "cp=4,ep=4",
+                                      "tp=2,ep=4,etp=1,zero=3,dp_shard=6"}) {
       const RankGrid all = grid(degrees + ",order=" + order, 48);
       for (int rank = 0; rank < 48; ++rank) {
         EXPECT_EQ(all.rank_at(all.place_of(rank)), rank);
-        for (const Dimension dimension :
-             {Dimension::kTensor, Dimension::kContext, Dimension::kData, Dimension::kPipeline}) {
+        for (const Dimension dimension : {Dimension::kTensor, Dimension::kContext, Dimension::kData,
+                                          Dimension::kReplica, Dimension::kPipeline}) {
           const Ranks group = all.group(rank, {dimension});
           EXPECT_TRUE(std::binary_search(group.begin(), group.end(), rank));
           for (const int member : group) EXPECT_EQ(all.group(member, {dimension}), group);
         }
-        for (const int member : all.expert_group(rank))
-          EXPECT_EQ(all.expert_group(member), all.expert_group(rank));
-        for (const int member : all.expert_data_group(rank))
-          EXPECT_EQ(all.expert_data_group(member), all.expert_data_group(rank));
+        for (const Dimension dimension :
+             {Dimension::kExpert, Dimension::kData, Dimension::kReplica}) {
+          const Ranks group = all.expert_group(rank, dimension);
+          EXPECT_TRUE(std::binary_search(group.begin(), group.end(), rank));
+          for (const int member : group) EXPECT_EQ(all.expert_group(member, dimension), group);
+        }
       }
     }
   }

@@ -425,6 +425,44 @@ TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
   EXPECT_NEAR(slowed_s, 2 * (2 * 32 + 1) * slow_s, 1e-9 * slowed_s);
 }
 
+// Volumes of hybrid sharding: of the bytes that all eight copies' sharding moves to each GPU, 7/8
+// of parameters twice and of gradients once, those of a share of four move 3/4, and all-reduces
+// between two of them the gradients' quarter once (2 (2 - 1) / 2). States are twice as large.
+TEST(LayoutPrediction, HybridShardingSharesWithinAndReducesAcross) {
+  const auto calls = [](const std::string& layout) {
+    Asker asker;
+    return set_up_layout({.question = question_of(layout), .gpus = 8}, asker).work.stages.front();
+  };
+  const StageWork all = calls("zero=3,global=8");
+  const StageWork hybrid = calls("zero=3,dp_shard=4,global=8");
+  EXPECT_TRUE(all.replicas.empty());
+  ASSERT_EQ(hybrid.replicas.size(), 2);  // experts' too, of which there are none
+  EXPECT_EQ(hybrid.gradients, all.gradients);
+  EXPECT_EQ(hybrid.replicas.front().op, "all-reduce");
+  EXPECT_EQ(hybrid.replicas.front().group, LayoutGroup::kReplica);
+  EXPECT_EQ(hybrid.replicas.front().bytes, (hybrid.gradients.front().bytes + 3) / 4);
+  EXPECT_EQ(hybrid.replicas.back().bytes, 0);
+  const StageWork optimizer = calls("zero=1,dp_shard=4,global=8");  // one after the other
+  ASSERT_EQ(optimizer.gradients.size(), 4);
+  EXPECT_EQ(optimizer.gradients[2].group, LayoutGroup::kReplica);
+  const LayoutPrediction of_all = predict("zero=3,global=8", 8);
+  const LayoutPrediction of_some = predict("zero=3,dp_shard=4,global=8", 8);
+  for (const char* part : {"parameters", "gradients", "optimizer"})
+    EXPECT_NEAR(memory_of(of_some, part), 2 * memory_of(of_all, part), 2) << part;
+  EXPECT_EQ(memory_of(of_some, "activations"), memory_of(of_all, "activations"));
+  EXPECT_NEAR(predict("zero=3,dp_shard=8,global=8", 8).iteration_s, of_all.iteration_s, 1e-12);
+  for (const auto& [layout, framework, reason] :
+       {std::tuple{"zero=3,dp_shard=4", Framework::kNanotron, "with hybrid sharding"},
+        std::tuple{"zero=1,dp_shard=4", Framework::kPyTorch, "over all copies"}})
+    EXPECT_NE(refusal([&, layout = layout, framework = framework] {
+                Question question = question_of(layout);
+                question.framework = framework;
+                predicted(question, 8);
+              }).find(reason),
+              std::string::npos)
+        << layout;
+}
+
 // Another micro-batch's pass hides what goes to experts and back with what tensor parallelism's
 // exchanges leave of it.
 TEST(LayoutPrediction, NoKernelHidesTwoExchanges) {

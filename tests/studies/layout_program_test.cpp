@@ -75,6 +75,9 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"tp=4,sp=false,zero=3,global=2", 4}, FullCase{"tp=1,global=8", 4},
         FullCase{"zero=1,global=8", 4}, FullCase{"zero=3,global=8", 4},
         FullCase{"zero=3,overlap=false,global=8", 4},
+        FullCase{"zero=3,dp_shard=2,overlap=false,global=8", 4},
+        FullCase{"zero=1,dp_shard=2,global=8", 4},
+        FullCase{"zero=2,dp_shard=4,global=8", 8, Framework::kPyTorchTo210},
         FullCase{"zero=3,global=8,recompute=selective_op", 4, Framework::kPyTorchTo210},
         FullCase{"zero=3,pp=2,global=8,recompute=full", 4},
         FullCase{"zero=1,overlap=false,global=4", 4}, FullCase{"tp=4,tp_overlap=true,global=2", 4},
@@ -85,6 +88,42 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"cp=2,overlap=false,global=2", 2},
         FullCase{"cp=4,cp_comm=a2a,overlap=false,global=2", 4},
         FullCase{"cp=2,cp_comm=all_gather,recompute=selective,overlap=false,global=2", 2}));
+
+// Copies that share their state on a node each: gathers and reduce-scatters go on NVLink, under
+// kernels, and all-reduces between replicas beside them on adapters, after each layer of the last
+// pass.
+TEST(HybridSharding, IsTheSimulatedOne) {
+  for (const auto& [layout, framework] :
+       {std::pair{"zero=3,dp_shard=8,global=32", Framework::kMegatron},
+        std::pair{"zero=3,dp_shard=8,global=16,recompute=full", Framework::kPyTorchTo210}}) {
+    LayoutCase about = case_of(layout, 16);
+    about.question.stack = "";
+    about.question.model = "llama-2-7b:num_hidden_layers=4";
+    about.question.sequence = 4096;
+    about.question.framework = framework;
+    Asker asker;
+    const double folded_s = predict_layouts({about}, asker).front().iteration_s;
+    EXPECT_NEAR(simulated_s(about, true), folded_s, 1e-4 * folded_s) << layout;
+    EXPECT_FALSE(set_up_layout(about, asker).work.stages.front().replicas_share_links) << layout;
+  }
+}
+
+// On the same links the folded one takes them one after the other.
+TEST(HybridSharding, OnSharedLinksIsNoFasterThanTheSimulatedOne) {
+  for (const auto& [layout, gpus] :
+       {std::pair{"zero=3,dp_shard=2,global=4", 4}, std::pair{"zero=3,dp_shard=4,global=16", 8},
+        std::pair{"zero=3,dp_shard=16,global=32", 32}}) {
+    LayoutCase about = case_of(layout, gpus);
+    about.question.stack = "";
+    about.question.model = "llama-2-7b:num_hidden_layers=4";
+    Asker asker;
+    const double folded_s = predict_layouts({about}, asker).front().iteration_s;
+    const double all_s = simulated_s(about, true);
+    EXPECT_LT(all_s, (1 + 1e-9) * folded_s) << layout;
+    EXPECT_GT(all_s, 0.85 * folded_s) << layout;  // of four layers: one of them too many
+    EXPECT_TRUE(set_up_layout(about, asker).work.stages.front().replicas_share_links) << layout;
+  }
+}
 
 // Groups on one node share its adapters, two GPUs of p4de one each: the data-parallel groups of a
 // tensor group, and what goes from one pipeline stage to the next.

@@ -75,6 +75,9 @@ TEST(TuneLayout, WhatIsLeftOutIsSlowerThanTheBest) {
     return each.layout.sharding == StateSharding::kParameters;
   };
   EXPECT_TRUE(std::any_of(all.best.begin(), all.best.end(), shards_parameters));
+  EXPECT_TRUE(std::any_of(all.best.begin(), all.best.end(), [](const LayoutPrediction& each) {
+    return each.layout.replicas() == 2;  // of two nodes
+  }));
   for (const LayoutPrediction& each : all.best)
     EXPECT_TRUE(each.layout.pipeline == 1 || !shards_parameters(each)) << to_text(each.layout);
 }
