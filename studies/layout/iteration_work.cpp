@@ -275,7 +275,8 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
   const auto dense = static_cast<double>(part.parameters - part.expert_parameters);
   const auto expert = static_cast<double>(part.expert_parameters);
   if (!is_sharded) return dense + expert;
-  const auto ranks = static_cast<double>(layout.context * layout.data / layout.replicas());
+  const std::int64_t sharing = layout.data / layout.replicas();
+  const auto ranks = static_cast<double>(layout.context * sharing);
   const auto expert_ranks = ranks * static_cast<double>(layout.tensor) /
                             static_cast<double>(layout.expert * layout.expert_tensor);
   return dense / ranks + expert / expert_ranks;
