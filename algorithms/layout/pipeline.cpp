@@ -204,7 +204,7 @@ void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
     const int stage = passes[i].pass.stage;
     if (--left[stage] > 0) continue;
     const BesidePass& beside = copies.front().stages[static_cast<size_t>(stage)].gradients;
-    if (beside.time_s + beside.last_waits_s == 0) continue;
+    if (beside.time_s + beside.before_last_s == 0) continue;
     double from_s = reduced_s;
     double last_s = 0;
     for (const PipelineTimes& copy : times) {
@@ -212,8 +212,10 @@ void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
       from_s = std::max(from_s, pass.begin_s + (pass.end_s - pass.begin_s) / beside.parts);
       last_s = std::max(last_s, pass.end_s);
     }
-    reduced_s = std::max(from_s + beside.time_s, last_s + beside.time_s / beside.parts) +
-                beside.last_waits_s;
+    const double busy_s =
+        std::min(from_s + beside.time_s + beside.others_s, last_s + beside.time_s);
+    reduced_s = std::max({from_s + beside.time_s, busy_s, last_s + beside.time_s / beside.parts}) +
+                beside.before_last_s;
     for (PipelineTimes& copy : times)
       copy.states[rank].push_back(
           {.stage = stage, .of_gradients = true, .begin_s = from_s, .end_s = reduced_s});

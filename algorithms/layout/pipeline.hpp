@@ -64,9 +64,10 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
 // equal parts of a pass.
 struct BesidePass {
   double time_s = 0;
-  int parts = 1;            // 1: overlaps with nothing of that pass
-  double slows_s = 0;       // that pass takes longer by so much: kernels beside it are slowed
-  double last_waits_s = 0;  // the last part, for something else that begins when the pass is done
+  int parts = 1;             // 1: overlaps with nothing of that pass
+  double slows_s = 0;        // that pass takes longer by so much: kernels beside it are slowed
+  double before_last_s = 0;  // something else, from the pass's end on, before the last part
+  double others_s = 0;       // of that pass, in which the links have something else to do
 
   bool operator==(const BesidePass&) const = default;
 };

@@ -49,6 +49,19 @@ json high_s(const LayoutPrediction& prediction) {
   return prediction.iteration ? json(prediction.iteration->high_s) : json();
 }
 
+// A note where a framework has to be told to do as is predicted; else nothing.
+std::string replicas_text(const std::vector<Layout>& layouts) {
+  const bool has_replicas = std::any_of(layouts.begin(), layouts.end(), [](const Layout& each) {
+    return each.replicas() > 1 && each.sharding == StateSharding::kParameters &&
+           each.micro_batches() > 1;
+  });
+  return has_replicas
+             ? "note: dp_shard with zero=parameters: replicas reduce gradients after an "
+               "iteration's last micro-batch, as Megatron-FSDP and FSDP2 with "
+               "set_requires_all_reduce; FSDP2 left alone does it after each (docs/llm.md)\n"
+             : "";
+}
+
 std::string memory_text(const LayoutPrediction& prediction) {
   std::string parts;
   const MemoryPart* largest = nullptr;
@@ -180,8 +193,9 @@ std::string support_text(const std::vector<Layout>& layouts, const Question& que
   const bool is_sharded = std::any_of(layouts.begin(), layouts.end(), [](const Layout& each) {
     return each.sharding == StateSharding::kParameters;
   });
-  if (!is_megatron || !is_sharded) return "";
-  return "note: zero=parameters with Megatron-LM was held against one measured row (docs/llm.md): "
+  if (!is_megatron || !is_sharded) return replicas_text(layouts);
+  return replicas_text(layouts) +
+         "note: zero=parameters with Megatron-LM was held against one measured row (docs/llm.md): "
          "try it beside the fastest without\n";
 }
 
@@ -222,6 +236,7 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions, const Trainin
                 {"context", each.layout.context},
                 {"pipeline", each.layout.pipeline},
                 {"data", each.layout.data},
+                {"data_share", each.layout.data / each.layout.replicas()},
                 {"micro_batches", each.layout.micro_batches()},
                 {"iteration_s", if_it_fits(each, each.iteration_s)},
                 {"iteration_low_s", low_s(each)},
@@ -281,6 +296,9 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
   for (const LayoutPrediction& each : predictions)
     text += variation_text(each) + memory_text(each) + full_memory_text(each) +
             spread_tensors_text(each);
+  std::vector<Layout> layouts;
+  for (const LayoutPrediction& each : predictions) layouts.push_back(each.layout);
+  text += replicas_text(layouts);
   text += fmt::format(
       "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "

@@ -17,7 +17,7 @@ enum class Framework {
   kPyTorch,
   kPyTorchTo210,  // releases up to 2.10, where a transformer's attention is another
   kMegatron,
-  kMegatronTo2,  // releases to 2.x and forks of these, where backward exchanges hide nothing
+  kMegatronTo2,  // of 2021, and forks where what tp exchanges backward hides under nothing
   kNanotron,
   kLlmFoundry
 };

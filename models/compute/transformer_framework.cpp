@@ -39,6 +39,12 @@ FullMemory read_full_memory(const JsonInput& in) {
           .times_high = times.at("slow").number(1, 100)};
 }
 
+TensorHiding read_tensor_hiding(const JsonInput& in) {
+  const std::string which = in.one_of({"none", "gathers", "all"});
+  if (which == "none") return TensorHiding::kNone;
+  return which == "gathers" ? TensorHiding::kGathers : TensorHiding::kAll;
+}
+
 GradientBuckets read_buckets(const JsonInput& in) {
   in.allow_only(
       {"parameters", "parameters_a_rank", "first_stage_only", "gathers_ahead", "layers_from"});
@@ -69,7 +75,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto saves_other_products = own.find("saves_other_products");
   if (as)
     own.allow_only({"as", "attention", "others", "others_eager", "saves_other_products",
-                    "hides_tensor_exchanges"});
+                    "tensor_hiding", "hybrid_sharding"});
   const JsonInput one = as ? all.at(as->string()) : own;
   const bool is_eager = code == LayerCode::kEager;
   const auto others = own.find(is_eager ? "others_eager" : "others");
@@ -84,7 +90,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
                   "gradient_buffer_bytes",
                   "gates_are_two_kernels",
                   "held_results",
-                  "hides_tensor_exchanges",
+                  "tensor_hiding",
                   "stops_recompute_early",
                   "hybrid_sharding",
                   "saves_other_products",
@@ -100,10 +106,10 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto buffers = one.find("gradient_buffer_bytes");
   const JsonInput memory = one.at("memory");
   const auto gates = one.find("gates_are_two_kernels");
-  const auto hides_exchanges =
-      (own.has("hides_tensor_exchanges") ? own : one).find("hides_tensor_exchanges");
+  const auto own_first = [&](const char* key) { return (own.has(key) ? own : one).find(key); };
+  const auto tensor_hiding = own_first("tensor_hiding");
   const auto stops_early = one.find("stops_recompute_early");
-  const auto hybrid_sharding = one.find("hybrid_sharding");
+  const auto hybrid_sharding = own_first("hybrid_sharding");
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
@@ -116,7 +122,8 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
           .gradient_buffer_bytes = buffers ? buffers->bytes().value : 0,
           .gates_are_two_kernels = gates && gates->at("value").boolean(),
           .held_results = held_results ? held_results->factor(0, 2) : 0,
-          .hides_tensor_exchanges = hides_exchanges && hides_exchanges->at("value").boolean(),
+          .tensor_hiding =
+              tensor_hiding ? read_tensor_hiding(tensor_hiding->at("value")) : TensorHiding::kNone,
           .stops_recompute_early = stops_early && stops_early->at("value").boolean(),
           .has_hybrid_sharding = hybrid_sharding && hybrid_sharding->at("value").boolean(),
           .saves_other_products = saves_other_products

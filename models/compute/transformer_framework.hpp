@@ -37,6 +37,10 @@ struct LayoutUnmodelled {
   Unmodelled one_stage;
 };
 
+// Which of tensor parallelism's exchanges go on, backward, under both gradients of what reads them:
+// with sequence parallelism what is gathered and scattered; without it the sum too.
+enum class TensorHiding { kNone, kGathers, kAll };
+
 struct TransformerFramework {
   double kernels = 1;            // time of all kernels over that of fused ones
   double others = 1;             // of those that are neither products nor attention, beside that
@@ -48,8 +52,8 @@ struct TransformerFramework {
   // Of a layer's two results that tensor parallelism reduces and scatters: how many are whole in
   // memory still when the last layer's are made, where the CPU is ahead of the GPU.
   double held_results = 0;
-  bool hides_tensor_exchanges = false;  // backward, under both gradients of what reads them
-  bool stops_recompute_early = false;   // of a layer, when it has what is read again
+  TensorHiding tensor_hiding = TensorHiding::kNone;
+  bool stops_recompute_early = false;  // of a layer, when it has what is read again
   bool has_hybrid_sharding = false;
   // Of recompute=selective_op, where it has that: products in FP8 and those with a bias.
   std::optional<bool> saves_other_products = {};

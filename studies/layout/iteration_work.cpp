@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
@@ -38,7 +39,7 @@ bool goes_by_layers(const IterationInputs& inputs) {
 int parts_of(const StagePart& part, std::int64_t stage, const IterationInputs& inputs) {
   const Layout& layout = *inputs.layout;
   const GradientBuckets& buckets = inputs.framework->buckets;
-  if (!layout.overlaps) return 1;
+  if (!layout.overlaps && layout.sharding != StateSharding::kParameters) return 1;
   if (goes_by_layers(inputs)) return static_cast<int>(std::max<std::int64_t>(part.layers, 1));
   if (buckets.first_stage_only && stage > 0) return 1;
   const std::int64_t size =
@@ -89,6 +90,29 @@ std::vector<LayoutCall> replicas_of(const std::vector<LayoutCall>& scattered,
                      .bytes = (call.bytes + ranks - 1) / ranks});
   }
   return calls;
+}
+
+// InputError where copies that share their state lie on nodes in unlike numbers: what one group
+// takes is no other's time.
+void check_shares(const IterationInputs& inputs, const RankGrid& grid, const std::string& option) {
+  if (inputs.layout->replicas() == 1) return;
+  const auto on_nodes = [&](const std::vector<int>& group) {
+    std::multiset<size_t> counts;
+    for (const int node : nodes_with(group, inputs.nodes))
+      counts.insert(on_node(group, inputs.nodes, node).size());
+    return counts;
+  };
+  for (const LayoutGroup kind : {LayoutGroup::kData, LayoutGroup::kExpertData}) {
+    const auto first = on_nodes(group_ranks(grid, kind, 0, inputs.nodes));
+    for (int rank = 0; rank < static_cast<int>(inputs.nodes.size()); ++rank) {
+      const std::vector<int> group = group_ranks(grid, kind, rank, inputs.nodes);
+      if (group.front() == rank && on_nodes(group) != first)
+        refuse(option, fmt::format("dp_shard={}", inputs.layout->data_share),
+               fmt::format("puts copies that share their state on nodes in unlike numbers: those "
+                           "of ranks 0 and {}",
+                           rank));
+    }
+  }
 }
 
 // With what gathers and scatters: but for that on one node's and these between nodes.
@@ -296,6 +320,7 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
     refuse(option, fmt::format("tp_overlap=true,schedule={}", layout.schedule),
            "needs a schedule with whole backward passes, in which products hide exchanges");
   work.nodes = inputs.nodes;
+  check_shares(inputs, RankGrid(layout, option), option);
   work.copies = copies_of(inputs, option);
   if (layout.expert_overlaps && layout.virtual_stages == 1 && layout.pipeline > 1)
     refuse(option, "expert_overlap=true", "needs vpp > 1 where pp > 1");

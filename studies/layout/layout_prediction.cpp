@@ -143,10 +143,12 @@ class LayoutRun {
     waits.host_s +=
         wait(cost.backward_s, stage.recomputed * stage.host_forward_s + stage.host_backward_s);
     if (work().gathers_each_pass && !work().overlaps) {
-      cost.forward_s += times.parameters_s;
-      cost.backward_s += times.parameters_s + times.gradients_s;
-      waits.data_s += 2 * times.parameters_s + times.gradients_s;
-      cost.gradients = {.time_s = times.replicas_s};
+      const double gathered_s = stage.parameter_parts * times.parameters_s;
+      const double reduced_s = stage.gradient_parts * times.gradients_s;
+      cost.forward_s += gathered_s;
+      cost.backward_s += gathered_s + reduced_s;
+      waits.data_s += 2 * gathered_s + reduced_s;
+      cost.gradients = {.time_s = stage.gradient_parts * times.replicas_s};
     } else if (work().gathers_each_pass) {
       const double gathered_s = stage.parameter_parts * times.parameters_s;
       waits.data_s += wait(cost.forward_s, gathered_s);
@@ -154,12 +156,14 @@ class LayoutRun {
       waits.data_s += wait(cost.backward_s, sharded_s);
       // Nothing hides the first layer's and the last one's.
       cost.parameters = {.time_s = times.parameters_s};
-      cost.gradients = {.last_waits_s = times.gradients_s};
+      cost.gradients = {.before_last_s = times.gradients_s};
       if (times.replicas_s > 0) {
-        const double shared_s = stage.replicas_share_links ? sharded_s : 0;
-        cost.gradients.time_s = stage.gradient_parts * times.replicas_s + shared_s;
+        const bool has_others_beside =
+            stage.replicas_share_links && !work().schedule->splits_backward;
+        cost.gradients.time_s = stage.gradient_parts * times.replicas_s;
         cost.gradients.parts = stage.gradient_parts;
         cost.gradients.slows_s = slowness * stage.replicas_slow_s;
+        cost.gradients.others_s = has_others_beside ? sharded_s : 0;
       }
     } else {
       cost.parameters = {.time_s = stage.parameter_parts * times.parameters_s,

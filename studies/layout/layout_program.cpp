@@ -141,6 +141,16 @@ class RankWriter {
     if (const int request = start(thread, call, phase, communicator); request >= 0)
       about(thread, Action::Kind::kWait, request);
   }
+  // So many times: gradients.
+  void run_all(int thread, const std::vector<LayoutCall>& calls, int times, int communicator) {
+    for (int i = 0; i < times; ++i)
+      for (const LayoutCall& call : calls) run(thread, call, Phase::kAggregation, communicator);
+  }
+  void gather_all(int thread, const StageWork& work) {
+    for (int part = 0; part < work.parameter_parts; ++part)
+      for (const LayoutCall& call : work.parameters)
+        run(thread, call, Phase::kPropagation, kParameters);
+  }
   // The request, -1 for none.
   int start(int thread, const LayoutCall& call, Phase phase, int communicator) {
     const RankGroup group = groups_.of(call.group, rank_);
@@ -216,7 +226,8 @@ class RankWriter {
     return work_.overlaps ? 1 : 0;
   }
   int reduced_beside(const StageWork& work) const {
-    return work.replicas.empty() ? parts_beside(work.gradient_parts) : work.gradient_parts;
+    if (work.replicas.empty()) return parts_beside(work.gradient_parts);
+    return work_.overlaps ? work.gradient_parts : 1;
   }
 
   // A thread that gathers parameters, each part setting its signal.
@@ -247,10 +258,9 @@ class RankWriter {
         about(beside.thread, Action::Kind::kWait, beside.parts[stage].back());
         const bool has_gradients =
             !work_.gathers_each_pass || (work_.overlaps && part + 1 == parts);
-        for (const LayoutCall& call : work.gradients)
-          if (has_gradients) run(beside.thread, call, Phase::kAggregation, kGradients);
-        for (const LayoutCall& call : work.replicas)
-          run(beside.thread, call, Phase::kAggregation, kGradients);
+        if (has_gradients) run_all(beside.thread, work.gradients, 1, kLastGradients);
+        run_all(beside.thread, work.replicas, work_.overlaps ? 1 : work.gradient_parts,
+                kLastGradients);
       }
     }
     return beside;
@@ -270,13 +280,9 @@ class RankWriter {
   int sharded_pass(const StageWork& work, PassKind kind) {
     if (kind == PassKind::kWeightGradient) return -1;
     const int thread = new_thread();
-    for (int part = 0; part < work.parameter_parts; ++part)
-      for (const LayoutCall& call : work.parameters)
-        run(thread, call, Phase::kPropagation, kParameters);
+    gather_all(thread, work);
     if (kind != PassKind::kForward)
-      for (int part = 0; part < work.gradient_parts; ++part)
-        for (const LayoutCall& call : work.gradients)
-          run(thread, call, Phase::kAggregation, kGradients);
+      run_all(thread, work.gradients, work.gradient_parts, kGradients);
     return add(kMain, Action::Kind::kSpawn, ThreadStart{.thread = thread});
   }
 
@@ -349,12 +355,10 @@ class RankWriter {
       const std::string label = fmt::format("{}{}", pass.stage, letter_of(pass.kind));
       if (work_.gathers_each_pass && !work_.overlaps) {
         const bool is_whole = pass.kind != PassKind::kWeightGradient;
-        for (const LayoutCall& call : stage.parameters)
-          if (is_whole) run(kMain, call, Phase::kPropagation, kParameters);
+        if (is_whole) gather_all(kMain, stage);
         run_pass(body, label, none, none);
-        for (const LayoutCall& call : stage.gradients)
-          if (is_whole && pass.kind != PassKind::kForward)
-            run(kMain, call, Phase::kAggregation, kGradients);
+        if (is_whole && pass.kind != PassKind::kForward)
+          run_all(kMain, stage.gradients, stage.gradient_parts, kGradients);
         for (const int signal : after) about(kMain, Action::Kind::kSet, signal);
       } else if (work_.gathers_each_pass) {
         for (const int signal : before) about(kMain, Action::Kind::kWait, signal);
@@ -383,7 +387,8 @@ class RankWriter {
   static constexpr int kExchanges = 0;
   static constexpr int kParameters = 1;
   static constexpr int kGradients = 2;
-  static constexpr int kAfterAll = -1;  // a signal that comes later
+  static constexpr int kLastGradients = 3;  // beside the last pass, on a thread of its own
+  static constexpr int kAfterAll = -1;      // a signal that comes later
 
   const IterationWork& work_;
   GroupsOfRanks& groups_;

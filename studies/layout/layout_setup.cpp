@@ -125,7 +125,8 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
       set_up.framework.buckets.gradients_by_layers)
     refuse(
         kLayoutOption, fmt::format("dp_shard={},zero=optimizer", layout.data_share),
-        "PyTorch shares an optimizer's state alone over all copies: zero=gradients or parameters");
+        "PyTorch shares an optimizer's state alone over all copies (ZeroRedundancyOptimizer): take "
+        "zero=gradients or parameters");
   if (!layout.is_compiled && is_quantised(set_up.precision))
     refuse(kLayoutOption, "compile=false", "is known of BF16 alone");
   if (layout.recompute == Recompute::kSelectiveOp && layout.attention == AttentionKind::kUnfused)

@@ -226,7 +226,10 @@ class TimesBeside {
   // Source: Megatron-LM, core/tensor_parallel/layers.py
   // (LinearWithGradAccumulationAndAsyncCommunication).
   bool is_under_gradient(const Layer& layer, bool is_forward) const {
-    return !is_forward && inputs_.framework->hides_tensor_exchanges && !inputs_.splits_backward &&
+    const TensorHiding hiding = inputs_.framework->tensor_hiding;
+    const bool is_hidden = hiding == TensorHiding::kAll || (hiding == TensorHiding::kGathers &&
+                                                            inputs_.layout->has_sequence_parallel);
+    return !is_forward && is_hidden && !inputs_.splits_backward &&
            !inputs_.layout->tensor_overlaps &&
            readers_.contains(specs_.at(layer.name)->tops.front());
   }

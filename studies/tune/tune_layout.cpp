@@ -214,7 +214,10 @@ class LayoutSearch {
     std::vector<Layout> shared;
     for (const Layout& layout : all) {
       shared.push_back(layout);
-      if (layout.sharding != StateSharding::kParameters) continue;
+      note_tried(kShareField, "all");
+      if (layout.sharding != StateSharding::kParameters ||
+          about.node_gpus % (layout.tensor * layout.context) != 0)
+        continue;
       const std::int64_t copies = about.gpus / (layout.tensor * layout.context * layout.pipeline);
       const std::int64_t on_node = about.node_gpus / (layout.tensor * layout.context);
       if (on_node < 2 || copies <= on_node || copies % on_node != 0) continue;

@@ -194,6 +194,24 @@ TEST(Pipeline, ParametersAndGradientsOverlapWithPasses) {
   EXPECT_DOUBLE_EQ(took({}, {12, 4}), 2 + 1 + 12);
 }
 
+// A backward pass of 4 s, four parts of 3 s after it, the last one second later. Where the links
+// are busy with something else for 2 s of the pass, those are lost to the parts, but no more than
+// the pass leaves of them.
+TEST(Pipeline, LinksThatAreBusyDelayWhatMovesBeside) {
+  const auto took = [](int parts, double others_s) {
+    const StageCost cost{
+        .forward_s = 2,
+        .backward_s = 4,
+        .gradients = {
+            .time_s = 3.0 * parts, .parts = parts, .before_last_s = 1, .others_s = others_s}};
+    return iteration_s(schedule_named("1f1b"), {1, 1, 1}, cost);
+  };
+  EXPECT_DOUBLE_EQ(took(4, 0), 2 + 1 + 12 + 1);
+  EXPECT_DOUBLE_EQ(took(4, 2), 2 + 1 + 12 + 2 + 1);
+  EXPECT_DOUBLE_EQ(took(4, 4), 6 + 12 + 1);
+  EXPECT_DOUBLE_EQ(took(1, 4), 6 + 3 + 1);
+}
+
 // One rank, two micro-batches of 2 and 4 s: the first pass takes a second longer, the last one
 // three, of a schedule that leaves weights' gradients for last too; what overlaps is counted from
 // there.

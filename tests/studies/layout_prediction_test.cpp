@@ -414,6 +414,8 @@ TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
   EXPECT_EQ(hidden("tp=8,sp=false,global=1", Framework::kMegatron), 2 * 32 + 1);
   EXPECT_EQ(hidden("tp=4,pp=2,schedule=zb-h1,global=4", Framework::kMegatron), 0);
   EXPECT_EQ(hidden("tp=8,sp=false,global=1", Framework::kMegatronTo2), 0);
+  EXPECT_GT(hidden("tp=8,global=1", Framework::kNanotron), 0);
+  EXPECT_EQ(hidden("tp=8,sp=false,global=1", Framework::kNanotron), 0);
   EXPECT_EQ(hidden("tp=8,global=1", Framework::kPyTorchTo210), 0);
   const LayoutSetUp hides = set_up("tp=8,global=1", Framework::kMegatron);
   const LayoutSetUp waits = set_up("tp=8,global=1", Framework::kMegatronTo2);
@@ -451,8 +453,11 @@ TEST(LayoutPrediction, HybridShardingSharesWithinAndReducesAcross) {
     EXPECT_NEAR(memory_of(of_some, part), 2 * memory_of(of_all, part), 2) << part;
   EXPECT_EQ(memory_of(of_some, "activations"), memory_of(of_all, "activations"));
   EXPECT_NEAR(predict("zero=3,dp_shard=8,global=8", 8).iteration_s, of_all.iteration_s, 1e-12);
+  EXPECT_NE(refusal([] { predict("zero=3,dp_shard=6,global=48", 48); }).find("unlike numbers"),
+            std::string::npos);
   for (const auto& [layout, framework, reason] :
        {std::tuple{"zero=3,dp_shard=4", Framework::kNanotron, "with hybrid sharding"},
+        std::tuple{"zero=1,dp_shard=4", Framework::kMegatronTo2, "with hybrid sharding"},
         std::tuple{"zero=1,dp_shard=4", Framework::kPyTorch, "over all copies"}})
     EXPECT_NE(refusal([&, layout = layout, framework = framework] {
                 Question question = question_of(layout);
@@ -461,6 +466,20 @@ TEST(LayoutPrediction, HybridShardingSharesWithinAndReducesAcross) {
               }).find(reason),
               std::string::npos)
         << layout;
+}
+
+// Where a layer's collectives take longer than its kernels, too: all layers' are gathered and
+// reduced one by one either way.
+TEST(LayoutPrediction, OverlapNeverLoses) {
+  for (const std::string layout : {"zero=3", "zero=3,dp_shard=8", "zero=1", "zero=1,dp_shard=8"}) {
+    const auto iteration_s = [&](const std::string& overlap) {
+      Question question = question_of(layout + ",overlap=" + overlap, "mpt-125m");
+      question.stack = "";
+      question.sequence = 128;
+      return predicted(question, 128).iteration_s;
+    };
+    EXPECT_LE(iteration_s("true"), iteration_s("false")) << layout;
+  }
 }
 
 // Another micro-batch's pass hides what goes to experts and back with what tensor parallelism's
