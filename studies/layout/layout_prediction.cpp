@@ -139,6 +139,7 @@ class LayoutRun {
       cost.backward_s += gathers_s + gradients_s;
       waits.data_s = 2 * gathers_s + gradients_s;
     }
+    const double busy_s = cost.backward_s;
     waits.host_s = wait(cost.forward_s, stage.host_forward_s);
     waits.host_s +=
         wait(cost.backward_s, stage.recomputed * stage.host_forward_s + stage.host_backward_s);
@@ -158,11 +159,13 @@ class LayoutRun {
       cost.parameters = {.time_s = times.parameters_s};
       cost.gradients = {.before_last_s = times.gradients_s};
       if (times.replicas_s > 0) {
-        const bool has_others_beside =
-            stage.replicas_share_links && !work().schedule->splits_backward;
+        // Of the last pass: one of weights' gradients waits for nothing.
+        const bool is_whole = !work().schedule->splits_backward;
+        const double waited_s = is_whole ? cost.backward_s - busy_s : 0;
+        const bool has_others_beside = stage.replicas_share_links && is_whole;
         cost.gradients.time_s = stage.gradient_parts * times.replicas_s;
         cost.gradients.parts = stage.gradient_parts;
-        cost.gradients.slows_s = slowness * stage.replicas_slow_s;
+        cost.gradients.slows_s = std::max(0.0, slowness * stage.replicas_slow_s - waited_s);
         cost.gradients.others_s = has_others_beside ? sharded_s : 0;
       }
     } else {
