@@ -95,6 +95,7 @@ struct HybridCase {
   Framework framework = Framework::kMegatron;
   const char* model = "llama-2-7b:num_hidden_layers=4";
   double slower = 1e-3;  // than the folded one: what other exchanges on NVLink cost
+  std::int64_t sequence = 4096;
 };
 class HybridSharding : public ::testing::TestWithParam<HybridCase> {};
 
@@ -105,7 +106,7 @@ TEST_P(HybridSharding, IsTheSimulatedOne) {
   LayoutCase about = case_of(of.layout, of.gpus);
   about.question.stack = "";
   about.question.model = of.model;
-  about.question.sequence = 4096;
+  about.question.sequence = of.sequence;
   about.question.framework = of.framework;
   Asker asker;
   const double folded_s = predict_layouts({about}, asker).front().iteration_s;
@@ -124,6 +125,9 @@ INSTANTIATE_TEST_SUITE_P(
                                  "llama-2-7b:num_hidden_layers=4", 0.03},
                       HybridCase{"cp=2,zero=3,dp_shard=4,global=16,cp_comm=all_gather", 16,
                                  Framework::kMegatron, "llama-2-7b:num_hidden_layers=4", 0.05},
+                      // Whose passes wait for what is gathered and scattered.
+                      HybridCase{"zero=3,dp_shard=8,global=16", 16, Framework::kMegatron,
+                                 "llama-2-7b:num_hidden_layers=8", 1e-3, 512},
                       HybridCase{"pp=2,vpp=2,zero=3,dp_shard=8,global=64", 32},
                       HybridCase{"pp=2,zero=3,dp_shard=8,global=64,schedule=zb-h1", 32},
                       HybridCase{"zero=3,dp_shard=8,global=32", 16, Framework::kMegatron,
