@@ -175,7 +175,7 @@ const std::vector<FieldRule>& rules() {
       number<&Layout::data, 1>("dp", {"data_parallel_size"},
                                "copies of the model, each with its part of the batch; the GPUs "
                                "that are left"),
-      number<&Layout::data_share, 1>("dp_shard", {"data_parallel_shard_degree"},
+      number<&Layout::data_shard, 1>("dp_shard", {"data_parallel_shard_degree"},
                                      "copies that share what zero= divides, of which the others "
                                      "are replicas (hybrid sharding, HSDP); all"),
       number<&Layout::expert, 1>("ep", {"expert_model_parallel_size"},
@@ -412,10 +412,10 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
     refuse(option, fmt::format("imbalance={:g}", layout.imbalance),
            fmt::format("must be at most ep, {}: one GPU cannot get more than all tokens",
                        layout.expert));
-  if (layout.data_share > 0) {
+  if (layout.data_shard > 0) {
     if (layout.sharding == StateSharding::kNone)
-      refuse(option, fmt::format("dp_shard={}", layout.data_share), "needs zero=");
-    must_divide(option, {"dp_shard", layout.data_share}, {"the copies, dp", layout.data});
+      refuse(option, fmt::format("dp_shard={}", layout.data_shard), "needs zero=");
+    must_divide(option, {"dp_shard", layout.data_shard}, {"the copies, dp", layout.data});
     must_divide(option, {"etp x ep", layout.expert_tensor * layout.expert},
                 {"the ranks that share a copy of the state", stage_ranks / layout.replicas()});
   }

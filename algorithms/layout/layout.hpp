@@ -16,8 +16,8 @@
 
 namespace forescale {
 
-// Tensor, context, expert, data, pipeline parallelism; kReplica: copies of what kData's share
-// (hybrid sharding), which lie next to each other.
+// Tensor, context, expert, data, pipeline parallelism. In hybrid sharding kData's ranks share one
+// copy of the state, next to each other, and kReplica's have the same share of its copies.
 enum class Dimension { kTensor, kContext, kExpert, kData, kReplica, kPipeline };
 const char* name_of(Dimension dimension);  // "tp"
 
@@ -60,7 +60,7 @@ struct Layout {
   ContextExchange context_exchange = ContextExchange::kRing;
   std::int64_t pipeline = 1;
   std::int64_t data = 0;        // 0: what is left of the GPUs
-  std::int64_t data_share = 0;  // copies that share what `sharding` divides; 0: all
+  std::int64_t data_shard = 0;  // copies that share what `sharding` divides; 0: all
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 0;  // 0: as tensor
   Dispatcher dispatcher = Dispatcher::kAllToAll;
@@ -92,7 +92,7 @@ struct Layout {
   std::int64_t micro_batches() const { return global_batch / (micro_batch * data); }
   std::vector<std::string> modules() const;
   std::int64_t ranks() const { return tensor * context * pipeline * data; }
-  std::int64_t replicas() const { return data_share == 0 ? 1 : data / data_share; }
+  std::int64_t replicas() const { return data_shard == 0 ? 1 : data / data_shard; }
 };
 
 struct LayoutField {

@@ -212,9 +212,8 @@ void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
       from_s = std::max(from_s, pass.begin_s + (pass.end_s - pass.begin_s) / beside.parts);
       last_s = std::max(last_s, pass.end_s);
     }
-    const double busy_s =
-        std::min(from_s + beside.time_s + beside.others_s, last_s + beside.time_s);
-    reduced_s = std::max({from_s + beside.time_s, busy_s, last_s + beside.time_s / beside.parts}) +
+    const double begin_s = std::max(from_s, std::min(from_s + beside.others_s, last_s));
+    reduced_s = std::max(begin_s + beside.time_s, last_s + beside.time_s / beside.parts) +
                 beside.before_last_s;
     for (PipelineTimes& copy : times)
       copy.states[rank].push_back(

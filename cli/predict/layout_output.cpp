@@ -236,7 +236,7 @@ json layout_rows(const std::vector<LayoutPrediction>& predictions, const Trainin
                 {"context", each.layout.context},
                 {"pipeline", each.layout.pipeline},
                 {"data", each.layout.data},
-                {"data_share", each.layout.data / each.layout.replicas()},
+                {"data_shard", each.layout.data / each.layout.replicas()},
                 {"micro_batches", each.layout.micro_batches()},
                 {"iteration_s", if_it_fits(each, each.iteration_s)},
                 {"iteration_low_s", low_s(each)},

@@ -107,7 +107,7 @@ void check_shares(const IterationInputs& inputs, const RankGrid& grid, const std
     for (int rank = 0; rank < static_cast<int>(inputs.nodes.size()); ++rank) {
       const std::vector<int> group = group_ranks(grid, kind, rank, inputs.nodes);
       if (group.front() == rank && on_nodes(group) != first)
-        refuse(option, fmt::format("dp_shard={}", inputs.layout->data_share),
+        refuse(option, fmt::format("dp_shard={}", inputs.layout->data_shard),
                fmt::format("puts copies that share their state on nodes in unlike numbers: those "
                            "of ranks 0 and {}",
                            rank));

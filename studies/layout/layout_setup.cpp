@@ -119,12 +119,12 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   if (layout.recompute == Recompute::kSelectiveOp && !set_up.framework.saves_other_products)
     refuse(kLayoutOption, "recompute=selective_op", "needs --framework PyTorch or PyTorch-2.10");
   if (layout.replicas() > 1 && !set_up.framework.has_hybrid_sharding)
-    refuse(kLayoutOption, fmt::format("dp_shard={}", layout.data_share),
+    refuse(kLayoutOption, fmt::format("dp_shard={}", layout.data_shard),
            "needs a --framework with hybrid sharding: Megatron-LM, PyTorch or llm-foundry");
   if (layout.replicas() > 1 && layout.sharding == StateSharding::kOptimizer &&
       set_up.framework.buckets.gradients_by_layers)
     refuse(
-        kLayoutOption, fmt::format("dp_shard={},zero=optimizer", layout.data_share),
+        kLayoutOption, fmt::format("dp_shard={},zero=optimizer", layout.data_shard),
         "PyTorch shares an optimizer's state alone over all copies (ZeroRedundancyOptimizer): take "
         "zero=gradients or parameters");
   if (!layout.is_compiled && is_quantised(set_up.precision))

@@ -379,7 +379,6 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
     };
     count(layer.exchange->forward, true, part.forward);
     count(layer.exchange->backward, false, part.backward);
-
     if (whole.contains(layer.name)) count(layer.exchange->forward, true, part.again);
     // Within what runs again.
     const std::string within = layer.exchange->group == ExchangeGroup::kContext

@@ -26,7 +26,7 @@ constexpr const char* kExpertField = "ep";
 constexpr const char* kExpertTensorField = "etp";
 constexpr const char* kMicroField = "micro";
 constexpr const char* kShardingField = "zero";
-constexpr const char* kShareField = "dp_shard";
+constexpr const char* kShardField = "dp_shard";
 constexpr const char* kRecomputeField = "recompute";
 
 // What bounds the degrees.
@@ -185,7 +185,7 @@ class LayoutSearch {
         }
       all = std::move(more);
     }
-    return with_shares(about, with_sharding(all));
+    return with_shards(about, with_sharding(all));
   }
 
   std::vector<Layout> with_sharding(const std::vector<Layout>& all) {
@@ -205,16 +205,16 @@ class LayoutSearch {
   }
 
   // Parameters shared by all copies, or by those of each node (hybrid sharding).
-  std::vector<Layout> with_shares(const LayoutRoom& about, const std::vector<Layout>& all) {
+  std::vector<Layout> with_shards(const LayoutRoom& about, const std::vector<Layout>& all) {
     const Framework framework = settings_.question.framework.value_or(kDefaultTransformerFramework);
-    if (!is_searched(kShareField) ||
+    if (!is_searched(kShardField) ||
         !transformer_framework(framework, LayerCode::kCompiled, "", "--framework", nullptr)
              .has_hybrid_sharding)
       return all;
     std::vector<Layout> shared;
     for (const Layout& layout : all) {
       shared.push_back(layout);
-      note_tried(kShareField, "all");
+      note_tried(kShardField, "all");
       if (layout.sharding != StateSharding::kParameters ||
           about.node_gpus % (layout.tensor * layout.context) != 0)
         continue;
@@ -222,8 +222,8 @@ class LayoutSearch {
       const std::int64_t on_node = about.node_gpus / (layout.tensor * layout.context);
       if (on_node < 2 || copies <= on_node || copies % on_node != 0) continue;
       shared.push_back(layout);
-      shared.back().data_share = on_node;
-      note_tried(kShareField, std::to_string(on_node));
+      shared.back().data_shard = on_node;
+      note_tried(kShardField, std::to_string(on_node));
     }
     return shared;
   }
@@ -365,7 +365,7 @@ const std::map<std::string, std::string>& searched_layout_fields() {
   static const std::map<std::string, std::string> kFields = [] {
     std::map<std::string, std::string> fields = {
         {kShardingField, "optimizer; parameters where pp is 1"},
-        {kShareField, "all, and with sharded parameters those of a node"},
+        {kShardField, "all, and with sharded parameters those of a node"},
         {kRecomputeField, "none, selective, full: the first that fits"}};
     for (const SearchedDegree& degree : degrees()) fields[degree.field] = degree.values_doc;
     return fields;

@@ -427,9 +427,8 @@ TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
   EXPECT_NEAR(slowed_s, 2 * (2 * 32 + 1) * slow_s, 1e-9 * slowed_s);
 }
 
-// Volumes of hybrid sharding: of the bytes that all eight copies' sharding moves to each GPU, 7/8
-// of parameters twice and of gradients once, those of a share of four move 3/4, and all-reduces
-// between two of them the gradients' quarter once (2 (2 - 1) / 2). States are twice as large.
+// Eight copies, four of which share a state: a layer's gradients are scattered over four, and the
+// quarter that each has is reduced over two. States are twice as large as shared by eight.
 TEST(LayoutPrediction, HybridShardingSharesWithinAndReducesAcross) {
   const auto calls = [](const std::string& layout) {
     Asker asker;
