@@ -25,13 +25,14 @@ json stage_to_json(const TrainingStage& stage) {
           {"update_s", stage.update_s},
           {"parameter_bytes", stage.parameter_bytes},
           {"tensor_bytes", stage.tensor_bytes},
+          {"looked_up_bytes", stage.looked_up_bytes},
           {"matrix_rows", stage.matrix_rows},
           {"matrix_columns", stage.matrix_columns}};
 }
 
 TrainingStage stage_from_json(const JsonInput& in) {
   in.allow_only({"name", "forward_s", "backward_s", "update_s", "parameter_bytes", "tensor_bytes",
-                 "matrix_rows", "matrix_columns"});
+                 "looked_up_bytes", "matrix_rows", "matrix_columns"});
   TrainingStage stage;
   stage.name = in.at("name").string();
   stage.forward_s = in.at("forward_s").number(0, kSecondsMax);
@@ -45,6 +46,7 @@ TrainingStage stage_from_json(const JsonInput& in) {
   }
   if (!stage.tensor_bytes.empty() && sum != stage.parameter_bytes)
     in.at("tensor_bytes").fail("must add up to parameter_bytes");
+  stage.looked_up_bytes = in.at("looked_up_bytes").integer(0, kBytesMax);
   stage.matrix_rows = in.at("matrix_rows").integer(0, kCountMax);
   stage.matrix_columns = in.at("matrix_columns").integer(0, kCountMax);
   return stage;

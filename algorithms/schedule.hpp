@@ -22,6 +22,10 @@ struct TrainingStage {
   double update_s = 0;  // ApplyUpdate of its parameters on the GPU
   std::int64_t parameter_bytes = 0;
   std::vector<std::int64_t> tensor_bytes = {};  // the same by tensor: weights, then bias
+  // Of this rank's samples, what was looked up in tables that the workers have each some of
+  // (models/workload/embedding_tables.hpp): it comes to a sample's worker after this stage's
+  // forward pass, and its gradients go back before the backward one.
+  std::int64_t looked_up_bytes = 0;
   std::int64_t matrix_rows = 0;     // M of a fully connected layer's M x N weights, else 0
   std::int64_t matrix_columns = 0;  // N
 };
@@ -91,6 +95,7 @@ struct Schedule {
   // What a rank does next depends on what has come first: no fixed order of calls says what it
   // would do elsewhere.
   bool follows_arrivals = false;
+  bool exchanges_tables = false;  // does what `looked_up_bytes` says
   // Every worker makes the same calls: kernels, and collectives without a root of all workers,
   // which traffic() names all.
   bool workers_are_alike = false;

@@ -109,6 +109,10 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
   return costs;
 }
 
+bool is_learning(const TrainingStage& stage) {
+  return stage.parameter_bytes > 0 || stage.looked_up_bytes > 0;
+}
+
 namespace members {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_per_gpu,
                                    images_per_iteration, memory_bytes, fits, iteration_s,
@@ -125,9 +129,9 @@ void from_json(const nlohmann::json& json, PredictionPoint& point) {
   members::from_json(json, point);
 }
 
-Bytes PredictionInputs::memory_at(std::int64_t batch_per_gpu) const {
+Bytes PredictionInputs::memory_at(std::int64_t batch_per_gpu, int gpus) const {
   Provenance quiet{.scenario = provenance.scenario, .numbers = {}};
-  return training_memory(network, batch_per_gpu, &quiet, framework, precision);
+  return training_memory(network, batch_per_gpu, &quiet, framework, precision, gpus);
 }
 
 std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int gpus) {
@@ -162,14 +166,16 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
   for (size_t i = 0; i < inputs.network.layers.size(); ++i) {
     const Layer& layer = inputs.network.layers[i];
     const LayerTime& time = inputs.compute.layers[i];
-    if (job.stages.empty() || (layer.parameters > 0 && job.stages.back().parameter_bytes > 0))
+    const bool learns = layer.parameters > 0 || layer.tables.values > 0;
+    if (job.stages.empty() || (learns && is_learning(job.stages.back())))
       job.stages.push_back({.name = layer.name});
     TrainingStage& stage = job.stages.back();
-    if (layer.parameters > 0) stage.name = layer.name;
+    if (learns) stage.name = layer.name;
     // A rank without images still runs the kernels' launches.
     stage.forward_s += time.forward_t0_s + batch * time.forward_t1_s;
     stage.backward_s += time.backward_t0_s + batch * time.backward_t1_s;
     stage.parameter_bytes += layer.parameters * job.value_bytes;
+    stage.looked_up_bytes += batch_share * layer.tables.looked_up * job.value_bytes;
     for (const std::int64_t values : layer.parameter_tensors)
       stage.tensor_bytes.push_back(values * job.value_bytes);
     if (const LinearShape* matrix = layer.fully_connected()) {
@@ -238,7 +244,11 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
                       .path = "",
                       .value = std::to_string(inputs.batch),
                       .constraint = fmt::format("must be >= {}: an image for every GPU", gpus)});
-  point.memory_bytes = inputs.memory_at(point.batch_per_gpu).value;
+  if (gpus > 1 && inputs.network.tables().values > 0 && !inputs.schedule->exchanges_tables)
+    refuse("--system", inputs.schedule->name,
+           fmt::format("does not share out the tables of {} over GPUs, as the schedule ddp does",
+                       inputs.network.name));
+  point.memory_bytes = inputs.memory_at(point.batch_per_gpu, gpus).value;
   point.fits = point.memory_bytes <= inputs.platform.gpu_models.front().memory.value;
   if (!point.fits) return point;
 

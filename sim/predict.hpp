@@ -29,7 +29,7 @@ struct PredictionInputs {
   std::optional<ComputeTable> compute_at_end = {};  // of a scenario's fast or slow end
   std::optional<Framework> framework;               // whose compute times and memory count
   Precision precision = Precision::kFp32;
-  Bytes memory_at(std::int64_t batch_per_gpu) const;
+  Bytes memory_at(std::int64_t batch_per_gpu, int gpus) const;
   const Schedule* schedule = nullptr;
   std::int64_t batch = 0;  // strong: of all GPUs together; weak: of each GPU
   Scaling scaling = Scaling::kStrong;

@@ -30,9 +30,47 @@ std::vector<GradientGroup> buckets_of(const std::vector<Tensor>& gradients,
   return buckets;
 }
 
+// Tables are shared out (Naumov et al., arXiv:1906.00091, section 4): what was looked up goes to
+// the samples' workers, their gradients the other way; each waits for it, as
+// NVIDIA/DeepLearningExamples 36f3b1b does (PyTorch/Recommendation/DLRM,
+// dlrm/model/distributed.py).
+CollectiveStep exchange_tables(const TrainingStage& stage, Phase phase, const char* what) {
+  return {.op = CollectiveOp::kAllToAll,
+          .bytes = stage.looked_up_bytes,
+          .phase = phase,
+          .label = fmt::format("{} of {}", what, stage.name)};
+}
+
+CollectiveStep exchange_vectors(const TrainingStage& stage) {
+  return exchange_tables(stage, Phase::kPropagation, "vectors");
+}
+
+CollectiveStep exchange_gradients(const TrainingStage& stage) {
+  return exchange_tables(stage, Phase::kAggregation, "gradients");
+}
+
+void run_forward(Worker& worker, const TrainingJob& job) {
+  for (const TrainingStage& stage : job.stages) {
+    const Request ran = worker.launch(forward(stage));
+    if (stage.looked_up_bytes == 0) continue;
+    worker.wait(ran);
+    worker.run(exchange_vectors(stage));
+  }
+}
+
+Traffic ddp_traffic(const TrainingJob& job) {
+  Traffic traffic = all_reduce_traffic(buckets_of(gradients_of(job), job.options));
+  for (const TrainingStage& stage : job.stages)
+    if (stage.looked_up_bytes > 0)
+      for (const CollectiveStep& step : {exchange_vectors(stage), exchange_gradients(stage)})
+        traffic.collectives.push_back(step);
+  return traffic;
+}
+
 // Returns the kernel that ends the backward pass of stage `i`, with its gradients in their buckets.
 Request run_backward(Worker& worker, const TrainingJob& job, size_t i, bool copies) {
   const TrainingStage& stage = job.stages[i];
+  if (stage.looked_up_bytes > 0) worker.run(exchange_gradients(stage));
   Request last = worker.launch(backward(stage));
   if (copies && stage.parameter_bytes > 0)
     last = worker.launch(pack(job, stage.parameter_bytes, 0, "copy into buckets"));
@@ -49,7 +87,7 @@ void run_ddp(Worker& worker, const TrainingJob& job) {
   const bool copies = !job.options.flag("gradient_as_bucket_view");
   for (int iteration = 0; iteration < job.iterations; ++iteration) {
     take_batch(worker);
-    for (const TrainingStage& stage : job.stages) worker.launch(forward(stage));
+    run_forward(worker, job);
     std::vector<Request> reduced;
     for (size_t i = job.stages.size(); i-- > 0;) {
       worker.wait(run_backward(worker, job, i, copies));
@@ -99,10 +137,9 @@ const bool kDdpRegistered = Registry<Schedule>::add(
                   .tried = {0, 1}}},
      .run = run_ddp,
      .servers = nullptr,
-     .traffic =
-         [](const TrainingJob& job, int /*workers*/, const std::vector<int>& /*nodes*/) {
-           return all_reduce_traffic(buckets_of(gradients_of(job), job.options));
-         },
+     .traffic = [](const TrainingJob& job, int /*workers*/,
+                   const std::vector<int>& /*nodes*/) { return ddp_traffic(job); },
+     .exchanges_tables = true,
      .workers_are_alike = true});
 
 }  // namespace

@@ -5,18 +5,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/median.hpp"
 #include "cli/command.hpp"
 #include "cli/question_options.hpp"
 #include "cli/text.hpp"
+#include "studies/validate/leave_out.hpp"
 
 namespace forescale {
 namespace {
 
 struct ValidateOptions {
   ValidationChoice choice;
+  std::string leave_out;  // a paper; empty: none
   RangeOptions range{.interval = false};
   bool json = false;
   std::string file;
@@ -92,6 +96,11 @@ void print_claim_rows(const Validation& validation, const std::string& paper) {
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
+std::string orderings_text(const ValidationSummary& summary) {
+  const int orderings = summary.orderings_right + summary.orderings_wrong;
+  return orderings == 0 ? "-" : fmt::format("{} of {}", summary.orderings_right, orderings);
+}
+
 void print_summaries(const Validation& validation) {
   Table table({"<rows of", "predictions", "median |error| %", "trivial %", "within 15 %",
                "within 30 %", "adjusted", "median |error| %", "orderings hold", "no answer"});
@@ -101,7 +110,6 @@ void print_summaries(const Validation& validation) {
     const auto where = [](const Accuracy& accuracy, const std::string& text) {
       return accuracy.scored > 0 ? text : "-";
     };
-    const int orderings = summary.orderings_right + summary.orderings_wrong;
     table.add(
         {summary.of, std::to_string(of.scored),
          where(of, fmt::format("{:.1f}", of.median_error_percent)),
@@ -109,8 +117,7 @@ void print_summaries(const Validation& validation) {
          where(of, share_text(of.within_15_percent)), where(of, share_text(of.within_30_percent)),
          std::to_string(summary.adjusted.scored),
          where(summary.adjusted, fmt::format("{:.1f}", summary.adjusted.median_error_percent)),
-         orderings > 0 ? fmt::format("{} of {}", summary.orderings_right, orderings) : "-",
-         std::to_string(summary.failed)});
+         orderings_text(summary), std::to_string(summary.failed)});
     const Coverage& coverage = summary.coverage;
     if (coverage.ranged > 0)
       ranges.add({summary.of, std::to_string(coverage.ranged),
@@ -188,18 +195,78 @@ void print_text(const Validation& validation) {
       validation.runs);
 }
 
-void run(const ValidateOptions& options) {
-  check_writable(options.file, "-o");
-  ValidationChoice choice = options.choice;
-  choice.draws = options.range.asked();
-  const Validation validation = validate(load_all_claims(), choice);
-  nlohmann::json document = to_json(validation);
+const ValidationSummary& summary_of(const Validation& validation, const std::string& paper) {
+  return *std::find_if(validation.summaries.begin(), validation.summaries.end(),
+                       [&](const ValidationSummary& summary) { return summary.of == paper; });
+}
+
+// Of predictions and adjusted rows alike, as none of them was fitted to here.
+std::string median_text(const Validation& validation, const std::string& paper) {
+  std::vector<double> errors;
+  for (const ValidationRow& row : validation.rows)
+    if (row.claim.paper == paper && row.error_percent)
+      errors.push_back(std::abs(*row.error_percent));
+  return errors.empty() ? "-" : fmt::format("{:.1f}", median(errors));
+}
+
+std::string places_text(const SharedConstant& constant) {
+  const std::size_t others = constant.names.size() - 1;
+  return constant.names.front() + (others == 0 ? "" : fmt::format(", {} places more", others));
+}
+
+void print_text(const LeftOut& left_out) {
+  Table constants(
+      {"<constant", "value", "<fast .. slow", "by the others", "<papers that depend on it"});
+  for (const SharedConstant& constant : left_out.constants)
+    constants.add({places_text(constant), number_text(constant.number.value),
+                   fmt::format("{} .. {}", number_text(constant.number.fast),
+                               number_text(constant.number.slow)),
+                   constant.position == 0 ? "the same" : number_text(constant.fitted()),
+                   fmt::format("{}", fmt::join(constant.papers, ", "))});
+  fmt::print("Constants that {} shares, fitted to {} rows of the other papers\n{}", left_out.paper,
+             left_out.fitted_rows, constants.text());
+  Table rows({"<id", "<claim", "measured", "as shipped", "error %", "by the others", "error %"});
+  for (std::size_t i = 0; i < left_out.shipped.rows.size(); ++i) {
+    const ValidationRow& shipped = left_out.shipped.rows[i];
+    const ValidationRow& refitted = left_out.refitted.rows[i];
+    if (shipped.claim.paper == left_out.paper)
+      rows.add({shipped.claim.id, shipped.claim.claim, measured_text(shipped.claim),
+                predicted_text(shipped), percent_text(shipped.error_percent),
+                predicted_text(refitted), percent_text(refitted.error_percent)});
+  }
+  fmt::print("\n{}: what that leaves\n{}", left_out.paper, rows.text());
+  Table summaries({"<rows of", "median |error| % as shipped", "by the others", "orderings hold",
+                   "by the others"});
+  for (const ValidationSummary& summary : left_out.shipped.summaries) {
+    if (summary.of == "papers") continue;
+    summaries.add({summary.of == left_out.paper ? summary.of + ", left out" : summary.of,
+                   median_text(left_out.shipped, summary.of),
+                   median_text(left_out.refitted, summary.of), orderings_text(summary),
+                   orderings_text(summary_of(left_out.refitted, summary.of))});
+  }
+  fmt::print("\n{}", summaries.text());
+}
+
+template <class Found>
+void show(const ValidateOptions& options, const Found& found) {
+  nlohmann::json document = to_json(found);
   document["command"] = options.line;
   if (!options.file.empty()) write_json(options.file, document, "-o");
   if (options.json)
     fmt::print("{}\n", document.dump(2));
   else
-    print_text(validation);
+    print_text(found);
+}
+
+void run(const ValidateOptions& options) {
+  check_writable(options.file, "-o");
+  if (!options.leave_out.empty()) {
+    show(options, leave_out(options.leave_out, load_all_claims()));
+    return;
+  }
+  ValidationChoice choice = options.choice;
+  choice.draws = options.range.asked();
+  show(options, validate(load_all_claims(), choice));
 }
 
 void add_validate(Subcommand app) {
@@ -211,6 +278,7 @@ void add_validate(Subcommand app) {
       "  forescale validate\n"
       "  forescale validate --paper s-caffe --role prediction\n"
       "  forescale validate --id SCaffe-04,SCaffe-05 --interval\n"
+      "  forescale validate --leave-out s-caffe\n"
       "Roles: `prediction`, `adjusted` (the model was changed after the row was compared; scored\n"
       "apart), `calibration` (its number was an input), `arithmetic` (a count or formula),\n"
       "`duplicate`, `not predictable`. A factor and \"% less time\" are scored on the "
@@ -223,7 +291,13 @@ void add_validate(Subcommand app) {
       .delimiter(',');
   command.add_option("--id", options->choice.ids, "Only these claims").delimiter(',');
   command.add_option("--role", options->choice.roles, "Only these roles").delimiter(',');
+  CommandOption leave_out =
+      command.add_option("--leave-out", options->leave_out,
+                         "Fit the constants that this paper shares with other papers to the others "
+                         "alone, and print what that leaves (minutes)");
   add_range_options(command, options->range);
+  for (const std::string other : {"--paper", "--id", "--role", "--interval", "--draws"})
+    leave_out.excludes(command.get_option(other));
   command.add_flag("--json", options->json, "Print JSON for machines");
   command.add_option("-o,--output", options->file, "Also write the JSON to this file");
   command.callback([options, command] {

@@ -178,8 +178,11 @@ std::vector<LayerTime> sheet_times(GpuModel gpu, const Network& network, Precisi
   const double width = bytes_a_value(precision) / kBytesPerValue;
   for (size_t i = 0; i < times.size(); ++i) {
     if (network.layers[i].forward_flops > 0) continue;
-    times[i].forward_t1_s *= width;
-    times[i].backward_t1_s *= width;
+    const LayerTime tables = table_time(gpu, network.layers[i], parameters);  // always FP32
+    times[i].forward_t1_s =
+        tables.forward_t1_s + width * (times[i].forward_t1_s - tables.forward_t1_s);
+    times[i].backward_t1_s =
+        tables.backward_t1_s + width * (times[i].backward_t1_s - tables.backward_t1_s);
   }
   return times;
 }

@@ -93,7 +93,7 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
                  "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
                  "frameworks", "other_precision", "attention_backward", "unaligned_products",
-                 "depthwise_over_bytes"});
+                 "depthwise_over_bytes", "table_accesses"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);
@@ -101,16 +101,29 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   for (const std::string& type : ratios.keys())
     parameters.backward_traffic[type] = ratios.at(type).factor(0, kTrafficMax);
   parameters.update_accesses = in.at("update_accesses").factor(0, kTrafficMax);
+  parameters.table_accesses = in.at("table_accesses").factor(0, kTrafficMax);
   parameters.kernel = in.at("kernel_s").seconds();
   return parameters;
+}
+
+LayerTime table_time(const GpuModel& gpu, const Layer& layer,
+                     const RooflineParameters& parameters) {
+  const double once_s =
+      (Bytes{layer.tables.looked_up * kBytesPerValue} / gpu.memory_bandwidth).value;
+  return {.forward_t1_s = once_s, .backward_t1_s = parameters.table_accesses * once_s};
 }
 
 std::vector<LayerTime> roofline_times(const GpuModel& gpu, const Network& network,
                                       const RooflineParameters& parameters,
                                       const RooflineScale& scale) {
   std::vector<LayerTime> times;
-  for (const Layer& layer : network.layers)
-    times.push_back(layer_time(gpu, layer, parameters, scale));
+  for (const Layer& layer : network.layers) {
+    LayerTime time = layer_time(gpu, layer, parameters, scale);
+    const LayerTime tables = table_time(gpu, layer, parameters);
+    time.forward_t1_s += tables.forward_t1_s;
+    time.backward_t1_s += tables.backward_t1_s;
+    times.push_back(time);
+  }
   return times;
 }
 

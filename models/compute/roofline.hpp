@@ -37,7 +37,8 @@ struct RooflineParameters {
   double backward_traffic_default = 0;
   std::map<std::string, double> backward_traffic;  // by layer type
   double update_accesses = 0;                      // of each parameter in one update
-  Seconds kernel;                                  // where the GPU has no fitted one
+  double table_accesses = 0;  // of each value of a table's rows, backward and update
+  Seconds kernel;             // where the GPU has no fitted one
 };
 
 // What a framework adds to kernels timed alone.
@@ -85,6 +86,10 @@ std::vector<LayerTime> roofline_times(const GpuModel& gpu, const Network& networ
 // The same with the data sheet's launch and the parameters' efficiency.
 std::vector<LayerTime> roofline_times(const GpuModel& gpu, const Network& network,
                                       const RooflineParameters& parameters);
+
+// Of a layer, what the rows of its tables take: read in the forward pass; their gradients, and the
+// rows that these change, in the backward one, the update included.
+LayerTime table_time(const GpuModel& gpu, const Layer& layer, const RooflineParameters& parameters);
 
 // ApplyUpdate of all parameters.
 Seconds roofline_update(const GpuModel& gpu, const Network& network,

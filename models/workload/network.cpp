@@ -118,7 +118,9 @@ class Inference {
     layer.backward_flops =
         effect.forward_flops *
         (effect.backward_over_forward >= 0 ? effect.backward_over_forward : (learns_below ? 2 : 1));
-    layer.backward_runs = learns_below || layer.parameters > 0;
+    layer.tables = effect.tables;
+    const bool learns = learns_below || layer.parameters > 0 || layer.tables.values > 0;
+    layer.backward_runs = learns;
     layer.kept_flags = effect.kept_flags;
     layer.kept_per_image = kBytesPerValue * Bytes{effect.kept_values};
     layer.output_shape = effect.outputs[0];
@@ -129,8 +131,7 @@ class Inference {
     std::int64_t values_written = 0;
     for (std::size_t i = 0; i < spec.tops.size(); ++i) {
       const Shape& shape = i < effect.outputs.size() ? effect.outputs[i] : inputs[0];
-      if (place(spec, rule, spec.tops[i], shape, learns_below || layer.parameters > 0))
-        layer.in_place = true;
+      if (place(spec, rule, spec.tops[i], shape, learns)) layer.in_place = true;
       values_written += value_count(shape, spec, net_.file);
     }
     const bool own_memory = !layer.in_place && rule.kind != OperatorKind::kView;
@@ -234,6 +235,20 @@ const LinearShape* Layer::fully_connected() const {
 bool Network::has_sequences() const {
   return std::any_of(layers.begin(), layers.end(),
                      [](const Layer& layer) { return layer.output_shape.size() == 2; });
+}
+
+const char* Network::samples() const {
+  if (tables().values > 0) return "samples";
+  return is_text() ? "sequences" : "images";
+}
+
+EmbeddingTables Network::tables() const {
+  EmbeddingTables all;
+  for (const Layer& layer : layers) {
+    all.values += layer.tables.values;
+    all.looked_up += layer.tables.looked_up;
+  }
+  return all;
 }
 
 std::int64_t Network::parameters(Heads heads) const {

@@ -15,6 +15,7 @@
 
 #include "base/units.hpp"
 #include "models/workload/architecture.hpp"
+#include "models/workload/embedding_tables.hpp"
 #include "models/workload/exchange.hpp"
 #include "models/workload/matrix_work.hpp"
 
@@ -37,6 +38,7 @@ struct Layer {
   Shape output_shape;       // of the first top
   MatrixWork work;          // for one image
   std::optional<Exchange> exchange;
+  EmbeddingTables tables = {};
   bool reads_all_parameters = true;
   bool auxiliary = false;  // of a head that only training has
   bool in_place = false;
@@ -59,7 +61,9 @@ struct Network {
   bool is_text() const { return input_shape.size() == 1; }
   // Some layer works on tokens x values: a transformer.
   bool has_sequences() const;
-  const char* samples() const { return is_text() ? "sequences" : "images"; }
+  const char* samples() const;
+
+  EmbeddingTables tables() const;  // of all layers
 
   std::int64_t parameters(Heads heads = Heads::kAll) const;
   Bytes parameter_bytes(Heads heads = Heads::kAll) const;

@@ -13,6 +13,7 @@
 
 #include "base/registry.hpp"
 #include "models/workload/architecture.hpp"
+#include "models/workload/embedding_tables.hpp"
 #include "models/workload/exchange.hpp"
 #include "models/workload/matrix_work.hpp"
 
@@ -40,6 +41,7 @@ struct LayerEffect {
   std::int64_t kept_flags = 0;  // yes or no: a byte each, but 4 in Caffe
   MatrixWork work = {};
   std::optional<Exchange> exchange = {};
+  EmbeddingTables tables = {};
 };
 
 using Inputs = std::vector<Shape>;

@@ -48,7 +48,7 @@ Bytes planned_per_image(const Network& network) {
 }  // namespace
 
 Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance,
-                      const std::optional<Framework>& framework, Precision precision) {
+                      const std::optional<Framework>& framework, Precision precision, int gpus) {
   constexpr std::int64_t kBatchMax = 1'000'000'000;
   if (batch < 1 || batch > kBatchMax)
     throw InputError({.source = "batch",
@@ -75,7 +75,8 @@ Bytes training_memory(const Network& network, std::int64_t batch, Provenance* pr
                       .path = "",
                       .value = std::to_string(batch),
                       .constraint = "gives more bytes than can be counted"});
-  return parameter_bytes(network, value_bytes) + batch * per_image + workspace + libraries;
+  const Bytes tables = Bytes{network.tables().values * kBytesPerValue / gpus};
+  return parameter_bytes(network, value_bytes) + tables + batch * per_image + workspace + libraries;
 }
 
 }  // namespace forescale

@@ -11,8 +11,10 @@
 //              + shared workspace + libraries
 // In half precision (FP16, BF16) weights, gradients and activations have 2 bytes a value; FP32
 // master weights and the momentum have 4: Micikevicius et al., Mixed Precision Training, ICLR 2018,
-// section 3.1. Workspaces and libraries: assumed (assumptions.json). Limits: activations are never
-// dropped and computed again; allocator rounding is ignored.
+// section 3.1. Tables (embedding_tables.hpp) have 4 bytes a value and neither gradients nor
+// momentum of their size; each of `gpus` has its share of them. Workspaces and libraries: assumed
+// (assumptions.json). Limits: activations are never dropped and computed again; allocator rounding
+// is ignored.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,6 @@ namespace forescale {
 // Without a framework: default_framework(). InputError unless batch > 0.
 Bytes training_memory(const Network& network, std::int64_t batch, Provenance* provenance = nullptr,
                       const std::optional<Framework>& framework = std::nullopt,
-                      Precision precision = Precision::kFp32);
+                      Precision precision = Precision::kFp32, int gpus = 1);
 
 }  // namespace forescale

@@ -36,11 +36,10 @@ Scenario with_scales(const Question& question, Scenario scenario) {
 void check_scales(const Question& question, std::initializer_list<const Provenance*> read) {
   for (const auto& [number, factor] : question.number_scales) {
     const bool is_read = std::any_of(read.begin(), read.end(), [&](const Provenance* provenance) {
-      return std::any_of(provenance->numbers.begin(), provenance->numbers.end(),
-                         [&](const NumberSource& source) {
-                           const std::string name = source.file + ":" + source.path;
-                           return name == number || name == data_path("") + number;
-                         });
+      return std::any_of(
+          provenance->numbers.begin(), provenance->numbers.end(), [&](const NumberSource& source) {
+            return name_of(source) == number || source.file + ":" + source.path == number;
+          });
     });
     if (!is_read) refuse("--scale-number", number, "is no number that this question reads");
   }
@@ -209,6 +208,12 @@ void choose_compute(const Question& question, Scenario scenario, PredictionInput
 }
 
 }  // namespace
+
+std::string name_of(const NumberSource& number) {
+  const std::string root = data_path("");
+  return (number.file.starts_with(root) ? number.file.substr(root.size()) : number.file) + ":" +
+         number.path;
+}
 
 QuestionMachine load_machine(const Question& question, Scenario scenario) {
   scenario = with_scales(question, scenario);

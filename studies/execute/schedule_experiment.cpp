@@ -38,7 +38,7 @@ void refuse_what_does_not_run(const PredictionInputs& inputs,
   if (share < 1 || batch_shares(inputs.batch, inputs.scaling, settings.workers).back() < 1)
     refuse("--batch", std::to_string(settings.question.batch),
            fmt::format("must be >= {}: an image for every GPU", settings.workers));
-  const Bytes needed = inputs.memory_at(share);
+  const Bytes needed = inputs.memory_at(share, settings.workers);
   if (needed > inputs.platform.gpu_models.front().memory)
     refuse("--batch", std::to_string(settings.question.batch),
            fmt::format("needs {} on each {}, which has {}", to_text(needed),

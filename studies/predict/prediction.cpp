@@ -105,7 +105,7 @@ int largest_fitting(const PredictionInputs& inputs, const std::vector<int>& gpus
   for (const int count : gpus) {
     const std::int64_t share =
         std::max<std::int64_t>(1, batch_shares(inputs.batch, inputs.scaling, count).front());
-    if (inputs.memory_at(share) <= inputs.platform.gpu_models.front().memory)
+    if (inputs.memory_at(share, count) <= inputs.platform.gpu_models.front().memory)
       largest = std::max(largest, count);
   }
   return largest;

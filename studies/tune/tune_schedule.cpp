@@ -334,7 +334,7 @@ ScheduleTuning tune_schedule(const ScheduleTuneSettings& settings) {
   }
   for (const int gpus : gpu_counts(settings.question, nominal)) {
     const auto shares = batch_shares(nominal.batch, nominal.scaling, gpus);
-    if (nominal.memory_at(std::max<std::int64_t>(1, shares.front())) >
+    if (nominal.memory_at(std::max<std::int64_t>(1, shares.front()), gpus) >
         nominal.platform.gpu_models.front().memory) {
       tuning.notes.push_back(
           fmt::format("{} GPUs: a GPU's share of the batch does not fit in its memory", gpus));

@@ -127,7 +127,7 @@ void ClaimRuns::calibrate() {
   }
 }
 
-void ClaimRuns::run_all() {
+void ClaimRuns::run_all(const std::string& label) {
   calibrate();
   std::vector<const std::string*> started;
   std::vector<NeededRun> runs;
@@ -147,7 +147,7 @@ void ClaimRuns::run_all() {
     started.push_back(&name);
     runs.push_back(run);
   }
-  const std::vector<Answer> answers = ask(runs, "simulating what the claims need");
+  const std::vector<Answer> answers = ask(runs, label);
   for (size_t i = 0; i < started.size(); ++i) answers_[*started[i]] = answers[i];
   const std::vector<Answer> of_layouts = ask_layouts(layouts);
   for (size_t i = 0; i < laid_out.size(); ++i) answers_[*laid_out[i]] = of_layouts[i];

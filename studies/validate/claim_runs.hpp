@@ -23,7 +23,8 @@ struct NeededRun {
 
 class ClaimRuns {
  public:
-  explicit ClaimRuns(Draws draws) : draws_(draws) {}
+  // What `asker` was asked before is not simulated again.
+  ClaimRuns(Draws draws, Asker& asker) : draws_(draws), asker_(asker) {}
 
   // The same question in the same scenario is simulated once, whatever its requests are called.
   void need(const NeededRun& nominal);
@@ -31,7 +32,7 @@ class ClaimRuns {
 
   // Calibrated requests first find their compute scale (a few runs of their smallest count). A run
   // that fails does not stop the others; its reason stays.
-  void run_all();
+  void run_all(const std::string& label);
 
   const RangedAnswer& answer(const NeededRun& run) const;
   // What was simulated: the question with the compute scale that the calibration found. The command
@@ -52,7 +53,7 @@ class ClaimRuns {
   void calibrate();
   static void improve(Scale& scale, const PredictionPoint& point);
   Draws draws_;
-  Asker asker_;
+  Asker& asker_;
   std::map<std::string, NeededRun> runs_;
   std::map<std::string, Answer> answers_;
   std::map<std::string, RangedAnswer> ranged_;  // by the key of the nominal run

@@ -309,6 +309,44 @@ json summary_json(const ValidationSummary& summary) {
           {"unexplained_misses", summary.unexplained}};
 }
 
+using ChosenClaim = std::pair<const ClaimFile*, const Claim*>;
+
+std::vector<ChosenClaim> chosen_of(const ValidationCase& of) {
+  std::vector<ChosenClaim> chosen;
+  for (const ClaimFile& file : of.files) {
+    if (!allows(of.choice.papers, file.paper)) continue;
+    for (const Claim& claim : file.claims)
+      if (allows(of.choice.ids, claim.id) && allows(of.choice.roles, name_of(claim.role)))
+        chosen.emplace_back(&file, &claim);
+  }
+  if (chosen.empty())
+    throw InputError({.source = "validate",
+                      .path = "",
+                      .value = "",
+                      .constraint = "no claim is in all of --paper, --id and --role"});
+  return chosen;
+}
+
+Validation validation_of(const ValidationCase& of, const ClaimRuns& runs) {
+  Validation validation;
+  validation.runs = runs.count();
+  std::set<std::pair<std::string, std::string>> used;
+  for (const auto& [file, claim] : chosen_of(of)) {
+    Answers answers(*file, runs);
+    ValidationRow row = compare(*claim, answers);
+    add_inputs(row, runs_of(*claim, *file), runs);
+    if (of.choice.draws.has_range()) add_range(row, *file, runs);
+    for (const std::string& key : claim->omitted) used.emplace(file->paper, key);
+    validation.rows.push_back(std::move(row));
+  }
+  for (const ClaimFile& file : of.files)
+    for (const OmissionRule& rule : file.rules)
+      if (used.erase({file.paper, rule.key}) > 0) validation.rules.emplace_back(file.paper, rule);
+  add_shared(validation);
+  add_summaries(validation);
+  return validation;
+}
+
 }  // namespace
 
 ValidationRow compare(const Claim& claim, FormulaValues& values) {
@@ -336,41 +374,25 @@ ValidationRow compare(const Claim& claim, FormulaValues& values) {
 }
 
 Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice) {
-  check_choices(files, choice);
-  std::vector<std::pair<const ClaimFile*, const Claim*>> chosen;
-  ClaimRuns runs(choice.draws);
-  for (const ClaimFile& file : files) {
-    if (!allows(choice.papers, file.paper)) continue;
-    for (const Claim& claim : file.claims) {
-      if (!allows(choice.ids, claim.id) || !allows(choice.roles, name_of(claim.role))) continue;
-      chosen.emplace_back(&file, &claim);
-      for (const NeededRun& run : runs_of(claim, file)) runs.need(run);
-    }
-  }
-  if (chosen.empty())
-    throw InputError({.source = "validate",
-                      .path = "",
-                      .value = "",
-                      .constraint = "no claim is in all of --paper, --id and --role"});
-  runs.run_all();
+  Asker asker;
+  return validate_each({{.files = files, .choice = choice}}, asker,
+                       "simulating what the claims need")
+      .front();
+}
 
-  Validation validation;
-  validation.runs = runs.count();
-  std::set<std::pair<std::string, std::string>> used;
-  for (const auto& [file, claim] : chosen) {
-    Answers answers(*file, runs);
-    ValidationRow row = compare(*claim, answers);
-    add_inputs(row, runs_of(*claim, *file), runs);
-    if (choice.draws.has_range()) add_range(row, *file, runs);
-    for (const std::string& key : claim->omitted) used.emplace(file->paper, key);
-    validation.rows.push_back(std::move(row));
+std::vector<Validation> validate_each(const std::vector<ValidationCase>& cases, Asker& asker,
+                                      const std::string& label) {
+  if (cases.empty()) return {};
+  ClaimRuns runs(cases.front().choice.draws, asker);
+  for (const ValidationCase& each : cases) {
+    check_choices(each.files, each.choice);
+    for (const auto& [file, claim] : chosen_of(each))
+      for (const NeededRun& run : runs_of(*claim, *file)) runs.need(run);
   }
-  for (const ClaimFile& file : files)
-    for (const OmissionRule& rule : file.rules)
-      if (used.erase({file.paper, rule.key}) > 0) validation.rules.emplace_back(file.paper, rule);
-  add_shared(validation);
-  add_summaries(validation);
-  return validation;
+  runs.run_all(label);
+  std::vector<Validation> validations;
+  for (const ValidationCase& each : cases) validations.push_back(validation_of(each, runs));
+  return validations;
 }
 
 json to_json(const Validation& validation) {

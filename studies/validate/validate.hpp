@@ -26,8 +26,17 @@ struct ValidationChoice {
   Draws draws = Draws::kNominal;
 };
 
+struct ValidationCase {
+  std::vector<ClaimFile> files;
+  ValidationChoice choice;
+};
+
 // InputError for a paper, id or role that does not exist.
 Validation validate(const std::vector<ClaimFile>& files, const ValidationChoice& choice);
+// Cases with the same draws, in their order; what they need is simulated together, but for what
+// `asker` was asked before. `label`: of the line that shows progress.
+std::vector<Validation> validate_each(const std::vector<ValidationCase>& cases, Asker& asker,
+                                      const std::string& label);
 
 // One row from numbers that are there already; what cannot be had becomes its failure.
 ValidationRow compare(const Claim& claim, FormulaValues& values);

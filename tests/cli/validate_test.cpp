@@ -38,6 +38,9 @@ TEST(ValidateCommand, RefusesWhatDoesNotExist) {
   expect_refused("validate --paper s-cafe", {"--paper", "did you mean \"s-caffe\"?"});
   expect_refused("validate --id SCaffe-99", {"--id", "SCaffe-99"});
   expect_refused("validate --role guess", {"--role", "prediction"});
+  expect_refused("validate --leave-out s-cafe", {"--leave-out", "did you mean \"s-caffe\"?"});
+  expect_refused("validate --leave-out open-nccl", {"--leave-out = open-nccl"});
+  expect_refused("validate --leave-out s-caffe --paper poseidon", {"--leave-out", "--paper"});
   expect_refused("validate --id SCaffe-34 -o /no/such/folder/v.json", {"-o", "cannot be written"});
 }
 

@@ -354,6 +354,20 @@ TEST(TrainingMemory, AddsItsParts) {
   EXPECT_THROW(training_memory(network, std::int64_t{1} << 62), InputError);
 }
 
+// A table has its values once, in FP32 also where the rest is not, and GPUs have a share of it
+// each.
+TEST(TrainingMemory, TablesHaveNeitherGradientsNorMomentum) {
+  const Network network = load_network("dlrm", "--model");
+  const std::int64_t tables = 4 * 128 * 32'709'138LL;
+  for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
+    const auto bytes = [&](int gpus) {
+      return training_memory(network, 65536, nullptr, Framework::kPyTorch, precision, gpus).value;
+    };
+    EXPECT_EQ(bytes(1) - bytes(8), tables - tables / 8);
+    EXPECT_LT(bytes(1), tables + (std::int64_t{5} << 30));
+  }
+}
+
 // What was really trained fits: TensorFlow and MXNet on a K80 device (12 GB) and a P100 (16 GB).
 TEST(TrainingMemory, MeasuredBatchesFit) {
   const auto bytes = [](const std::string& name, std::int64_t batch, Framework framework) {

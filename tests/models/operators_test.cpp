@@ -1,5 +1,6 @@
 // Operators of sequences by hand: shapes, parameters, FLOP, what they keep, the kernels they ask
 // for.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -10,6 +11,9 @@
 
 namespace forescale {
 namespace {
+
+using ::testing::HasSubstr;
+using testing::refusal;
 
 Network network_of(const std::string& layers, const std::string& shape = "[128]") {
   return read_network(JsonInput::from_text(
@@ -51,6 +55,40 @@ TEST(Operators, AnEmbeddingLooksUpAndALinearLayerIsAProductATokenVector) {
             (decltype(kernels[0].shape)(GemmShape{10, 3 * 128, 64, true, false})));
   EXPECT_TRUE(network.is_text());
   EXPECT_TRUE(network.has_sequences());
+}
+
+const char* const kTables =
+    R"({"name": "categories", "type": "Slice", "bottom": "data", "count": 26},
+  {"name": "tables", "type": "SparseEmbedding", "bottom": "categories", "num_output": 128,
+   "vocabulary": 30000000},
+  {"name": "numbers", "type": "Slice", "bottom": "data", "count": 13},
+  {"name": "bottom", "type": "InnerProduct", "bottom": "numbers", "num_output": 128},
+  {"name": "pairs", "type": "DotInteraction", "bottom": ["tables", "bottom"]},
+  {"name": "last", "type": "InnerProduct", "bottom": "pairs", "num_output": 1})";
+
+// 26 vectors and one more have 27 * 26 / 2 pairs; products of 27 rows are padded to 32.
+TEST(Operators, TablesAreNoParametersAndAllPairsOfVectorsAreOneProduct) {
+  const Network network = network_of(kTables, "[39]");
+  const Layer& tables = layer_named(network, "tables");
+  EXPECT_EQ(tables.output_shape, (Shape{26, 128}));
+  EXPECT_EQ(tables.parameters, 0);
+  EXPECT_EQ(tables.tables.values, 30'000'000LL * 128);
+  EXPECT_EQ(tables.tables.looked_up, 26 * 128);
+  EXPECT_TRUE(tables.backward_runs);
+  EXPECT_EQ(network.parameters(), 13 * 128 + 128 + 480 + 1);
+  const Layer& pairs = layer_named(network, "pairs");
+  EXPECT_EQ(pairs.output_shape, (Shape{128 + 351 + 1}));
+  EXPECT_EQ(pairs.forward_flops, 2.0 * 32 * 32 * 128);
+  EXPECT_EQ(pairs.backward_flops, 2 * pairs.forward_flops);
+  EXPECT_STREQ(network.samples(), "samples");
+}
+
+TEST(Operators, TablesWantCategoriesAndPairsAVectorOfTheSameWidth) {
+  std::string narrow = kTables;
+  narrow.replace(narrow.find(R"("num_output": 128})"), 18, R"("num_output": 64})");
+  EXPECT_THAT(refusal([&] { network_of(narrow, "[39]"); }),
+              HasSubstr("must be one vector of 128 values"));
+  EXPECT_THAT(refusal([&] { network_of(kTables, "[39, 4, 4]"); }), HasSubstr("must be categories"));
 }
 
 TEST(Operators, ATiedLinearLayerHasWorkAndABiasButNoWeights) {

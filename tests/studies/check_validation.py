@@ -29,6 +29,7 @@ LIMITS = {
     "open-8-gpus": (16, 0.05, 0),
     "open-scaling": (53, 0.065, 0),
     "open-fused": (48, 0.2, 20),
+    "open-recommenders": (6, 0.06, 1),
     "llm-large": (4, 0.015, 0),
     "llm-foundry": (11, 0.037, 0),
     "llm-pytorch": (11, 0.045, 2),

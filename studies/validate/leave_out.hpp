@@ -1,0 +1,55 @@
+// Calibration that is not one-sided: constants that a paper shares with others, fitted to the rows
+// of the others alone, and what that leaves of the paper's own error.
+//
+// A constant is an uncertain number of the machine or the workload (it has a fast and a slow end)
+// that questions of this paper read, and those of another one too. Each row of the others is asked
+// with each constant at both ends; between them the logarithm of predicted over measured is taken
+// to be linear in the constant's position (Scenario::position), and the constants' effects to add
+// up. The fit minimises Huber's loss of the rows and what leaving the nominal value costs where
+// numbers are triangular between their ends. All rows are then simulated with the constants as
+// fitted; nothing of it is kept.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "studies/validate/validate.hpp"
+
+namespace forescale {
+
+struct SharedConstant {
+  NumberSource number;             // the first of its places
+  std::vector<std::string> names;  // of all of them, as --scale-number takes them
+  std::set<std::string> papers;    // whose rows depend on it
+  double position = 0;             // as fitted: -1 at its fast end, 0 nominal, 1 at its slow end
+
+  double fitted() const;  // in the number's unit
+};
+
+struct LeftOut {
+  std::string paper;
+  std::vector<SharedConstant> constants;
+  int fitted_rows = 0;  // of the other papers, that a constant moves
+  Validation shipped;   // scored rows of all papers
+  Validation refitted;  // the same with the constants as fitted, in the same order
+};
+
+// InputError for a paper that does not exist or is an open table.
+LeftOut leave_out(const std::string& paper, const std::vector<ClaimFile>& files);
+
+nlohmann::json to_json(const LeftOut& left_out);  // "forescale-left-out-1"
+
+// A row of the fit: log(predicted over measured) with all constants nominal, and by constant what
+// it gains at the fast and at the slow end.
+struct FitRow {
+  double nominal = 0;
+  std::vector<std::array<double, 2>> at_ends = {};
+};
+// The positions, each in [-1, 1], at which the rows' loss and the constants' is least.
+std::vector<double> fit_positions(const std::vector<FitRow>& rows, std::size_t constants);
+
+}  // namespace forescale
