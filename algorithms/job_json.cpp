@@ -46,7 +46,8 @@ TrainingStage stage_from_json(const JsonInput& in) {
   }
   if (!stage.tensor_bytes.empty() && sum != stage.parameter_bytes)
     in.at("tensor_bytes").fail("must add up to parameter_bytes");
-  stage.looked_up_bytes = in.at("looked_up_bytes").integer(0, kBytesMax);
+  if (const auto bytes = in.find("looked_up_bytes"))
+    stage.looked_up_bytes = bytes->integer(0, kBytesMax);
   stage.matrix_rows = in.at("matrix_rows").integer(0, kCountMax);
   stage.matrix_columns = in.at("matrix_columns").integer(0, kCountMax);
   return stage;

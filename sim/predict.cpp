@@ -109,6 +109,14 @@ HostCosts host_costs(const Platform& platform, const ServiceCosts& service) {
   return costs;
 }
 
+std::vector<std::string> schedules_with_tables() {
+  std::vector<std::string> names = Registry<Schedule>::names();
+  std::erase_if(names, [](const std::string& name) {
+    return !Registry<Schedule>::find(name, "schedule").exchanges_tables;
+  });
+  return names;
+}
+
 bool is_learning(const TrainingStage& stage) {
   return stage.parameter_bytes > 0 || stage.looked_up_bytes > 0;
 }
@@ -182,7 +190,9 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
       stage.matrix_rows = matrix->outputs;
       stage.matrix_columns = matrix->inputs;
     }
-    stage.update_s += inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
+    if (layer.parameters > 0)
+      stage.update_s +=
+          inputs.compute.update_s * static_cast<double>(layer.parameters) / parameters;
   }
   return job;
 }
@@ -212,7 +222,12 @@ TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
     if (!by_share.contains(share)) by_share[share] = training_job(inputs, share);
     run.jobs.push_back(by_share[share]);
   }
-  for (TrainingJob& job : run.jobs) job.largest_batch = run.jobs.front().batch;
+  for (TrainingJob& job : run.jobs) {
+    job.largest_batch = run.jobs.front().batch;
+    // An all-to-all is of equal blocks: those of the largest share.
+    for (std::size_t i = 0; i < job.stages.size(); ++i)
+      job.stages[i].looked_up_bytes = run.jobs.front().stages[i].looked_up_bytes;
+  }
   if (inputs.schedule->servers != nullptr) {
     Servers servers = inputs.schedule->servers(run.jobs.front(), gpus);
     if (servers.each_node)
@@ -245,9 +260,9 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
                       .value = std::to_string(inputs.batch),
                       .constraint = fmt::format("must be >= {}: an image for every GPU", gpus)});
   if (gpus > 1 && inputs.network.tables().values > 0 && !inputs.schedule->exchanges_tables)
-    refuse("--system", inputs.schedule->name,
-           fmt::format("does not share out the tables of {} over GPUs, as the schedule ddp does",
-                       inputs.network.name));
+    refuse("schedule", inputs.schedule->name,
+           fmt::format("does not share out the tables of {} over GPUs, as {} does",
+                       inputs.network.name, fmt::join(schedules_with_tables(), ", ")));
   point.memory_bytes = inputs.memory_at(point.batch_per_gpu, gpus).value;
   point.fits = point.memory_bytes <= inputs.platform.gpu_models.front().memory.value;
   if (!point.fits) return point;

@@ -209,6 +209,12 @@ std::string median_text(const Validation& validation, const std::string& paper) 
   return errors.empty() ? "-" : fmt::format("{:.1f}", median(errors));
 }
 
+// How far from the nominal value, and towards which end.
+std::string way_text(double position) {
+  if (position == 0) return "";
+  return fmt::format("{:.2f} {}", std::abs(position), position < 0 ? "fast" : "slow");
+}
+
 std::string places_text(const SharedConstant& constant) {
   const std::size_t others = constant.names.size() - 1;
   return constant.names.front() + (others == 0 ? "" : fmt::format(", {} places more", others));
@@ -216,12 +222,13 @@ std::string places_text(const SharedConstant& constant) {
 
 void print_text(const LeftOut& left_out) {
   Table constants(
-      {"<constant", "value", "<fast .. slow", "by the others", "<papers that depend on it"});
+      {"<constant", "value", "<fast .. slow", "by the others", "<of the way", "<papers that read it"});
   for (const SharedConstant& constant : left_out.constants)
     constants.add({places_text(constant), number_text(constant.number.value),
                    fmt::format("{} .. {}", number_text(constant.number.fast),
                                number_text(constant.number.slow)),
                    constant.position == 0 ? "the same" : number_text(constant.fitted()),
+                   way_text(constant.position),
                    fmt::format("{}", fmt::join(constant.papers, ", "))});
   fmt::print("Constants that {} shares, fitted to {} rows of the other papers\n{}", left_out.paper,
              left_out.fitted_rows, constants.text());

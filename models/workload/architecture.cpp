@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMaxOutputs = 10'000'000;
-constexpr std::int64_t kMaxSize = 10'000'000'000;  // rows of a recommendation model's tables
+constexpr std::int64_t kMaxRows = 10'000'000'000;  // of a recommendation model's tables
 constexpr std::int64_t kMaxExtent = 100'000;
 
 std::vector<std::string> read_names(const JsonInput& in) {
@@ -66,7 +66,7 @@ LayerSpec read_layer_spec(const JsonInput& in) {
   if (const auto value = in.find("global_pooling")) layer.global_pooling = value->boolean();
   if (const auto value = in.find("auxiliary")) layer.auxiliary = value->boolean();
   for (const std::string& key : find_operator(layer.type)->sizes)
-    if (const auto value = in.find(key)) layer.sizes[key] = value->integer(1, kMaxSize);
+    if (const auto value = in.find(key)) layer.sizes[key] = value->integer(1, key == "vocabulary" ? kMaxRows : kMaxOutputs);
   for (const std::string& key : find_operator(layer.type)->flags)
     if (const auto value = in.find(key); value && value->boolean()) layer.flags.insert(key);
   return layer;

@@ -129,6 +129,7 @@ void scale_parameters(Network& network, double scale) {
     return std::max<std::int64_t>(1, std::llround(static_cast<double>(values) * factor));
   };
   for (Layer& layer : network.layers) {
+    if (layer.tables.values > 0) layer.tables.looked_up = scaled(layer.tables.looked_up, scale);
     if (layer.parameters == 0) continue;
     layer.parameters = layer.parameter_tensors.empty() ? scaled(layer.parameters, scale) : 0;
     for (std::int64_t& values : layer.parameter_tensors) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -18,14 +19,15 @@ namespace {
 
 using nlohmann::json;
 
-// Of the logarithm of predicted over measured: what is further off pulls no harder.
+// Of the logarithm of predicted over measured: its deviation where nothing is wrong with a
+// constant, and from where on what is further off pulls no harder.
 constexpr double kHuber = 0.3;
 constexpr double kNegligible = 0.01;
 constexpr double kLeast = 0.01;  // of predicted over measured, where it is compared at all
-// Squared, of a triangular distribution between -1 and 1.
+// Of a triangular distribution between -1 and 1.
 constexpr double kPriorVariance = 1.0 / 6;
-constexpr int kSteps = 100;  // of a position, to either side of the nominal one
-constexpr int kRounds = 50;
+constexpr int kRounds = 20000;
+constexpr double kStill = 1e-7;  // of all positions' ways in a round
 
 double huber(double residual) {
   const double size = std::abs(residual);
@@ -42,6 +44,58 @@ bool is_same(const NumberSource& one, const NumberSource& other) {
   return one.file == other.file && key_of_path(one.path) == key_of_path(other.path) &&
          one.value == other.value && one.fast == other.fast && one.slow == other.slow &&
          one.source == other.source;
+}
+
+double off_by(const FitRow& row, const std::vector<double>& positions) {
+  double off = row.nominal;
+  for (std::size_t i = 0; i < positions.size(); ++i) off += moved_by(row.at_ends[i], positions[i]);
+  return off;
+}
+
+double prior_of(double position) { return position * position / 2 / kPriorVariance; }
+
+double loss_of(const std::vector<FitRow>& rows, const std::vector<double>& positions) {
+  double sum = 0;
+  for (const FitRow& row : rows) sum += huber(off_by(row, positions)) / (kHuber * kHuber);
+  for (const double position : positions) sum += prior_of(position);
+  return sum;
+}
+
+// The least of a convex function between two ends, by golden section.
+double least_between(double low, double high, const std::function<double(double)>& of) {
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  while (high - low > kStill / 10) {
+    const double left = high - golden * (high - low);
+    const double right = low + golden * (high - low);
+    (of(left) < of(right) ? high : low) = of(left) < of(right) ? right : left;
+  }
+  return (low + high) / 2;
+}
+
+// One position after the other to where it is best, until none moves. On either side of a
+// position's nominal value the loss is smooth and convex, and its limits are apart from the others'.
+std::vector<double> descend(const std::vector<FitRow>& rows, std::vector<double> positions) {
+  for (int round = 0; round < kRounds; ++round) {
+    double way = 0;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      std::vector<double> others;
+      for (const FitRow& row : rows)
+        others.push_back(off_by(row, positions) - moved_by(row.at_ends[i], positions[i]));
+      const auto loss = [&](double position) {
+        double sum = prior_of(position);
+        for (std::size_t row = 0; row < rows.size(); ++row)
+          sum += huber(others[row] + moved_by(rows[row].at_ends[i], position)) / (kHuber * kHuber);
+        return sum;
+      };
+      const double before = positions[i];
+      positions[i] = 0;
+      for (const double found : {least_between(-1, 0, loss), least_between(0, 1, loss)})
+        if (loss(found) < loss(positions[i])) positions[i] = found;
+      way += std::abs(positions[i] - before);
+    }
+    if (way < kStill) break;
+  }
+  return positions;
 }
 
 bool is_uncertain(const NumberSource& number) {
@@ -189,8 +243,7 @@ class LeavingOut {
         .front();
   }
 
-  // Constants of a file that move a row together are asked one by one, of these rows: most of a
-  // data sheet's numbers move none.
+  // Constants of a file that move a row together are asked one by one, of these rows.
   void ask_at_ends(const std::vector<SharedConstant>& constants) {
     std::set<std::string> all;
     for (const auto& [id, row] : rows_) all.insert(id);
@@ -298,36 +351,17 @@ double SharedConstant::fitted() const {
 }
 
 std::vector<double> fit_positions(const std::vector<FitRow>& rows, std::size_t constants) {
-  std::vector<double> positions(constants, 0);
-  const auto loss = [&] {
-    double sum = 0;
-    for (const FitRow& row : rows) {
-      double off = row.nominal;
-      for (std::size_t i = 0; i < constants; ++i) off += moved_by(row.at_ends[i], positions[i]);
-      sum += huber(off);
+  std::vector<double> best(constants, 0);
+  double least = loss_of(rows, best);
+  for (const double start : {0.0, -1.0, 1.0}) {
+    const std::vector<double> found = descend(rows, std::vector<double>(constants, start));
+    const double loss = loss_of(rows, found);
+    if (loss < least) {
+      least = loss;
+      best = found;
     }
-    double prior = 0;
-    for (const double position : positions) prior += position * position / 2 / kPriorVariance;
-    return sum / (kHuber * kHuber) + prior;
-  };
-  for (int round = 0; round < kRounds; ++round) {
-    const std::vector<double> before = positions;
-    for (double& position : positions) {
-      double best = position;
-      double least = loss();
-      for (int step = -kSteps; step <= kSteps; ++step) {
-        position = static_cast<double>(step) / kSteps;
-        const double now = loss();
-        if (now < least - 1e-12) {
-          least = now;
-          best = position;
-        }
-      }
-      position = best;
-    }
-    if (positions == before) break;
   }
-  return positions;
+  return best;
 }
 
 LeftOut leave_out(const std::string& paper, const std::vector<ClaimFile>& files) {
@@ -351,6 +385,7 @@ json to_json(const LeftOut& left_out) {
                          {"fast", constant.number.fast},
                          {"slow", constant.number.slow},
                          {"fitted", constant.fitted()},
+                         {"position", constant.position},
                          {"papers", constant.papers}});
   json rows = json::array();
   for (std::size_t i = 0; i < left_out.shipped.rows.size(); ++i)

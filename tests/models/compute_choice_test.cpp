@@ -142,5 +142,26 @@ TEST(ComputeChoice, ResNet50OnOneGpuIsWithin15Percent) {
   }
 }
 
+// In half precision only what is handed on has half the bytes: 26 * 128 values and as many tokens'
+// 26 forward, and once backward.
+TEST(ComputeChoice, TablesStayInFp32) {
+  const Network network = load_network("dlrm", "--model");
+  const GpuModel gpu = gpu_called("a100");
+  const FittedGpu fitted = load_fitted_gpu("a100", "--gpu-model", nullptr);
+  const auto tables_s = [&](Precision precision) {
+    FrameworkKernels kernels;
+    kernels.precision = precision;
+    kernels.batches = {65536};
+    return fitted_compute(fitted, gpu, network, kernels, nullptr).table.layers.at(2);
+  };
+  ASSERT_EQ(network.layers.at(2).name, "tables");
+  const LayerTime full = tables_s(Precision::kFp32);
+  const LayerTime half = tables_s(Precision::kFp16);
+  const double ratio = 4.0 * 26 * 128 / (4.0 * (26 * 128 + 26 + 26 * 128));
+  EXPECT_NEAR(half.forward_t1_s / full.forward_t1_s, ratio + (1 - ratio) / 2, 1e-9);
+  const double back = 6 * 4.0 * 26 * 128 / (4.0 * (6 * 26 * 128 + 26 + 26 * 128));
+  EXPECT_NEAR(half.backward_t1_s / full.backward_t1_s, back + (1 - back) / 2, 1e-9);
+}
+
 }  // namespace
 }  // namespace forescale

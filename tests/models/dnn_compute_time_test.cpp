@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "models/compute/line_fit.hpp"
 #include "models/compute/measurements.hpp"
+#include "models/compute/roofline.hpp"
 
 namespace forescale {
 namespace {
@@ -164,6 +165,22 @@ TEST(ComputeTime, LayersFollowTheRoofline) {
   EXPECT_NEAR(relu1.backward_t1_s, 1.5 * relu1.forward_t1_s, 1e-15);
   EXPECT_EQ(times.layers[index_of(network, "data")].forward_t0_s, 0);
   EXPECT_NEAR(times.update_s, 10.0 * 4 * 60'965'224 / 200e9, 1e-12);
+}
+
+// 26 rows of 128 values, of FP32 whatever the rest is: read once forward, six times backward; what
+// is handed on is written, its gradient read.
+TEST(ComputeTime, TablesTakeTheirRowsBytes) {
+  const Network network = load_network("dlrm", "--model");
+  const std::size_t tables = index_of(network, "tables");
+  const RooflineParameters parameters = read_roofline_parameters(nullptr);
+  const LayerTime rows = table_time(gpu("k80"), network.layers[tables], parameters);
+  const double once_s = 4 * 26 * 128 / 200e9;
+  EXPECT_NEAR(rows.forward_t1_s, once_s, 1e-15);
+  EXPECT_NEAR(rows.backward_t1_s, 6 * once_s, 1e-15);
+  const LayerTime all = roofline_times(gpu("k80"), network, parameters)[tables];
+  const double handed_on_s = 4 * (26 + 26 * 128) / 200e9;
+  EXPECT_NEAR(all.forward_t1_s, once_s + handed_on_s, 1e-15);
+  EXPECT_NEAR(all.backward_t1_s, 6 * once_s + handed_on_s, 1e-15);
 }
 
 // P100 in Caffe: 256 images in 0.1 s are more FLOP than this GPU's peak. Convolutions may do with

@@ -45,6 +45,17 @@ TEST(FitPositions, AreNotTornAwayByAnOutlier) {
   EXPECT_NEAR(fit_positions({outlier}, 1).at(0), 1.0 / 6, 0.005);
 }
 
+// Two rows ask for both constants, ten hold them together: alone neither can move far. With both
+// at x, (x - 0.6) / 0.09 of each of two rows and 6 x of each of two constants: 22.2 (0.6 - x) = 12
+// x.
+TEST(FitPositions, FollowAValley) {
+  std::vector<FitRow> rows(2, {.nominal = -0.6, .at_ends = {{-0.5, 0.5}, {-0.5, 0.5}}});
+  rows.resize(12, {.nominal = 0, .at_ends = {{-2, 2}, {2, -2}}});
+  const std::vector<double> positions = fit_positions(rows, 2);
+  EXPECT_NEAR(positions.at(0), 0.39, 0.005);
+  EXPECT_NEAR(positions.at(1), 0.39, 0.005);
+}
+
 // Papers with a message between two hosts, 1 us by the link and what the stack adds: 10 us, 5 to
 // 40.
 class LeavingOutAPaper : public ::testing::Test {

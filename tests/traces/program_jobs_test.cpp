@@ -37,6 +37,7 @@ TrainingJob sample_job() {
                         .update_s = 3,
                         .parameter_bytes = 12,
                         .tensor_bytes = {8, 4},
+                        .looked_up_bytes = 10,
                         .matrix_rows = 5,
                         .matrix_columns = 6});
   job.iterations = 7;
