@@ -93,14 +93,15 @@ std::vector<Column> layer_columns() {
 
 std::string totals(const Network& network, Heads heads) {
   const std::int64_t tables = network.tables().values;
-  return fmt::format("{} parameters ({}), {}{:.3f} GFLOP forward, {:.3f} GFLOP backward, {} "
-                     "activations an image",
-                     count_cell(network.parameters(heads)), to_text(network.parameter_bytes(heads)),
-                     tables == 0 ? ""
-                                 : fmt::format("{} values in tables ({}), ", count_cell(tables),
-                                               to_text(Bytes{tables * kBytesPerValue})),
-                     network.forward_flops(heads) / kGiga, network.backward_flops(heads) / kGiga,
-                     to_text(network.activation_per_image(heads)));
+  return fmt::format(
+      "{} parameters ({}), {}{:.3f} GFLOP forward, {:.3f} GFLOP backward, {} "
+      "activations an image",
+      count_cell(network.parameters(heads)), to_text(network.parameter_bytes(heads)),
+      tables == 0 ? ""
+                  : fmt::format("{} values in tables ({}), ", count_cell(tables),
+                                to_text(Bytes{tables * kBytesPerValue})),
+      network.forward_flops(heads) / kGiga, network.backward_flops(heads) / kGiga,
+      to_text(network.activation_per_image(heads)));
 }
 
 void print_network(const Network& network) {

@@ -221,8 +221,8 @@ std::string places_text(const SharedConstant& constant) {
 }
 
 void print_text(const LeftOut& left_out) {
-  Table constants(
-      {"<constant", "value", "<fast .. slow", "by the others", "<of the way", "<papers that read it"});
+  Table constants({"<constant", "value", "<fast .. slow", "by the others", "<of the way",
+                   "<papers that read it"});
   for (const SharedConstant& constant : left_out.constants)
     constants.add({places_text(constant), number_text(constant.number.value),
                    fmt::format("{} .. {}", number_text(constant.number.fast),

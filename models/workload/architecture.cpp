@@ -66,7 +66,8 @@ LayerSpec read_layer_spec(const JsonInput& in) {
   if (const auto value = in.find("global_pooling")) layer.global_pooling = value->boolean();
   if (const auto value = in.find("auxiliary")) layer.auxiliary = value->boolean();
   for (const std::string& key : find_operator(layer.type)->sizes)
-    if (const auto value = in.find(key)) layer.sizes[key] = value->integer(1, key == "vocabulary" ? kMaxRows : kMaxOutputs);
+    if (const auto value = in.find(key))
+      layer.sizes[key] = value->integer(1, key == "vocabulary" ? kMaxRows : kMaxOutputs);
   for (const std::string& key : find_operator(layer.type)->flags)
     if (const auto value = in.find(key); value && value->boolean()) layer.flags.insert(key);
   return layer;

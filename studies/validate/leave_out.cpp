@@ -73,7 +73,8 @@ double least_between(double low, double high, const std::function<double(double)
 }
 
 // One position after the other to where it is best, until none moves. On either side of a
-// position's nominal value the loss is smooth and convex, and its limits are apart from the others'.
+// position's nominal value the loss is smooth and convex, and its limits are apart from the
+// others'.
 std::vector<double> descend(const std::vector<FitRow>& rows, std::vector<double> positions) {
   for (int round = 0; round < kRounds; ++round) {
     double way = 0;
