@@ -104,4 +104,9 @@ std::string library_path(const std::string& name) {
 
 std::string data_path(const std::string& path) { return (data_root() / path).string(); }
 
+std::string project_path(const std::string& file) {
+  const std::string root = data_path("");
+  return file.starts_with(root) ? file.substr(root.size()) : file;
+}
+
 }  // namespace forescale

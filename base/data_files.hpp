@@ -28,6 +28,9 @@ std::string short_name(const std::string& name);
 // at.
 std::string data_path(const std::string& path);
 
+// The other way: from the project's root, of a file that lies there; other paths stay as they are.
+std::string project_path(const std::string& file);
+
 // The library NAME of the program, which it loads when it needs it: lib/forescale/NAME of the
 // nearest folder above the program that has it. InputError where there is none.
 std::string library_path(const std::string& name);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/huber.hpp"
+
 namespace forescale {
 namespace {
 
@@ -24,19 +26,15 @@ struct Work {
 
 double square(double x) { return x * x; }
 
-double huber(double residual) {
-  const double size = std::abs(residual);
-  return size < kHuber ? square(size) / 2 : kHuber * (size - kHuber / 2);
-}
-
 double loss(const Numbers& numbers, std::span<const Work> work) {
   const double launch = std::exp(numbers[0]);
   const double flops_per_s = std::exp(numbers[1]);
   const double bytes_per_s = std::exp(numbers[2]);
   double sum = 0;
   for (const Work& each : work)
-    sum += huber(each.log_time -
-                 std::log(launch + each.flops / flops_per_s + each.bytes / bytes_per_s));
+    sum += huber(
+        each.log_time - std::log(launch + each.flops / flops_per_s + each.bytes / bytes_per_s),
+        kHuber);
   return sum / square(kHuber) + square((numbers[0] - std::log(kLaunch)) / kLaunchSpread) / 2 +
          square(numbers[1] - numbers[2] - std::log(kFlopsAByte)) / 2;
 }

@@ -216,8 +216,8 @@ std::string way_text(double position) {
 }
 
 std::string places_text(const SharedConstant& constant) {
-  const std::size_t others = constant.names.size() - 1;
-  return constant.names.front() + (others == 0 ? "" : fmt::format(", {} places more", others));
+  const std::size_t places = constant.names.size();
+  return constant.names.front() + (places == 1 ? "" : fmt::format(" ({} places)", places));
 }
 
 void print_text(const LeftOut& left_out) {
@@ -301,7 +301,7 @@ void add_validate(Subcommand app) {
   CommandOption leave_out =
       command.add_option("--leave-out", options->leave_out,
                          "Fit the constants that this paper shares with other papers to the others "
-                         "alone, and print what that leaves (minutes)");
+                         "alone, and print what that leaves (a quarter of an hour on two cores)");
   add_range_options(command, options->range);
   for (const std::string other : {"--paper", "--id", "--role", "--interval", "--draws"})
     leave_out.excludes(command.get_option(other));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/data_files.hpp"
+#include "base/huber.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/compute/line_fit.hpp"
 #include "models/compute/measurements.hpp"
@@ -47,9 +48,8 @@ double loss(const Factors& factors, const std::vector<Weighted>& rows) {
   const double typical_kernel = std::log(1e-5);
   double sum = 0;
   for (const Weighted& row : rows) {
-    const double size =
-        std::abs(std::log(row.timed->time.measured_s / predicted_s(*row.timed, factors)));
-    sum += row.weight * (size < kHuber ? square(size) / 2 : kHuber * (size - kHuber / 2));
+    sum += row.weight *
+           huber(std::log(row.timed->time.measured_s / predicted_s(*row.timed, factors)), kHuber);
   }
   return sum / square(kError) + square((factors[0] - factors[1]) / 0.8) / 2 +
          square(factors[0] / 1.5) / 2 + square(factors[2] - typical_kernel) / 2;

@@ -211,9 +211,7 @@ void choose_compute(const Question& question, Scenario scenario, PredictionInput
 }  // namespace
 
 std::string name_of(const NumberSource& number) {
-  const std::string root = data_path("");
-  return (number.file.starts_with(root) ? number.file.substr(root.size()) : number.file) + ":" +
-         number.path;
+  return project_path(number.file) + ":" + number.path;
 }
 
 QuestionMachine load_machine(const Question& question, Scenario scenario) {

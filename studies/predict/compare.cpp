@@ -143,9 +143,7 @@ std::vector<Sensitivity> sensitivities_of(Asker& asker, const Question& question
   const PredictionInputs& inputs = asker.inputs(question);
   for (const Provenance* provenance : {&inputs.platform.provenance, &inputs.stack.provenance})
     for (const NumberSource& number : provenance->numbers) {
-      const std::string file = number.file.starts_with(data_path(""))
-                                   ? number.file.substr(data_path("").size())
-                                   : number.file;
+      const std::string file = project_path(number.file);
       const Direction direction = faster(number.path);
       if (direction == Direction::kNone || number.value == 0 ||
           !seen.insert({file, number.path}).second)

@@ -5,38 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/data_files.hpp"
 #include "base/error.hpp"
 #include "sim/ask/ask.hpp"
+#include "studies/validate/fit_positions.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
 
-// Of the logarithm of predicted over measured: its deviation where nothing is wrong with a
-// constant, and from where on what is further off pulls no harder.
-constexpr double kHuber = 0.3;
-constexpr double kNegligible = 0.01;
-constexpr double kLeast = 0.01;  // of predicted over measured, where it is compared at all
-// Of a triangular distribution between -1 and 1.
-constexpr double kPriorVariance = 1.0 / 6;
-constexpr int kRounds = 20000;
-constexpr double kStill = 1e-7;  // of all positions' ways in a round
-
-double huber(double residual) {
-  const double size = std::abs(residual);
-  return size < kHuber ? size * size / 2 : kHuber * (size - kHuber / 2);
-}
-
-double moved_by(const std::array<double, 2>& at_ends, double position) {
-  return position < 0 ? -position * at_ends[0] : position * at_ends[1];
-}
+constexpr double kNegligible = 0.01;  // of log(predicted over measured)
+constexpr double kLeast = 0.01;       // of predicted over measured, where it is compared at all
 
 std::string key_of_path(const std::string& path) { return path.substr(path.rfind('/')); }
 
@@ -44,59 +27,6 @@ bool is_same(const NumberSource& one, const NumberSource& other) {
   return one.file == other.file && key_of_path(one.path) == key_of_path(other.path) &&
          one.value == other.value && one.fast == other.fast && one.slow == other.slow &&
          one.source == other.source;
-}
-
-double off_by(const FitRow& row, const std::vector<double>& positions) {
-  double off = row.nominal;
-  for (std::size_t i = 0; i < positions.size(); ++i) off += moved_by(row.at_ends[i], positions[i]);
-  return off;
-}
-
-double prior_of(double position) { return position * position / 2 / kPriorVariance; }
-
-double loss_of(const std::vector<FitRow>& rows, const std::vector<double>& positions) {
-  double sum = 0;
-  for (const FitRow& row : rows) sum += huber(off_by(row, positions)) / (kHuber * kHuber);
-  for (const double position : positions) sum += prior_of(position);
-  return sum;
-}
-
-// The least of a convex function between two ends, by golden section.
-double least_between(double low, double high, const std::function<double(double)>& of) {
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  while (high - low > kStill / 10) {
-    const double left = high - golden * (high - low);
-    const double right = low + golden * (high - low);
-    (of(left) < of(right) ? high : low) = of(left) < of(right) ? right : left;
-  }
-  return (low + high) / 2;
-}
-
-// One position after the other to where it is best, until none moves. On either side of a
-// position's nominal value the loss is smooth and convex, and its limits are apart from the
-// others'.
-std::vector<double> descend(const std::vector<FitRow>& rows, std::vector<double> positions) {
-  for (int round = 0; round < kRounds; ++round) {
-    double way = 0;
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      std::vector<double> others;
-      for (const FitRow& row : rows)
-        others.push_back(off_by(row, positions) - moved_by(row.at_ends[i], positions[i]));
-      const auto loss = [&](double position) {
-        double sum = prior_of(position);
-        for (std::size_t row = 0; row < rows.size(); ++row)
-          sum += huber(others[row] + moved_by(rows[row].at_ends[i], position)) / (kHuber * kHuber);
-        return sum;
-      };
-      const double before = positions[i];
-      positions[i] = 0;
-      for (const double found : {least_between(-1, 0, loss), least_between(0, 1, loss)})
-        if (loss(found) < loss(positions[i])) positions[i] = found;
-      way += std::abs(positions[i] - before);
-    }
-    if (way < kStill) break;
-  }
-  return positions;
 }
 
 bool is_uncertain(const NumberSource& number) {
@@ -224,7 +154,7 @@ class LeavingOut {
         rows_[row.claim.id] = {.nominal = log_ratio(row),
                                .at_ends = {found.constants.size(), {0, 0}}};
     ask_at_ends(found.constants);
-    const std::vector<FitRow> rows = moved_rows(found.shipped);
+    const std::vector<FitRow> rows = moved_rows();
     found.fitted_rows = static_cast<int>(rows.size());
     const std::vector<double> positions = fit_positions(rows, found.constants.size());
     std::map<std::string, double> factors;
@@ -311,16 +241,12 @@ class LeavingOut {
   }
 
   // Those that a constant moves.
-  std::vector<FitRow> moved_rows(const Validation& shipped) const {
+  std::vector<FitRow> moved_rows() const {
     std::vector<FitRow> rows;
-    for (const ValidationRow& row : shipped.rows) {
-      const auto found = rows_.find(row.claim.id);
-      if (found == rows_.end()) continue;
-      const auto& ends = found->second.at_ends;
-      if (std::any_of(ends.begin(), ends.end(),
+    for (const auto& [id, row] : rows_)
+      if (std::any_of(row.at_ends.begin(), row.at_ends.end(),
                       [](const std::array<double, 2>& of) { return of[0] != 0 || of[1] != 0; }))
-        rows.push_back(found->second);
-    }
+        rows.push_back(row);
     return rows;
   }
 
@@ -349,20 +275,6 @@ json left_out_row(const ValidationRow& shipped, const ValidationRow& refitted) {
 
 double SharedConstant::fitted() const {
   return value_at(position, number.fast, number.value, number.slow);
-}
-
-std::vector<double> fit_positions(const std::vector<FitRow>& rows, std::size_t constants) {
-  std::vector<double> best(constants, 0);
-  double least = loss_of(rows, best);
-  for (const double start : {0.0, -1.0, 1.0}) {
-    const std::vector<double> found = descend(rows, std::vector<double>(constants, start));
-    const double loss = loss_of(rows, found);
-    if (loss < least) {
-      least = loss;
-      best = found;
-    }
-  }
-  return best;
 }
 
 LeftOut leave_out(const std::string& paper, const std::vector<ClaimFile>& files) {

@@ -12,8 +12,6 @@
 // kept.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
@@ -26,7 +24,7 @@ namespace forescale {
 struct SharedConstant {
   NumberSource number;             // the first of its places
   std::vector<std::string> names;  // of all of them, as --scale-number takes them
-  std::set<std::string> papers;    // whose rows depend on it
+  std::set<std::string> papers;    // whose questions read it
   double position = 0;             // as fitted: -1 at its fast end, 0 nominal, 1 at its slow end
 
   double fitted() const;  // in the number's unit
@@ -44,15 +42,5 @@ struct LeftOut {
 LeftOut leave_out(const std::string& paper, const std::vector<ClaimFile>& files);
 
 nlohmann::json to_json(const LeftOut& left_out);  // "forescale-left-out-1"
-
-// A row of the fit: log(predicted over measured) with all constants nominal, and by constant what
-// it gains at the fast and at the slow end.
-struct FitRow {
-  double nominal = 0;
-  std::vector<std::array<double, 2>> at_ends = {};
-};
-// Positions, each in [-1, 1], at which the loss of rows and constants is least of those that lead
-// downhill from all constants nominal, fast or slow.
-std::vector<double> fit_positions(const std::vector<FitRow>& rows, std::size_t constants);
 
 }  // namespace forescale

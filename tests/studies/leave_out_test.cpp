@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "studies/validate/fit_positions.hpp"
 
 namespace forescale {
 namespace {

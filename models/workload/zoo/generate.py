@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the zoo's regular networks: python3 models/workload/zoo/generate.py
 
-Each function of images.py, detectors.py, sequences.py and recommenders.py is one network, built from its publication's
-blocks. The JSON files are what the program reads; tests compare their totals with the published ones.
+Each function of images.py, detectors.py, sequences.py and recommenders.py is one network, built from
+its publication's blocks. The JSON files are what the program reads; tests compare their totals with the published ones.
 BatchNorm and ReLU work in place where nothing else reads their input, and a residual sum is written
 into its first operand, as frameworks that plan their memory do.
 """

@@ -3,7 +3,8 @@
 from net import Net
 
 # Rows of each of the Criteo Terabyte data set's 26 tables where what occurs less than 15 times
-# shares one (NVIDIA's "small" model): as a study that repeats its runs lists them.
+# shares one (NVIDIA's "small" model), as a configuration that repeats NVIDIA's runs lists them
+# (pipeline criteo_8_2_2_2500000; the sum times 512 bytes is the 15.6 GiB of a small model).
 CRITEO_15 = (7912889, 33823, 17139, 7339, 20046, 4, 7105, 1382, 63, 5554114, 582469, 245828, 11,
              2209, 10667, 104, 4, 968, 15, 8165896, 2675940, 7156453, 302516, 12022, 97, 35)
 NUMBERS = 13
