@@ -49,11 +49,13 @@ struct Known {
 
 class Tables {
  public:
-  Tables(const GpuModel& gpu, const std::optional<Framework>& framework, Provenance* provenance)
+  Tables(const GpuModel& gpu, const Network& network, const std::optional<Framework>& framework,
+         Provenance* provenance)
       : gpu_(gpu),
+        network_(network),
         framework_(framework),
         provenance_(provenance),
-        parameters_(read_roofline_parameters(provenance)) {
+        parameters_(read_roofline_parameters(network, provenance)) {
     for (const std::string& name : catalogue("models/workload/zoo")) {
       std::vector<TimedIteration> rows = used_measurements(gpu_.name, name, framework_, nullptr);
       if (!rows.empty()) known_.push_back({name, load_network(name, "models/workload/zoo"), rows});
@@ -61,18 +63,18 @@ class Tables {
     kernel_ = typical_kernel();
   }
 
-  ComputeTable make(const Network& network) const {
+  ComputeTable make() const {
     ComputeTable table;
     table.gpu = gpu_.name;
-    table.network = network.name;
-    table.update_s = update_s(network);
+    table.network = network_.name;
+    table.update_s = update_s(network_);
     for (const Known& known : known_)
-      if (same_structure(known.network, network)) {
-        take_measured(table, {known.name, network,
+      if (same_structure(known.network, network_)) {
+        take_measured(table, {known.name, network_,
                               used_measurements(gpu_.name, known.name, framework_, provenance_)});
         return table;
       }
-    take_assumed(table, network);
+    take_assumed(table, network_);
     return table;
   }
 
@@ -213,6 +215,7 @@ class Tables {
   }
 
   const GpuModel& gpu_;
+  const Network& network_;
   std::optional<Framework> framework_;
   Provenance* provenance_;
   RooflineParameters parameters_;
@@ -261,7 +264,7 @@ double ComputeTable::iteration_s(std::int64_t batch) const {
 
 ComputeTable compute_table(const GpuModel& gpu, const Network& network, Provenance* provenance,
                            const std::optional<Framework>& framework) {
-  return Tables(gpu, framework, provenance).make(network);
+  return Tables(gpu, network, framework, provenance).make();
 }
 
 }  // namespace forescale

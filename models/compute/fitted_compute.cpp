@@ -242,7 +242,7 @@ const char* to_text(LayerTimeSource source) {
 FittedCompute fitted_compute(const FittedGpu& fitted, const GpuModel& gpu, const Network& network,
                              FrameworkKernels kernels, Provenance* provenance) {
   const Precision precision = kernels.precision;
-  const RooflineParameters parameters = read_roofline_parameters(provenance);
+  const RooflineParameters parameters = read_roofline_parameters(network, provenance);
   const std::vector<LayerTime> sheet = sheet_times(gpu, network, precision, parameters);
   const Passes passes(fitted, gpu, network, kernels, provenance);
   FittedCompute compute;

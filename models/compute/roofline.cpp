@@ -86,7 +86,7 @@ FrameworkCost read_framework_cost(const Network& network, MemoryFormat format,
           .layout_conversion = all.at("layout_conversion").factor(1e-3, 1e3)};
 }
 
-RooflineParameters read_roofline_parameters(Provenance* provenance) {
+RooflineParameters read_roofline_parameters(const Network& network, Provenance* provenance) {
   const JsonInput all = assumptions(provenance);
   all.allow_only({"compute", "memory"});
   const JsonInput in = all.at("compute");
@@ -101,7 +101,8 @@ RooflineParameters read_roofline_parameters(Provenance* provenance) {
   for (const std::string& type : ratios.keys())
     parameters.backward_traffic[type] = ratios.at(type).factor(0, kTrafficMax);
   parameters.update_accesses = in.at("update_accesses").factor(0, kTrafficMax);
-  parameters.table_accesses = in.at("table_accesses").factor(0, kTrafficMax);
+  if (network.tables().values > 0)
+    parameters.table_accesses = in.at("table_accesses").factor(0, kTrafficMax);
   parameters.kernel = in.at("kernel_s").seconds();
   return parameters;
 }

@@ -37,7 +37,7 @@ struct RooflineParameters {
   double backward_traffic_default = 0;
   std::map<std::string, double> backward_traffic;  // by layer type
   double update_accesses = 0;                      // of each parameter in one update
-  double table_accesses = 0;  // of each value of a table's rows, backward and update
+  double table_accesses = 0;  // of each value of a table's rows, backward and update; 0: no tables
   Seconds kernel;             // where the GPU has no fitted one
 };
 
@@ -70,8 +70,8 @@ double read_depthwise(Provenance* provenance);
 // models/compute/assumptions.json.
 std::map<KernelPass, double> read_convolution_over_product(Provenance* provenance);
 
-// From models/compute/assumptions.json.
-RooflineParameters read_roofline_parameters(Provenance* provenance);
+// From models/compute/assumptions.json, what the network rests on.
+RooflineParameters read_roofline_parameters(const Network& network, Provenance* provenance);
 
 struct RooflineScale {
   double factor = 1;  // > 0: how a library compares with the parameters' efficiency

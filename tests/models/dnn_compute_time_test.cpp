@@ -172,7 +172,7 @@ TEST(ComputeTime, LayersFollowTheRoofline) {
 TEST(ComputeTime, TablesTakeTheirRowsBytes) {
   const Network network = load_network("dlrm", "--model");
   const std::size_t tables = index_of(network, "tables");
-  const RooflineParameters parameters = read_roofline_parameters(nullptr);
+  const RooflineParameters parameters = read_roofline_parameters(network, nullptr);
   const LayerTime rows = table_time(gpu("k80"), network.layers[tables], parameters);
   const double once_s = 4 * 26 * 128 / 200e9;
   EXPECT_NEAR(rows.forward_t1_s, once_s, 1e-15);
