@@ -91,6 +91,22 @@ TEST(Operators, TablesWantCategoriesAndPairsAVectorOfTheSameWidth) {
   EXPECT_THAT(refusal([&] { network_of(kTables, "[39, 4, 4]"); }), HasSubstr("must be categories"));
 }
 
+TEST(Operators, ASigmoidLossIsOfOneScore) {
+  const auto network_with = [](int scores) {
+    return refusal([&] {
+      read_network(JsonInput::from_text(
+          R"({"name": "n", "source": "this test", "input_shape": [8], "layers": [
+              {"name": "data", "type": "Data", "top": ["data", "label"]},
+              {"name": "y", "type": "InnerProduct", "bottom": "data", "num_output": )" +
+              std::to_string(scores) +
+              R"(}, {"name": "loss", "type": "SigmoidCrossEntropyLoss", "bottom": ["y", "label"]}]})",
+          "net.json"));
+    });
+  };
+  EXPECT_EQ(network_with(1), "accepted");
+  EXPECT_THAT(network_with(2), HasSubstr("must be one score"));
+}
+
 TEST(Operators, ATiedLinearLayerHasWorkAndABiasButNoWeights) {
   const Network network = network_of(embedded(
       R"({"name": "last", "type": "Linear", "bottom": "words", "num_output": 1000, "tied": true})"));

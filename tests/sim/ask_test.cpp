@@ -270,5 +270,15 @@ TEST(Ask, NumbersAreScaledWhereTheyAreRead) {
   EXPECT_THROW(asker.ask({misspelt}, {.label = "test"}), InputError);
 }
 
+TEST(LoadInputs, FewerValuesAreFewerOfTablesToo) {
+  Question question;
+  question.platform = "dgx-a100";
+  question.system = "ddp-nccl";
+  question.model = "dlrm";
+  question.batch = 8;
+  question.bytes_scale = 0.5;
+  EXPECT_EQ(load_inputs(question, {}).network.tables().looked_up, 13 * 128);
+}
+
 }  // namespace
 }  // namespace forescale

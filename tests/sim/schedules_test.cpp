@@ -283,6 +283,20 @@ TEST(PredictPoint, WhatWasLookedUpIsExchangedBothWays) {
   EXPECT_EQ(ddp.traffic(job, 4, {0, 0, 0, 0}).collectives.size(), 3U);
 }
 
+// 10 samples on 3 GPUs, 4, 3 and 3: an all-to-all is of equal blocks, those of the largest share.
+TEST(PredictPoint, UnequalSharesExchangeAsMuchAsTheLargest) {
+  PredictionInputs inputs = inputs_of("ddp", 10);
+  inputs.platform = load_platform("dgx-a100");
+  inputs.stack = load_stack("nccl-2.20-a100");
+  inputs.network = load_network("dlrm", "test");
+  inputs.compute =
+      compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
+  const TrainingRun run = training_run(inputs, 3);
+  for (const TrainingJob& job : run.jobs)
+    EXPECT_EQ(job.stages.front().looked_up_bytes, 4 * 26 * 128 * 4);
+  EXPECT_GT(prediction(inputs, 3).exposed_communication_s, 0);
+}
+
 TEST(PredictPoint, ASystemThatSharesOutNoTablesIsRefused) {
   PredictionInputs inputs = inputs_of("phases", 4);
   inputs.network = load_network("dlrm", "--model");
