@@ -48,6 +48,11 @@ bool register_collective(Collective collective) {
   return Registry<Collective>::add(std::move(collective));
 }
 
+OpStream messages_of(const Collective& collective, const CollectiveCall& call, int rank) {
+  OpStream plan = collective.plan(call, rank);
+  return collective.joins ? with_joined(std::move(plan)) : std::move(plan);
+}
+
 const Collective& find_collective(CollectiveOp op, const std::string& algorithm,
                                   const std::string& source) {
   std::vector<std::string> algorithms;

@@ -93,6 +93,9 @@ struct Collective {
   // Why this call cannot be served ("needs a power of two"), empty if it can. May be null: always.
   std::string (*refuse)(const CollectiveCall& call) = nullptr;
 
+  // Its operations say joins_next.
+  bool joins = false;
+
   // Its groups of neighbouring ranks are the GPUs of nodes: where the nodes of a call have fewer
   // than the option chain_size says, they are as large as the nodes (option group_sizes).
   bool groups_are_nodes = false;
@@ -103,6 +106,9 @@ struct Collective {
 
 // Adds to the table; fills in the name.
 bool register_collective(Collective collective);
+
+// The plan of `rank` by messages: operations that join are one.
+OpStream messages_of(const Collective& collective, const CollectiveCall& call, int rank);
 
 // InputError naming `source` and the nearest known algorithm of that operation.
 const Collective& find_collective(CollectiveOp op, const std::string& algorithm,

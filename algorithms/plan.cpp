@@ -1,5 +1,7 @@
 #include "algorithms/plan.hpp"
 
+#include <algorithm>
+
 #include "algorithms/pieces/plan_pieces.hpp"
 #include "base/error.hpp"
 
@@ -88,6 +90,61 @@ OpStream first_of_each(OpStream stream, int operations, std::vector<int> kept) {
   for (const int count : kept)
     for (int i = 0; i < operations && stream.next(); ++i)
       if (i < count) co_yield stream.op();
+}
+
+namespace {
+
+// Where messages began in the stream of operations: as far back as an executor looks.
+class MessagePlaces {
+ public:
+  void add(std::int64_t place) { begins_[index(count_++)] = place; }
+
+  // How many messages before the next one that is which has the operation at `place`; 0: none.
+  std::int32_t distance_to(std::int64_t place) const {
+    if (place < 0) return 0;
+    const std::int64_t kept = std::min<std::int64_t>(count_, kLookback);
+    for (std::int64_t distance = 1; distance <= kept; ++distance)
+      if (begins_[index(count_ - distance)] <= place) return static_cast<std::int32_t>(distance);
+    return static_cast<std::int32_t>(kept);
+  }
+
+ private:
+  static std::size_t index(std::int64_t message) {
+    return static_cast<std::size_t>(message % kLookback);
+  }
+
+  std::int64_t begins_[kLookback] = {};
+  std::int64_t count_ = 0;
+};
+
+}  // namespace
+
+OpStream with_joined(OpStream stream) {
+  constexpr std::int64_t kNothing = -1;
+  MessagePlaces places;
+  for (std::int64_t place = 0; stream.next();) {
+    const std::int64_t begin = place;
+    Op message = stream.op();
+    message.bytes = 0;
+    std::int64_t received = kNothing;  // the last operation that it waits for
+    std::int64_t sent = kNothing;
+    for (bool is_more = true; is_more; ++place) {
+      const Op& part = stream.op();
+      FORESCALE_CHECK(part.kind == message.kind && part.peer == message.peer &&
+                          part.queue == message.queue && part.awaits == message.awaits,
+                      "joined operations are of one kind, peer and queue");
+      message.bytes += part.bytes;
+      if (part.after > 0) received = std::max(received, place - part.after);
+      if (part.write_after > 0) sent = std::max(sent, place - part.write_after);
+      is_more = part.joins_next;
+      FORESCALE_CHECK(!is_more || stream.next(), "a plan ends inside a message");
+    }
+    message.joins_next = false;
+    message.after = places.distance_to(received);
+    message.write_after = places.distance_to(sent);
+    places.add(begin);
+    co_yield message;
+  }
 }
 
 OpStream in_sequence(OpStream first, OpStream second) {

@@ -19,6 +19,10 @@
 //    are about operations of the queue `awaits` only, and as they are; a send of queue q matches a
 //    receive of queue q; waits are inherited inside a queue. An executor that knows of no queues
 //    does as above: that waits for more, never less.
+//  * `joins_next`: it is one message with the next operation of the stream, which has its kind,
+//  peer,
+//    queue and awaited queue; the receiver's joins the same. messages_of() of collective.hpp makes
+//    them one. An executor that knows of no such messages sends each by itself, which is as right.
 // Byte ranges are offsets into the rank's buffer of that collective (see collective.hpp).
 #pragma once
 
@@ -42,6 +46,7 @@ struct Op {
   OpKind kind = OpKind::kSend;
   std::uint8_t queue = 0;   // below kQueuesMax
   std::uint8_t awaits = 0;  // the queue that both distances are about
+  bool joins_next = false;
   std::int32_t peer = -1;   // the other rank; -1 for copy
   std::int64_t offset = 0;  // bytes; for copy: where to
   std::int64_t bytes = 0;
@@ -117,6 +122,9 @@ OpStream mapped(OpStream stream, std::function<int(int)> rank_of, std::int64_t o
 
 // Of every `operations` of it, in turn, the first `kept`.
 OpStream first_of_each(OpStream stream, int operations, std::vector<int> kept);
+
+// Each run of joined operations as the message that it is: all their bytes, and the waits of all.
+OpStream with_joined(OpStream stream);
 
 // `first`, then `second` whose first send, receive and copy wait for all that `first` received.
 OpStream in_sequence(OpStream first, OpStream second);

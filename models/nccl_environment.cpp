@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kAlgorithms = "NCCL_ALGO";
 constexpr const char* kProtocols = "NCCL_PROTO";
 constexpr const char* kNvls = "NCCL_NVLS_ENABLE";
+constexpr const char* kPat = "NCCL_PAT_ENABLE";
 constexpr const char* kBuffer = "NCCL_BUFFSIZE";
 constexpr const char* kTuner = "NCCL_TUNER_PLUGIN";
 constexpr const char* kNoTuner = "none";
@@ -26,7 +27,7 @@ constexpr int kStepsOfABuffer = 8;  // NCCL_STEPS
 const std::map<std::string, std::string>& known_names(const std::string& variable) {
   static const std::map<std::string, std::string> algorithms = {
       {"collnetchain", ""}, {"collnetdirect", ""}, {"nvls", "nvls"}, {"nvlstree", "nvls_tree"},
-      {"pat", ""},          {"ring", "ring"},      {"tree", "tree"}};
+      {"pat", "pat"},       {"ring", "ring"},      {"tree", "tree"}};
   static const std::map<std::string, std::string> protocols = {
       {"ll", "ll"}, {"ll128", "ll128"}, {"simple", "simple"}};
   return variable == kAlgorithms ? algorithms : protocols;
@@ -81,6 +82,10 @@ void allow(Stack& stack, const OptionsText& options) {
   const std::string nvls = options.find(kNvls).value_or("2");
   if (nvls != "0" && nvls != "1" && nvls != "2")
     refuse_variable(options, kNvls, "must be 0, 1 or 2");
+  const std::string pat = options.find(kPat).value_or("2");
+  if (pat != "0" && pat != "2")
+    refuse_variable(options, kPat, "must be 0 or 2: trees of several GPUs a node are not known");
+  if (pat == "0") algorithms.erase("pat");
   if (nvls == "0")
     for (const char* name : {"nvls", "nvls_tree"}) algorithms.erase(name);
   std::map<std::string, std::set<std::string>> left;
@@ -95,7 +100,8 @@ void allow(Stack& stack, const OptionsText& options) {
     refuse_variable(options,
                     options.find(kAlgorithms)  ? kAlgorithms
                     : options.find(kProtocols) ? kProtocols
-                                               : kNvls,
+                    : options.find(kNvls)      ? kNvls
+                                               : kPat,
                     "leaves all-reduces nothing that " + stack.name + " has");
   stack.allowed = std::move(left);
 }
@@ -124,7 +130,7 @@ void set_buffer(Stack& stack, const OptionsText& options) {
 }  // namespace
 
 std::vector<std::string> nccl_variables() {
-  return {kAlgorithms, kProtocols, kNvls, kBuffer, kTuner};
+  return {kAlgorithms, kProtocols, kNvls, kPat, kBuffer, kTuner};
 }
 
 std::set<std::string> nccl_lists() { return {kAlgorithms, kProtocols}; }
@@ -137,10 +143,13 @@ void apply_nccl_environment(Stack& stack, const OptionsText& options) {
   // aws-ofi-nccl leaves all to NCCL where one of these is set (src/tuner/nccl_ofi_tuner.cpp).
   if (options.find(kTuner) || options.find(kAlgorithms) || options.find(kProtocols))
     stack.tuner = {};
-  if (!options.find(kAlgorithms) && !options.find(kProtocols) && !options.find(kNvls)) return;
+  const std::vector<const char*> choosing = {kAlgorithms, kProtocols, kNvls, kPat};
+  if (std::none_of(choosing.begin(), choosing.end(),
+                   [&](const char* each) { return options.find(each).has_value(); }))
+    return;
   if (options.find("take"))
     refuse_variable(options, "take",
-                    "must not be beside NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE");
+                    fmt::format("must not be beside {}", fmt::join(choosing, ", ")));
   allow(stack, options);
 }
 

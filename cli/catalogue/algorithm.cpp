@@ -119,7 +119,8 @@ PlanStart plan_start(const Collective& collective, const CollectiveCall& call, i
                                 {"after", op.after},
                                 {"write_after", op.write_after},
                                 {"queue", op.queue},
-                                {"awaits", op.awaits}});
+                                {"awaits", op.awaits},
+                                {"joins_next", op.joins_next}});
   }
   return start;
 }

@@ -8,8 +8,7 @@ aws_choices.csv has what the tuner of aws-ofi-nccl takes on p5 (8 H100, 32 EFA) 
 all-reduces, allgathers and reduce-scatters of eight, two or one ranks a node, by nodes and bytes: lines that AWS
 drew through its measurements (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp, commit 2daf7d30); "nccl" where it
 leaves the choice to NCCL. Each algorithm and protocol of the platform's stack is simulated for all sizes (a few
-minutes), and the fastest compared with AWS's; sizes for which that is none of these (PAT) are left out. Prints
-both by size, what AWS's choice would lose by the simulated times, and how often the two agree: with all
+minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice would lose by the simulated times, and how often the two agree: with all
 algorithms and protocols, and with those only that AWS's file takes anywhere (on p5 LL it does not: perhaps it was
 not tried); beside how often NCCL's own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided,
 and with --told how often NCCL does that loads what `tune collective --emit nccl-plugin` writes."""
@@ -26,7 +25,7 @@ import sys
 import rebuild_nccl
 from nccl_sources import GIB, KIB, MIB
 from nccl_told import told_name
-from nccl_tuner import LAUNCH_US, Machine, bands, gather_bands
+from nccl_tuner import LAUNCH_US, Machine, bands, gather_bands, gather_choices
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPUS = 8  # of a node
@@ -67,20 +66,20 @@ class Case:
 
     def choices(self):
         if self.op != "all-reduce":
-            return tuple(each for each in LAUNCH_US if each.startswith("ring"))
+            return gather_choices(self.machine)
         return (*LAUNCH_US, "nvls") if self.machine.nvls else tuple(LAUNCH_US)
 
     def estimated(self, nodes):
         return (bands if self.op == "all-reduce" else gather_bands)(self.machine, nodes)
 
     def measured(self):
-        """(nodes, least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none that is known here)."""
+        """(nodes, least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
         with (HERE / "aws_choices.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if (row["platform"], int(row["ranks_per_node"]), row["collective"]) != (
                         self.platform, self.ranks_per_node, COLLECTIVES[self.op]):
                     continue
-                choice = {"nccl": None, "PAT": None, "NVLS_TREE": "nvls"}.get(
+                choice = {"nccl": None, "PAT": "pat", "NVLS_TREE": "nvls"}.get(
                     row["algorithm"], f"{row['algorithm']}-{row['protocol']}".lower())
                 yield int(row["nodes"]), int(row["min_bytes"]), int(row["max_bytes"]), choice
 

@@ -12,8 +12,8 @@ SOURCE = ("aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp, commit 2daf7d30: li
 
 
 def name_of(row):
-    """As the stack calls it; empty where it is left to NCCL, and of PAT, which the stack does not know."""
-    if row["algorithm"] in ("nccl", "PAT"):
+    """As the stack calls it; empty where it is left to NCCL."""
+    if row["algorithm"] == "nccl":
         return ""
     return f"{row['algorithm']}/{row['protocol']}".lower()
 

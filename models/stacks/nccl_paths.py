@@ -1,8 +1,8 @@
 """How a message of each protocol travels inside a node and between nodes: a stack's paths."""
 from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
-                          NODE_PART_MOST, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
+                          NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
                           TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
-from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, TREE_CHANNEL, bus_gbps
+from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
 
 
 def ring_ll(stack):
@@ -64,7 +64,7 @@ def step_of(protocol):
     """Its name in NCCL's table."""
     if protocol == "send-recv":
         return "ring-simple"
-    return "-".join(protocol.split("-")[:1 if protocol.startswith("nvls") else 2])
+    return "-".join(protocol.split("-")[:1 if protocol.startswith(("nvls", "pat")) else 2])
 
 
 def table_of(protocol):
@@ -161,6 +161,16 @@ def between_nodes(stack, protocol):
     return direct(stack, "inter-node", protocol, latency, network_wire(stack, protocol)) | proxy(stack, protocol)
 
 
+PAT_WIRE = assumed(round(1 / PAT_SHARE, 3), f"{PAT_SHARE:g} of a ring's bandwidth by {PAT_TUNING}; fast: all of it", 1, 1.6)
+
+
+def pat_latency():
+    us = NETWORK_STEP_US["pat"] / PAT_STEPS
+    return known(seconds(us - LINKS_BETWEEN_US),
+                 f"a step between nodes takes {us:g} us by {PAT_TUNING} ({NETWORK_STEP_US['pat']:g} us over {PAT_STEPS:g}), less "
+                 f"{LINKS_BETWEEN_US:g} us of the links")
+
+
 def peer_protocols(stack):
     """(name, channels, ranks of a communicator up to which it is so) of sends to a GPU of another node."""
     if not stack.peer_channels:
@@ -233,6 +243,7 @@ def paths(stack):
             all_paths += node_send_paths(stack)
         if protocol == "ring-simple":
             all_paths += peer_paths(stack)
+            all_paths += [direct(stack, "inter-node", "pat", pat_latency(), PAT_WIRE)] if stack.pat else []
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "

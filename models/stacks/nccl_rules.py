@@ -4,12 +4,13 @@ import itertools
 
 from nccl_chunks import ll128_chunks, nvls_tree_chunks
 from nccl_paths import FOUR, node_channels, node_send_paths, peer_protocols, step_of
-from nccl_sources import (CROSSING, ENQUEUE, GIB, KIB, LATER, MIB, NODE_CHANNELS, P5, PEER_CHANNELS_OF_RANKS, TUNING,
+from nccl_sources import (CROSSING, ENQUEUE, GIB, PAT_TUNING, KIB, LATER, MIB, NODE_CHANNELS, P5, PEER_CHANNELS_OF_RANKS, TUNING,
                           assumed, known, seconds)
 from nccl_stack import rotations
-from nccl_tuner import LAUNCH_US, bands
+from nccl_tuner import LAUNCH_US, PAT_RANK_US, PAT_US, bands, gather_choices
 
 NODES = (2, 4, 8, 16, 32)  # the last stands for more
+MANY_NODES = (*NODES, 64, 128, 256)  # where what is taken depends on more
 
 
 @dataclasses.dataclass
@@ -22,6 +23,7 @@ class Rule:
     ranks_per_node: int = None
     chunk_bytes: int = None
     call_overhead_s: dict = None  # None: the launch in NCCL's table
+    call_overhead_per_rank_s: dict = None
     orders: list = None  # None: the stack's
     from_nodes: int = None
 
@@ -43,17 +45,18 @@ def name_of(stack, orders):
 
 
 def written(stack, rule):
-    algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree"}[
+    algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree", "pat": "pat"}[
         rule.protocol.split("-")[0]]
     fields = {"up_to_ranks": rule.up_to_ranks, "from_nodes": rule.from_nodes, "up_to_nodes": rule.up_to_nodes,
               "ranks_per_node": rule.ranks_per_node,
               "up_to_bytes": rule.up_to_bytes,
               "algorithm": algorithm,
-              "chain_size": (rule.ranks_per_node or stack.gpus) if algorithm != "ring" else None,
+              "chain_size": (rule.ranks_per_node or stack.gpus) if algorithm.endswith("tree") else None,
               "chunk_bytes": rule.chunk_bytes,
               "protocol": rule.protocol if rule.protocol != "ring-simple" else None,
               "orders": name_of(stack, rule.orders or stack.orders),
               "call_overhead_s": rule.call_overhead_s or launch(rule.protocol),
+              "call_overhead_per_rank_s": rule.call_overhead_per_rank_s,
               "source": rule.source}
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -112,6 +115,20 @@ def nvls_pieces(stack, nodes):
         rules.append((end, Rule("nvls", source, chunk_bytes=8 * chunk,
                                 call_overhead_s=call)))
     return rules
+
+
+PAT_CALL = known(seconds(PAT_US), f"launch, {PAT_US:g} us by {PAT_TUNING} (baseLat)")
+PAT_AT_ONCE = 16
+PAT_RANK = assumed(round(PAT_RANK_US / PAT_AT_ONCE * 1e-6, 10),
+                   f"what a rank's block takes a kernel: {PAT_RANK_US:g} us by {PAT_TUNING}, as one took with 2.23, {PAT_AT_ONCE} at once since "
+                   "2.26 (NVIDIA's post on that release, \"PAT optimization\"); slow: one at a time",
+                   round(PAT_RANK_US / PAT_AT_ONCE / 2 * 1e-6, 10), seconds(PAT_RANK_US))
+
+
+def pat_rule(stack):
+    step = stack.buffer[0] // 8
+    return Rule("pat", f"chunk: a step of NCCL's buffer, {step // KIB} KiB ({stack.buffer[1]}), and what the plan makes of it; {CROSSING}",
+                chunk_bytes=step, orders=stack.orders, call_overhead_s=PAT_CALL, call_overhead_per_rank_s=PAT_RANK)
 
 
 # What collectives between nodes take beyond the steps of NCCL's table, by protocol: up to these bytes, us as it is,
@@ -190,6 +207,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
         pieces = nvls_pieces(stack, nodes)
         if stack.gpus == 4:  # a part for each GPU's head
             pieces = [(end, dataclasses.replace(rule, protocol=FOUR, orders=rotations(4))) for end, rule in pieces]
+    elif choice == "pat":
+        pieces = [(None, pat_rule(stack))]
     elif choice == "tree-simple":
         pieces = tree_simple_pieces(stack)
     elif choice == "tree-ll128":
@@ -239,13 +258,18 @@ def tuned_rules(stack, machine, one_node=None):
     return rules
 
 
-def of_parts(stack, bands_of, between):
+def gather_counts(part):
+    return MANY_NODES if "pat" in gather_choices(part.machine) else NODES
+
+
+def of_parts(stack, bands_of, between, counts_of=lambda _: NODES):
     """Groups with 1, 2, 4 of a node's GPUs on each of several nodes."""
     rules = []
     for part in stack.parts():
-        for nodes in NODES:
+        counts = counts_of(part)
+        for nodes in counts:
             why = f"of {part.gpus} of each node's GPUs; {CROSSING}"
-            rules += [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
+            rules += [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == counts[-1] else nodes,
                                           ranks_per_node=part.gpus, orders=rule.orders or part.orders)
                       for rule in rules_up_to(part, None, nodes, bands_of(part.machine, nodes), why, between)]
     return rules

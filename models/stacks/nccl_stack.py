@@ -74,6 +74,10 @@ class Stack:
     flush_why: str = FLUSH
 
     @property
+    def pat(self):
+        return bool(self.machine) and self.machine.pat
+
+    @property
     def channels(self):
         """That carry trees between nodes: two for each that NCCL's search finds (src/graph/connect.cc)."""
         return 2 * (self.search_channels or len(self.orders))

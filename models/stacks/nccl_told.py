@@ -1,8 +1,8 @@
 """What NCCL can be told to take in place of its own choice, and in which order it prefers what is left."""
 import dataclasses
 
-from nccl_rules import NODES, Rule, gathers_between, rules_of_band, written
-from nccl_tuner import estimate_us, gather_estimate_us, orders_by_size
+from nccl_rules import NODES, Rule, gather_counts, gathers_between, rules_of_band, written
+from nccl_tuner import estimate_us, gather_choices, gather_estimate_us, orders_by_size
 
 TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
 
@@ -10,6 +10,8 @@ TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
 def told_name(protocol, nodes):
     if protocol.startswith("nvls"):
         return "nvls/simple" if nodes == 1 else "nvls_tree/simple"
+    if protocol.startswith("pat"):
+        return "pat/simple"
     algorithm, kind = protocol.split("-")[:2]
     return f"{algorithm}/{kind}"
 
@@ -77,13 +79,12 @@ def alternatives(stack, rings, chain):
         of_part = [choice for choice in choices if choice != "nvls" or part.machine.nvls]
         add("all-reduce", told_between_nodes(part, of_part, stack.between_calls, part.gpus))
     add("all-reduce", told_between_nodes(stack, choices, stack.between_calls))
-    of_rings = [choice for choice in choices if choice.startswith("ring")]
     for op in ("allgather", "reduce-scatter"):
         if stack.gathers:
             add(op, told_in_a_node(stack, stack.gathers))
             for part in stack.parts():
-                add(op, told_between_nodes(part, of_rings, gathers_between(stack), part.gpus))
-            add(op, told_between_nodes(stack, of_rings, gathers_between(stack)))
+                add(op, told_between_nodes(part, gather_choices(part.machine), gathers_between(stack), part.gpus))
+            add(op, told_between_nodes(stack, gather_choices(stack.machine), gathers_between(stack)))
         else:
             found["ring/simple"][op] = [rings]
     for op in ("broadcast", "reduce"):
@@ -98,7 +99,6 @@ def alternatives(stack, rings, chain):
 def preferences(stack, told):
     """By operation: what NCCL prefers of what it can be told, by its own estimates."""
     machine = stack.machine
-    rings = tuple(choice for choice in machine.choices if choice.startswith("ring"))
     found = {}
 
     def add(op, machine, nodes, groups, choices, estimate):
@@ -108,12 +108,15 @@ def preferences(stack, told):
             band = groups | ({"up_to_bytes": up_to} if up_to else {}) | {"order": " ".join(names)}
             found.setdefault(op, []).append(band)
 
-    for op, choices_of, estimate in (
-            ("all-reduce", lambda machine: machine.choices + (("nvls",) if machine.nvls else ()), estimate_us),
-            ("allgather", lambda _: rings, gather_estimate_us), ("reduce-scatter", lambda _: rings, gather_estimate_us)):
+    def of_all_reduce(machine):
+        return machine.choices + (("nvls",) if machine.nvls else ())
+
+    for op, choices_of, estimate in (("all-reduce", of_all_reduce, estimate_us), ("allgather", gather_choices, gather_estimate_us),
+                                     ("reduce-scatter", gather_choices, gather_estimate_us)):
         for part in stack.parts():
-            for nodes in NODES:
-                up_to = {"up_to_nodes": nodes} if nodes != NODES[-1] else {}
+            counts = NODES if op == "all-reduce" else gather_counts(part)
+            for nodes in counts:
+                up_to = {"up_to_nodes": nodes} if nodes != counts[-1] else {}
                 add(op, part.machine, nodes, {"from_nodes": 2, **up_to, "ranks_per_node": part.gpus},
                     choices_of(part.machine), estimate)
         for nodes in (1, *NODES):

@@ -14,7 +14,7 @@ LAUNCH_US = {"tree-ll": 6.8, "tree-ll128": 14.0, "tree-simple": 8.4,
 NODE_STEP_US = {"tree-ll": 0.6, "tree-ll128": 1.25, "tree-simple": 4.0,
                 "ring-ll": 0.6, "ring-ll128": 1.9, "ring-simple": 3.4, "nvls": 11.5}
 NETWORK_STEP_US = {"tree-ll": 5.0, "tree-ll128": 8.5, "tree-simple": 14.0,
-                   "ring-ll": 2.7, "ring-ll128": 4.0, "ring-simple": 14.0, "nvls": 14.0}
+                   "ring-ll": 2.7, "ring-ll128": 4.0, "ring-simple": 14.0, "nvls": 14.0, "pat": 14.0}
 
 # GB/s of bus bandwidth that LL reaches at most on one, two and more nodes (llMaxBws; one node: of
 # later releases; Intel processors), and that a channel reaches (perChMax...).
@@ -31,6 +31,9 @@ TREE_CORRECTION = {
     "ll128": (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1),
     "simple": (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8,
                .9, .9)}
+# Parallel aggregated trees, as NCCL 2.29 reckons (src/tuning/pat.cc): launch, a step between nodes over this number, more
+# for each rank, and the share of a ring's bandwidth.
+PAT_US, PAT_STEPS, PAT_RANK_US, PAT_SHARE = 8.0, 3.5, 2.8, 0.75
 NVLS_US = 23  # a reduction by the switches
 NVLS_SHARE = 5 / 6  # of the links' rate
 # Of Blackwell as NCCL 2.29 reckons (src/tuning/nvls.cc: nvlsEfficiency, and all channels but one; between two nodes
@@ -49,6 +52,7 @@ class Machine:
     network_latency_us: float = 0
     choices: tuple = tuple(LAUNCH_US)
     nvls: bool = False
+    pat: bool = False  # from NCCL 2.23 on
 
     def doubles_channels(self):
         """Where a search channel of a group with fewer GPUs a node carries more than 45 GB/s, from Hopper on."""
@@ -139,9 +143,16 @@ def estimate_us(machine, nodes, choice, size):
     return tree_latency_us(machine, nodes, protocol) + size / (bus / 2 * correction) / 1e3
 
 
+def pat_step_us(machine):
+    return (NETWORK_STEP_US["pat"] + machine.network_latency_us) / PAT_STEPS
+
+
 def gather_estimate_us(machine, nodes, choice, size):
-    """Of an allgather or a reduce-scatter of `size` bytes in all by a ring, as "ring-ll"."""
+    """Of an allgather or a reduce-scatter of `size` bytes in all, by a ring, as "ring-ll", or by "pat"."""
     ranks = nodes * machine.gpus
+    if choice == "pat":
+        latency = PAT_US + int(math.log2(nodes)) * pat_step_us(machine) + ranks * PAT_RANK_US
+        return latency + size / (machine.network_gbps * PAT_SHARE) / 1e3
     protocol = choice.split("-")[1]
     node_us, network_us = NODE_STEP_US[choice], NETWORK_STEP_US[choice]
     network_us += machine.network_latency_us * (2 if protocol == "simple" else 1)
@@ -153,9 +164,14 @@ def gather_estimate_us(machine, nodes, choice, size):
     return latency + size / rate / 1e3
 
 
+def gather_choices(machine):
+    rings = tuple(each for each in machine.choices if each.startswith("ring"))
+    return rings + (("pat",) if machine.pat and machine.gpus == 1 else ())
+
+
 def gather_bands(machine, nodes):
     """As bands(), of allgather and reduce-scatter."""
-    choices = tuple(each for each in machine.choices if each.startswith("ring"))
+    choices = gather_choices(machine)
     return best_by_size(choices, lambda choice, size: gather_estimate_us(machine, nodes, choice, size))
 
 

@@ -100,6 +100,7 @@ std::uint64_t PlanBounds::fingerprint(const PlanChoice& plan) const {
       all.add(op.write_after);
       all.add(op.queue);
       all.add(op.awaits);
+      all.add(op.joins_next);
     }
     all.add(rank);
   }

@@ -250,13 +250,14 @@ INSTANTIATE_TEST_SUITE_P(
 // On a star all roles of these do the same; where one of its links is slow, none does.
 TEST(AlikeMembersFound, AreNoneBesideASlowLink) {
   Place place("star:hosts=16,bandwidth=12.5GB/s,latency=1us", "ideal");
-  EXPECT_EQ(names_of_turned(place, 16),
-            (std::set<std::string>{
-                "all-reduce/2d-ring", "all-reduce/halving-doubling", "all-reduce/hierarchical",
-                "all-reduce/near-halving-doubling", "all-reduce/recursive-doubling",
-                "all-reduce/ring", "all-to-all/pairwise", "allgather/recursive-doubling",
-                "allgather/ring", "reduce-scatter/halving", "reduce-scatter/pairwise",
-                "reduce-scatter/ring", "shift/ring"}));
+  EXPECT_EQ(
+      names_of_turned(place, 16),
+      (std::set<std::string>{"all-reduce/2d-ring", "all-reduce/halving-doubling",
+                             "all-reduce/hierarchical", "all-reduce/near-halving-doubling",
+                             "all-reduce/recursive-doubling", "all-reduce/ring",
+                             "all-to-all/pairwise", "allgather/pat", "allgather/recursive-doubling",
+                             "allgather/ring", "reduce-scatter/halving", "reduce-scatter/pairwise",
+                             "reduce-scatter/pat", "reduce-scatter/ring", "shift/ring"}));
   apply_link_faults(place.platform, {{"host5", "0.25"}}, "test");
   EXPECT_EQ(names_of_turned(place, 16), (std::set<std::string>{}));
 }
