@@ -48,7 +48,7 @@ bool register_collective(Collective collective) {
   return Registry<Collective>::add(std::move(collective));
 }
 
-OpStream messages_of(const Collective& collective, const CollectiveCall& call, int rank) {
+OpStream message_plan(const Collective& collective, const CollectiveCall& call, int rank) {
   OpStream plan = collective.plan(call, rank);
   return collective.joins ? with_joined(std::move(plan)) : std::move(plan);
 }

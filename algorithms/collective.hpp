@@ -108,7 +108,7 @@ struct Collective {
 bool register_collective(Collective collective);
 
 // The plan of `rank` by messages: operations that join are one.
-OpStream messages_of(const Collective& collective, const CollectiveCall& call, int rank);
+OpStream message_plan(const Collective& collective, const CollectiveCall& call, int rank);
 
 // InputError naming `source` and the nearest known algorithm of that operation.
 const Collective& find_collective(CollectiveOp op, const std::string& algorithm,

@@ -21,7 +21,7 @@
 //    does as above: that waits for more, never less.
 //  * `joins_next`: it is one message with the next operation of the stream, which has its kind,
 //  peer,
-//    queue and awaited queue; the receiver's joins the same. messages_of() of collective.hpp makes
+//    queue and awaited queue; the receiver's joins the same. message_plan() of collective.hpp makes
 //    them one. An executor that knows of no such messages sends each by itself, which is as right.
 // Byte ranges are offsets into the rank's buffer of that collective (see collective.hpp).
 #pragma once

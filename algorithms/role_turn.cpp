@@ -35,13 +35,13 @@ class Reader {
 
   std::vector<Op> operations_of(int role) {
     std::vector<Op> operations;
-    OpStream stream = messages_of(collective_, call_, role);
+    OpStream stream = message_plan(collective_, call_, role);
     while (next(stream)) operations.push_back(stream.op());
     return operations;
   }
 
   bool is_turned(const std::vector<Op>& first, const RoleTurn& turn, int role, int by) {
-    OpStream stream = messages_of(collective_, call_, turn.turned(role, by));
+    OpStream stream = message_plan(collective_, call_, turn.turned(role, by));
     for (const Op& op : first) {
       if (!next(stream)) return false;
       const Op& other = stream.op();

@@ -125,7 +125,7 @@ class Finder {
         for (const std::int64_t bytes : sizes_) found.insert({to, bytes});
       return found;
     }
-    OpStream stream = messages_of(*resolved_.collective, call_, role);
+    OpStream stream = message_plan(*resolved_.collective, call_, role);
     while (stream.next())
       if (const Op& op = stream.op(); op.kind == OpKind::kSend)
         found.insert({op.peer, *std::lower_bound(sizes_.begin(), sizes_.end(), op.bytes)});

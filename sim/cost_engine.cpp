@@ -90,7 +90,7 @@ class Engine {
         ranks_(static_cast<size_t>(call.rank_count)),
         queue_(ranks_.size()) {
     for (int rank = 0; rank < call.rank_count; ++rank) {
-      at(rank).stream = messages_of(collective, call, rank);
+      at(rank).stream = message_plan(collective, call, rank);
       enqueue(rank);
     }
   }

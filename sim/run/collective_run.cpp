@@ -109,7 +109,7 @@ class CollectiveRun::Member final : public MessageListener {
 
   void begin() {
     const Settings& settings = run_.settings_;
-    stream_ = messages_of(*settings.collective, settings.call, index_);
+    stream_ = message_plan(*settings.collective, settings.call, index_);
     if (!settings.few_steps.empty()) {
       constexpr int kOperationsAStep = 2;  // of a ring without empty blocks
       std::vector<int> operations;

@@ -150,7 +150,7 @@ PlanUse plan_use(const Contest& contest, const Lanes& lanes, std::int64_t chunks
   PlanUse use;
   const auto count = [&](const PlanChoice& plan, std::uint64_t LaneUse::*messages) {
     for (int rank = 0; rank < contest.ranks; ++rank) {
-      OpStream stream = messages_of(*plan.collective, contest.call(plan, chunks), rank);
+      OpStream stream = message_plan(*plan.collective, contest.call(plan, chunks), rank);
       while (stream.next()) {
         const Op& op = stream.op();
         use.reduces = use.reduces || op.kind == OpKind::kRecvReduce;

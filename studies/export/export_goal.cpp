@@ -145,7 +145,7 @@ class GoalRankWriter {
         if (member == static_cast<int>(own)) role = static_cast<int>(i);
         if (member == resolved.call.root) call.root = static_cast<int>(i);
       }
-      run_plan(messages_of(*resolved.collective, call, role), ranks,
+      run_plan(message_plan(*resolved.collective, call, role), ranks,
                fmt::format("{} #{} part {}", name, number, part), needs, ends);
     }
     return ends.empty() ? calc(0, 0, needs) : calc(0, 0, ends);

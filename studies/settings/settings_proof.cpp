@@ -67,7 +67,7 @@ PairCounts planned_counts(const LibraryAlgorithm& algorithm, int ranks, std::int
   };
   PairCounts counts(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    OpStream stream = messages_of(*algorithm.plan.collective, question.call(), rank);
+    OpStream stream = message_plan(*algorithm.plan.collective, question.call(), rank);
     while (stream.next())
       if (stream.op().kind == OpKind::kSend)
         counts.add(in_library(rank), in_library(stream.op().peer), 1, stream.op().bytes);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "algorithms/collective.hpp"
 
@@ -15,7 +16,7 @@ struct Traffic {
 
 Traffic sent_by(const Collective& collective, const CollectiveCall& call, int rank) {
   Traffic traffic;
-  for (OpStream plan = collective.plan(call, rank); plan.next();) {
+  for (OpStream plan = message_plan(collective, call, rank); plan.next();) {
     if (plan.op().kind != OpKind::kSend) continue;
     ++traffic.messages;
     traffic.bytes += plan.op().bytes;
@@ -65,6 +66,43 @@ TEST(Messages, AChainSendsEveryChunkOverEveryHop) {
     EXPECT_EQ(traffic.messages, 7 * (kRanks - 1)) << algorithm;
     EXPECT_EQ(traffic.bytes, (kRanks - 1) * kBytes) << algorithm;
   }
+}
+
+// Jeaugey, arXiv 2506.20252. Of 16 ranks half have trees side by side, so rounds are of 1, 2, 4 and
+// 8 blocks: a message each while a step holds eight; of steps that hold two, and one, as many as it
+// takes.
+TEST(Messages, ParallelAggregatedTreesSendFewWhileAStepHoldsMuch) {
+  constexpr std::int64_t kBlock = 32 << 10;
+  const auto messages = [&](CollectiveOp op, std::int64_t step_bytes) {
+    CollectiveCall call{.rank_count = 16, .bytes = 16 * kBlock};
+    if (step_bytes > 0) call.options.set("chunk_bytes", step_bytes);
+    const Traffic traffic = sent_by(find_collective(op, "pat", "test"), call, 5);
+    EXPECT_EQ(traffic.bytes, 15 * kBlock);
+    return traffic.messages;
+  };
+  for (const CollectiveOp op : {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter}) {
+    EXPECT_EQ(messages(op, 0), 4);
+    EXPECT_EQ(messages(op, 2 * kBlock), 1 + 1 + 2 + 4);
+    EXPECT_EQ(messages(op, kBlock), 1 + 2 + 4 + 8);
+    EXPECT_EQ(messages(op, 8 * kBlock), messages(op, 2 * kBlock))
+        << "64 KiB, as the vector has not 16 of more";
+  }
+}
+
+TEST(Messages, ParallelAggregatedTreesHaveEightStepsUnderWay) {
+  // Blocks of a step: eight trees, so that of 64 ranks eight rounds are along the trees.
+  constexpr std::int64_t kBlock = 64 << 10;
+  CollectiveCall call{.rank_count = 64, .bytes = 64 * kBlock};
+  call.options.set("chunk_bytes", kBlock);
+  std::vector<int> peers;
+  for (OpStream plan =
+           message_plan(find_collective(CollectiveOp::kAllGather, "pat", "test"), call, 0);
+       plan.next();)
+    if (plan.op().kind == OpKind::kSend && (peers.empty() || peers.back() != plan.op().peer))
+      peers.push_back(plan.op().peer);
+  // Far hops first: 32, 16 and 8 ranks down between roots; then along trees of eight: 4, 6, 7, 5,
+  // 2, 3, 1.
+  EXPECT_EQ(peers, (std::vector<int>{32, 48, 56, 60, 62, 63, 62, 63}));
 }
 
 TEST(Messages, RecursiveAlgorithmsSendAMessageARound) {

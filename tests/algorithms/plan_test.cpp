@@ -89,6 +89,55 @@ TEST(InSequenceDeathTest, RefusesToLookBackTooFar) {
   EXPECT_DEATH(late_send(), "look back too far");
 }
 
+Op joined(Op op) {
+  op.joins_next = true;
+  return op;
+}
+
+TEST(WithJoined, AMessageHasTheBytesAndTheWaitsOfAllItsParts) {
+  const std::vector<Op> messages = all(with_joined(listed({
+      joined(recv(1, kRange)),
+      recv(1, kRange),  // 0, 1
+      send(2, kRange),  // 2
+      recv(1, kRange),  // 3
+      joined(send(2, kRange, 4)),
+      send(2, kRange, 2),  // 4 waits for 0, 5 for 3
+      joined(recv(1, kRange)),
+      recv(1, kRange, 0, 5),  // 7 for the sends up to 2
+      joined(send(2, kRange, 1)),
+      joined(send(2, kRange)),
+      send(2, kRange),
+  })));
+  ASSERT_EQ(messages.size(), 6u);
+  const auto is = [&](size_t index, std::int64_t ranges, int after, int write_after) {
+    EXPECT_EQ(messages[index].bytes, ranges * kRange.bytes) << index;
+    EXPECT_EQ(messages[index].after, after) << index;
+    EXPECT_EQ(messages[index].write_after, write_after) << index;
+    EXPECT_FALSE(messages[index].joins_next) << index;
+  };
+  is(0, 2, 0, 0);
+  is(1, 1, 0, 0);
+  is(2, 1, 0, 0);
+  is(3, 2, 1, 0);
+  is(4, 2, 0, 3);
+  is(5, 3, 1, 0);
+}
+
+TEST(WithJoined, LooksBackAsFarAsExecutorsDo) {
+  std::vector<Op> ops(100, recv(1, kRange));
+  ops.push_back(send(2, kRange, 90));
+  EXPECT_EQ(all(with_joined(listed(ops))).back().after, kLookback);
+}
+
+TEST(WithJoinedDeathTest, PartsAreOfOneKindAndPeer) {
+  const auto read = [](const Op& second) {
+    all(with_joined(listed({joined(send(1, kRange)), second})));
+  };
+  EXPECT_DEATH(read(send(2, kRange)), "one kind, peer and queue");
+  EXPECT_DEATH(read(recv(1, kRange)), "one kind, peer and queue");
+  EXPECT_DEATH(all(with_joined(listed({joined(send(1, kRange))}))), "ends inside a message");
+}
+
 TEST(Names, OfOperations) {
   EXPECT_STREQ(name_of(OpKind::kSend), "send");
   EXPECT_STREQ(name_of(OpKind::kRecv), "recv");

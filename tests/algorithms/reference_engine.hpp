@@ -22,7 +22,7 @@ class ReferenceEngine {
       : cost_(cost), ranks_(static_cast<std::size_t>(call.rank_count)) {
     for (int rank = 0; rank < call.rank_count; ++rank) {
       RankTimes& times = ranks_[static_cast<std::size_t>(rank)];
-      for (OpStream plan = messages_of(collective, call, rank); plan.next();)
+      for (OpStream plan = message_plan(collective, call, rank); plan.next();)
         times.ops.push_back(plan.op());
       times.end_s.resize(times.ops.size());
       for (std::size_t i = 0; i < times.ops.size(); ++i) {

@@ -113,15 +113,29 @@ TEST(NcclEnvironment, TakesTheTunersChoiceBeforeNccls) {
   EXPECT_EQ(tuned.tuner_choice("allgather", {2, 2, 1, 8}, kMiB), "");
 }
 
-// PAT, which p6's tuner takes for one rank a node, is not known: NCCL's own choice.
-TEST(NcclEnvironment, LeavesToNcclWhatItsTunerTakesAndTheStackDoesNotHave) {
-  const Stack tuned = load_stack("nccl-2.29-b200-efa");
+// From 2.23 on, of groups with one GPU of each node. AWS's lines for 8 p6-b200: up to 2 MiB.
+TEST(NcclEnvironment, ParallelAggregatedTreesAreOfOneGpuANode) {
+  const std::string p6 = "nccl-2.29-b200-efa";
   const GroupShape shape{.ranks = 8, .nodes = 8, .ranks_per_node = 1};
-  EXPECT_EQ(tuned.tuner_choice("allgather", shape, kMiB), "");
-  EXPECT_EQ(
-      tuned.own_choice("allgather", shape, kMiB),
-      load_stack("nccl-2.29-b200-efa:NCCL_TUNER_PLUGIN=none").own_choice("allgather", shape, kMiB));
+  const Stack tuned = load_stack(p6);
+  EXPECT_EQ(tuned.tuner_choice("allgather", shape, kMiB), "pat/simple");
+  EXPECT_EQ(tuned.rule_for("allgather", shape, kMiB)->algorithm, "pat");
   EXPECT_EQ(tuned.tuner_choice("allgather", shape, 16 * kMiB), "ring/ll128");
+  // NCCL's own estimate has them longer: 8 + 3 (14 + 35) / 3.5 + 8 x 2.8 us and 36 GB/s.
+  const Stack plain = load_stack(p6 + ":NCCL_TUNER_PLUGIN=none");
+  EXPECT_EQ(plain.own_choice("allgather", shape, 16 * kMiB), "pat/simple");
+  EXPECT_EQ(plain.own_choice("allgather", shape, 1024 * kMiB), "ring/simple");
+  for (const char* without : {":NCCL_PAT_ENABLE=0,NCCL_TUNER_PLUGIN=none", ":NCCL_ALGO=Ring"})
+    EXPECT_THAT(load_stack(p6 + without).own_choice("allgather", shape, kMiB), HasSubstr("ring"));
+  for (const auto& [name, alternative] : tuned.alternatives)
+    for (const auto& [op, rules] : alternative.rules)
+      for (const SelectionRule& rule : rules) {
+        if (rule.algorithm != "pat") continue;
+        EXPECT_EQ(name, "pat/simple");
+        EXPECT_EQ(rule.ranks_per_node, 1);
+        EXPECT_GE(rule.from_nodes, 2);
+      }
+  EXPECT_EQ(load_stack(kH100).alternatives.count("pat/simple"), 0U) << "NCCL 2.20";
 }
 
 TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
@@ -157,7 +171,7 @@ TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
   for (const std::string& name : catalogue("models/stacks")) {
     const Stack plain = load_stack(name);
     if (plain.alternatives.empty()) continue;
-    const Stack all = load_stack(name + ":NCCL_ALGO=Tree,Ring,NVLS,NVLSTree");
+    const Stack all = load_stack(name + ":NCCL_ALGO=Tree,Ring,NVLS,NVLSTree,PAT");
     const Stack rings = load_stack(name + ":NCCL_ALGO=Ring");
     for (const int nodes : {1, 2, 3, 4, 8, 64})
       for (std::int64_t bytes = 8; bytes <= (std::int64_t{1} << 34); bytes *= 4)

@@ -88,13 +88,18 @@ bool is_send(const Op& op) { return op.kind == OpKind::kSend; }
 }  // namespace
 
 struct PlanRun::State {
+  // Operations of the plan that are one message, [begin, end).
+  struct Message {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
   struct Flight {
-    std::int64_t place = 0;  // in the plan
+    Message message;
     bool sends = false;
     Scratch scratch;  // empty: the message is in the buffer itself
   };
   struct Arrival {
-    std::int64_t place = 0;
+    Message message;
     Scratch scratch;
   };
 
@@ -123,19 +128,61 @@ struct PlanRun::State {
     return options.ranks.empty() ? peer : options.ranks[static_cast<std::size_t>(peer)];
   }
 
+  bool read_one() {
+    if (ended || !plan.next()) {
+      ended = true;
+      return false;
+    }
+    window.push(plan.op());
+    return true;
+  }
+
+  // With what joins it.
+  Message message_at(std::int64_t begin) {
+    Message message{.begin = begin, .end = begin + 1};
+    while (slot(message.end - 1).op.joins_next) {
+      if (message.end >= window.end()) FORESCALE_CHECK(read_one(), "a plan ends inside a message");
+      ++message.end;
+    }
+    return message;
+  }
+  std::int64_t bytes_of(const Message& message) {
+    std::int64_t bytes = 0;
+    for (std::int64_t place = message.begin; place < message.end; ++place)
+      bytes += slot(place).op.bytes;
+    return bytes;
+  }
+  void set_stage(const Message& message, OpStage stage) {
+    for (std::int64_t place = message.begin; place < message.end; ++place)
+      slot(place).stage = stage;
+  }
+  bool may_start(const Message& message) {
+    for (std::int64_t place = message.begin; place < message.end; ++place)
+      if (!may_start(place)) return false;
+    return true;
+  }
+  bool may_write(const Message& message) {
+    for (std::int64_t place = message.begin; place < message.end; ++place)
+      if (!may_write(place)) return false;
+    return true;
+  }
+  // visit(its bytes in the buffer, in the message, how many) of each of its ranges.
+  template <class Visit>
+  void for_each_range(const Message& message, std::byte* packed, const Visit& visit) {
+    for (std::int64_t place = message.begin; place < message.end; ++place) {
+      const Op& op = slot(place).op;
+      visit(buffer + op.offset, packed, op.bytes);
+      packed += op.bytes;
+    }
+  }
+
   // Reads ahead until the next unposted send or receive is known. A plan may name many operations
   // of one direction before the next of the other.
   bool read_to(std::int64_t& next, bool wants_send) {
     constexpr std::int64_t kReadAhead = std::int64_t{32} * kLookback;
     for (next = std::max(next, window.begin());; ++next) {
-      while (next >= window.end()) {
-        if (ended || window.length() >= kReadAhead) return false;
-        if (!plan.next()) {
-          ended = true;
-          return false;
-        }
-        window.push(plan.op());
-      }
+      while (next >= window.end())
+        if (window.length() >= kReadAhead || !read_one()) return false;
       if (slot(next).stage == OpStage::kWaiting && is_send(slot(next).op) == wants_send)
         return true;
     }
@@ -160,45 +207,59 @@ struct PlanRun::State {
 
   bool post_next_send() {
     if (sends_in_flight >= options.channels) return false;
-    if (!read_to(next_send, true) || !may_start(next_send)) return false;
-    const Op op = slot(next_send).op;
-    Flight flight{.place = next_send++, .sends = true, .scratch = {}};
-    slot(flight.place).stage = OpStage::kPosted;
-    std::byte* data = buffer + op.offset;
-    if (options.carries_value) {
-      flight.scratch = scratch_store().take(static_cast<std::size_t>(op.bytes + value_bytes()));
-      if (op.bytes > 0)
-        std::memcpy(flight.scratch.data(), data, static_cast<std::size_t>(op.bytes));
+    if (!read_to(next_send, true)) return false;
+    const Message message = message_at(next_send);
+    if (!may_start(message)) return false;
+    next_send = message.end;
+    set_stage(message, OpStage::kPosted);
+    Flight flight{.message = message, .sends = true, .scratch = {}};
+    const std::int64_t bytes = bytes_of(message);
+    std::byte* data = buffer + slot(message.begin).op.offset;
+    if (is_packed(message)) {
+      flight.scratch = scratch_store().take(static_cast<std::size_t>(bytes + value_bytes()));
       data = flight.scratch.data();
-      std::memcpy(data + op.bytes, &options.value, sizeof options.value);
+      for_each_range(message, data,
+                     [](const std::byte* own, std::byte* packed, std::int64_t count) {
+                       if (count > 0) std::memcpy(packed, own, static_cast<std::size_t>(count));
+                     });
+      if (options.carries_value) std::memcpy(data + bytes, &options.value, sizeof options.value);
     }
-    const MessageLayout layout(op.bytes + value_bytes());
+    const MessageLayout layout(bytes + value_bytes());
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(data, layout.count(), layout.type(), rank_of(op.peer), options.tag,
-              options.communicator, &request);
+    MPI_Isend(data, layout.count(), layout.type(), rank_of(slot(message.begin).op.peer),
+              options.tag, options.communicator, &request);
     ++sends_in_flight;
     take_off(std::move(flight), request);
     return true;
   }
 
+  // Whether its bytes lie in a place of their own while they are on their way.
+  bool is_packed(const Message& message) const {
+    return options.carries_value || message.end - message.begin > 1;
+  }
+
   bool post_next_receive() {
     if (receives_in_flight >= options.channels) return false;
-    if (!read_to(next_receive, false) || !may_start(next_receive)) return false;
-    const Op op = slot(next_receive).op;
-    Flight flight{.place = next_receive++, .sends = false, .scratch = {}};
+    if (!read_to(next_receive, false)) return false;
+    const Message message = message_at(next_receive);
+    if (!may_start(message)) return false;
+    next_receive = message.end;
+    const Op op = slot(message.begin).op;
     std::byte* data = buffer + op.offset;
     if (op.kind == OpKind::kCopy) {
       if (op.bytes > 0)
         std::memmove(data, buffer + op.copy_from, static_cast<std::size_t>(op.bytes));
-      slot(flight.place).stage = OpStage::kDone;
+      slot(message.begin).stage = OpStage::kDone;
       return true;
     }
-    slot(flight.place).stage = OpStage::kPosted;
-    if (options.carries_value || op.kind == OpKind::kRecvReduce) {
-      flight.scratch = scratch_store().take(static_cast<std::size_t>(op.bytes + value_bytes()));
+    set_stage(message, OpStage::kPosted);
+    Flight flight{.message = message, .sends = false, .scratch = {}};
+    const std::int64_t bytes = bytes_of(message);
+    if (is_packed(message) || op.kind == OpKind::kRecvReduce) {
+      flight.scratch = scratch_store().take(static_cast<std::size_t>(bytes + value_bytes()));
       data = flight.scratch.data();
     }
-    const MessageLayout layout(op.bytes + value_bytes());
+    const MessageLayout layout(bytes + value_bytes());
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Irecv(data, layout.count(), layout.type(), rank_of(op.peer), options.tag,
               options.communicator, &request);
@@ -231,31 +292,32 @@ struct PlanRun::State {
   }
 
   void landed(Flight& flight) {
-    PlanSlot& landed_slot = slot(flight.place);
+    const Message message = flight.message;
     if (flight.sends) {
       --sends_in_flight;
-      landed_slot.stage = OpStage::kDone;
+      set_stage(message, OpStage::kDone);
       scratch_store().give_back(std::move(flight.scratch));
       return;
     }
     --receives_in_flight;
-    if (landed_slot.op.kind == OpKind::kRecvReduce) {
-      to_reduce.push_back({.place = flight.place, .scratch = std::move(flight.scratch)});
+    if (slot(message.begin).op.kind == OpKind::kRecvReduce) {
+      to_reduce.push_back({.message = message, .scratch = std::move(flight.scratch)});
       return;
     }
-    if (options.carries_value) {
-      const Op& op = landed_slot.op;
-      if (op.bytes > 0)
-        std::memcpy(buffer + op.offset, flight.scratch.data(), static_cast<std::size_t>(op.bytes));
-      take_value(op, std::move(flight.scratch));
+    if (is_packed(message)) {
+      for_each_range(message, flight.scratch.data(),
+                     [](std::byte* own, const std::byte* packed, std::int64_t count) {
+                       if (count > 0) std::memcpy(own, packed, static_cast<std::size_t>(count));
+                     });
+      take_value(message, std::move(flight.scratch));
     }
-    landed_slot.stage = OpStage::kDone;
+    set_stage(message, OpStage::kDone);
   }
 
-  void take_value(const Op& op, Scratch scratch) {
+  void take_value(const Message& message, Scratch scratch) {
     if (options.carries_value) {
       std::int64_t theirs = 0;
-      std::memcpy(&theirs, scratch.data() + op.bytes, sizeof theirs);
+      std::memcpy(&theirs, scratch.data() + bytes_of(message), sizeof theirs);
       options.value = std::min(options.value, theirs);
     }
     scratch_store().give_back(std::move(scratch));
@@ -264,11 +326,14 @@ struct PlanRun::State {
   // The first that arrived and may change its bytes.
   bool reduce_one() {
     for (auto arrival = to_reduce.begin(); arrival != to_reduce.end(); ++arrival) {
-      if (!may_write(arrival->place)) continue;
-      const Op op = slot(arrival->place).op;
-      add_floats(buffer + op.offset, arrival->scratch.data(), op.bytes);
-      slot(arrival->place).stage = OpStage::kDone;
-      take_value(op, std::move(arrival->scratch));
+      const Message message = arrival->message;
+      if (!may_write(message)) continue;
+      for_each_range(message, arrival->scratch.data(),
+                     [](std::byte* own, const std::byte* packed, std::int64_t count) {
+                       add_floats(own, packed, count);
+                     });
+      set_stage(message, OpStage::kDone);
+      take_value(message, std::move(arrival->scratch));
       to_reduce.erase(arrival);
       return true;
     }
