@@ -1,7 +1,7 @@
 """Rules of one node whose rings of two, four and eight GPUs were measured."""
 import dataclasses
 
-from nccl_rules import NODES, RING_ASKED_FOR, Rule, call_of, gathers_between, rules_up_to
+from nccl_rules import NODES, RING_ASKED_FOR, Rule, call_of, each_once, gathers_between, rules_up_to
 from nccl_sources import B200, KIB, MIB, assumed
 from nccl_tuner import gather_bands
 
@@ -67,9 +67,9 @@ NVLS_GBPS, SEND_GBPS = 756, 550
 def gathers_of(stack, machine, of_one_node):
     """In one node as measured, on more as NCCL's estimates are."""
     found = list(of_one_node)
-    for nodes in NODES:
-        ranks = None if nodes == NODES[-1] else nodes * machine.gpus
-        found += rules_up_to(stack, ranks, nodes, gather_bands(machine, nodes), between=gathers_between(stack))
+    found += each_once([
+        rules_up_to(stack, None if nodes == NODES[-1] else nodes * machine.gpus, nodes, gather_bands(machine, nodes),
+                    between=gathers_between(stack)) for nodes in NODES])
     return [*found, dataclasses.replace(RING_ASKED_FOR, source="rings")]
 
 

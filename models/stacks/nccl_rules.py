@@ -7,10 +7,9 @@ from nccl_paths import FOUR, node_channels, node_send_paths, peer_protocols, ste
 from nccl_sources import (CROSSING, ENQUEUE, GIB, PAT_TUNING, KIB, LATER, MIB, NODE_CHANNELS, P5, PEER_CHANNELS_OF_RANKS, TUNING,
                           assumed, known, seconds)
 from nccl_stack import rotations
-from nccl_tuner import LAUNCH_US, PAT_RANK_US, PAT_US, bands, gather_choices
+from nccl_tuner import LAUNCH_US, PAT_RANK_US, PAT_US, bands
 
-NODES = (2, 4, 8, 16, 32)  # the last stands for more
-MANY_NODES = (*NODES, 64, 128, 256)  # where what is taken depends on more
+NODES = tuple(2 << i for i in range(10))  # up to 1,024, the last stands for more
 
 
 @dataclasses.dataclass
@@ -242,36 +241,40 @@ def rules_up_to(stack, ranks, nodes, found, why=CROSSING, between=None):
     return rules
 
 
+def each_once(by_nodes):
+    """Rules of few nodes to many, without those that more nodes have as well."""
+    def of_any(rules):
+        return [dataclasses.replace(rule, up_to_ranks=None, up_to_nodes=None) for rule in rules]
+
+    kept = [rules for rules, of_more in itertools.pairwise(by_nodes) if of_any(rules) != of_any(of_more)]
+    return list(itertools.chain(*kept, by_nodes[-1]))
+
+
 def tuned_rules(stack, machine, one_node=None):
-    """For 1 to 32 nodes, the last for more. `one_node`: bands that do not come from the estimate, and
+    """For one node, and for NODES. `one_node`: bands that do not come from the estimate, and
     why."""
-    rules = []
-    counts = (1, 2, 4, 8, 16, 32)
-    for nodes in counts:
-        ranks = None if nodes == counts[-1] else nodes * machine.gpus
+    by_nodes = []
+    for nodes in (1, *NODES):
+        ranks = None if nodes == NODES[-1] else nodes * machine.gpus
         found, why = bands(machine, nodes), CROSSING
         if nodes == 1 and one_node:
             found, why = one_node
-        rules += rules_up_to(stack, ranks, nodes, found, why, stack.between_calls)
+        by_nodes.append(rules_up_to(stack, ranks, nodes, found, why, stack.between_calls))
+    rules = each_once(by_nodes)
     if rules[-1].protocol != "ring-simple":
         rules.append(RING_ASKED_FOR)
     return rules
 
 
-def gather_counts(part):
-    return MANY_NODES if "pat" in gather_choices(part.machine) else NODES
-
-
-def of_parts(stack, bands_of, between, counts_of=lambda _: NODES):
+def of_parts(stack, bands_of, between):
     """Groups with 1, 2, 4 of a node's GPUs on each of several nodes."""
     rules = []
     for part in stack.parts():
-        counts = counts_of(part)
-        for nodes in counts:
-            why = f"of {part.gpus} of each node's GPUs; {CROSSING}"
-            rules += [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == counts[-1] else nodes,
-                                          ranks_per_node=part.gpus, orders=rule.orders or part.orders)
-                      for rule in rules_up_to(part, None, nodes, bands_of(part.machine, nodes), why, between)]
+        why = f"of {part.gpus} of each node's GPUs; {CROSSING}"
+        rules += each_once([
+            [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
+                                 ranks_per_node=part.gpus, orders=rule.orders or part.orders)
+             for rule in rules_up_to(part, None, nodes, bands_of(part.machine, nodes), why, between)] for nodes in NODES])
     return rules
 
 

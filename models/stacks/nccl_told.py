@@ -1,7 +1,7 @@
 """What NCCL can be told to take in place of its own choice, and in which order it prefers what is left."""
 import dataclasses
 
-from nccl_rules import NODES, Rule, gather_counts, gathers_between, rules_of_band, written
+from nccl_rules import NODES, Rule, each_once, gathers_between, rules_of_band, written
 from nccl_tuner import estimate_us, gather_choices, gather_estimate_us, orders_by_size
 
 TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
@@ -46,12 +46,7 @@ def told_between_nodes(stack, choices, between, ranks_per_node=None):
                                          ranks_per_node=stack.gpus if choice == "nvls" else ranks_per_node,
                                          orders=rule.orders or (stack.orders if ranks_per_node else None))
                      for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, between)] for nodes in NODES]
-        of_more = by_nodes[-1]
-        rules = []
-        for of_nodes in by_nodes[:-1]:
-            if [dataclasses.replace(rule, up_to_nodes=None) for rule in of_nodes] != of_more:
-                rules += of_nodes
-        found[told_name(choice, 2)] = rules + of_more
+        found[told_name(choice, 2)] = each_once(by_nodes)
     return found
 
 
@@ -114,9 +109,8 @@ def preferences(stack, told):
     for op, choices_of, estimate in (("all-reduce", of_all_reduce, estimate_us), ("allgather", gather_choices, gather_estimate_us),
                                      ("reduce-scatter", gather_choices, gather_estimate_us)):
         for part in stack.parts():
-            counts = NODES if op == "all-reduce" else gather_counts(part)
-            for nodes in counts:
-                up_to = {"up_to_nodes": nodes} if nodes != counts[-1] else {}
+            for nodes in NODES:
+                up_to = {"up_to_nodes": nodes} if nodes != NODES[-1] else {}
                 add(op, part.machine, nodes, {"from_nodes": 2, **up_to, "ranks_per_node": part.gpus},
                     choices_of(part.machine), estimate)
         for nodes in (1, *NODES):

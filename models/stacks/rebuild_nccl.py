@@ -16,7 +16,7 @@ from nccl_aws import tuner
 from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules, gathers_between,
                            gathers_of)
 from nccl_paths import paths, peer_protocols
-from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, gather_counts, name_of, of_parts, rules_up_to, sends_calls,
+from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
                         shift_rules, tuned_rules, written)
 from nccl_sources import (AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5, TUNING, assumed,
                           known, peer_channels_2_29, seconds)
@@ -37,11 +37,11 @@ def document(stack):
         "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
     rings = {"algorithm": "ring"} | ring("NCCL: rings")
 
-    def of_groups(rules, bands_of, between, *counts_of):
-        parts = of_parts(stack, bands_of, between, *counts_of) if stack.machine else []
+    def of_groups(rules, bands_of, between):
+        parts = of_parts(stack, bands_of, between) if stack.machine else []
         return [written(stack, rule) for rule in [*parts, *rules]]
 
-    gathers = (of_groups(stack.gathers, gather_bands, gathers_between(stack), gather_counts)
+    gathers = (of_groups(stack.gathers, gather_bands, gathers_between(stack))
                if stack.gathers else [rings])
     sends = {"protocol": "send-recv"} if stack.sends else {}
 
