@@ -22,9 +22,12 @@ LL_MOST = {"volta": (39, 39, 20.4), "ampere": (87.7, 39, 20.4), "hopper": (141, 
            "blackwell": (282, 39, 20.4)}
 RING_LL128_CHANNEL = {"volta": 20, "ampere": 20, "hopper": 36.7, "blackwell": 73.4}
 TREE_LL128_CHANNEL = {"volta": (20, 20, 20), "ampere": (20, 20, 20), "hopper": (36.7, 36.7, 29),
-                      "blackwell": (73.4, 73.4, 29)}
+                      "blackwell": (73.4, 73.4, 20)}
 TREE_CHANNEL = {"volta": (26.5, 18.5, 10), "ampere": (24, 23.6, 17.8), "hopper": (38.7, 41.4, 36),
-                "blackwell": (77.4, 82.8, 36)}
+                "blackwell": (77.4, 82.8, 24)}
+# Of NVLSTree on four nodes and more, both ways together. Blackwell's trees and NVLSTree have those of NCCL 2.29 there, which its
+# choices on up to 64 nodes confirm (open-nccl-scaling), and on one and two nodes those of the releases before, as tables of two nodes do.
+NVLS_TREE_CHANNEL = {"blackwell": 43.8}
 # By log2(bytes / 64), of a tree's bandwidth (treeCorrectionFactor).
 TREE_CORRECTION = {
     "ll": (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1),
@@ -39,6 +42,7 @@ NVLS_SHARE = 5 / 6  # of the links' rate
 # Of Blackwell as NCCL 2.29 reckons (src/tuning/nvls.cc: nvlsEfficiency, and all channels but one; between two nodes
 # both directions count).
 NVLS_BLACKWELL = 0.74
+NVLS_BLACKWELL_US = (25, 20.9)  # a reduction by the switches, and NVLSTree's step between nodes (src/graph/tuning.cc)
 
 
 @dataclasses.dataclass
@@ -120,6 +124,8 @@ def tree_latency_us(machine, nodes, protocol):
 def nvls_gbps(machine, nodes):
     """Bytes of an all-reduce a second, GB/s."""
     between = machine.network_gbps / (1 if nodes == 2 else 2) if nodes > 1 else math.inf
+    if nodes > 2 and machine.generation in NVLS_TREE_CHANNEL:
+        between = min(between, machine.channels * NVLS_TREE_CHANNEL[machine.generation] / 2)
     if machine.generation == "blackwell":
         share = NVLS_BLACKWELL * (machine.node_channels - 1) / machine.node_channels
         return min(machine.node_gbps * share, between)
@@ -130,8 +136,10 @@ def estimate_us(machine, nodes, choice, size):
     """Of an all-reduce of `size` bytes by `choice`, as "tree-ll128"."""
     levels = int(math.log2(nodes))
     if choice == "nvls":
-        network_us = 14 + 2 * machine.network_latency_us
-        return NVLS_US + 2 * levels * network_us + size / nvls_gbps(machine, nodes) / 1e3
+        later = machine.generation == "blackwell" and nodes > 2
+        node_us, network_us = NVLS_BLACKWELL_US if later else (NVLS_US, NETWORK_STEP_US["nvls"])
+        latency = node_us + 2 * levels * (network_us + 2 * machine.network_latency_us)
+        return latency + size / nvls_gbps(machine, nodes) / 1e3
     algorithm, protocol = choice.split("-")
     bus = bus_gbps(machine, nodes, algorithm, protocol)
     if algorithm == "ring":

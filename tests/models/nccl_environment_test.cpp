@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/data_files.hpp"
@@ -136,6 +137,37 @@ TEST(NcclEnvironment, ParallelAggregatedTreesAreOfOneGpuANode) {
         EXPECT_GE(rule.from_nodes, 2);
       }
   EXPECT_EQ(load_stack(kH100).alternatives.count("pat/simple"), 0U) << "NCCL 2.20";
+}
+
+// What NCCL 2.29.7 took of 8 to 512 B200, as its times show beside those of rings and of NVLSTree
+// (open-nccl-scaling).
+TEST(NcclEnvironment, ChoosesOnManyNodesAsNcclDid) {
+  const Stack b200 = load_stack("nccl-2.29-b200");
+  const auto taken = [&](int nodes, std::int64_t gib) {
+    const std::string choice =
+        b200.own_choice("all-reduce", {8 * nodes, nodes, 8, 1}, gib * 1024 * kMiB);
+    return choice.substr(0, choice.find('/'));
+  };
+  const std::string tree = "nvls_tree";
+  const std::map<int, std::vector<std::string>> measured = {
+      {1, {"nvls", "nvls", "nvls"}}, {2, {tree, tree, tree}},      {4, {"ring", "ring", "ring"}},
+      {8, {"ring", "ring", "ring"}}, {16, {tree, "ring", "ring"}}, {32, {tree, tree, "ring"}},
+      {64, {tree, tree, tree}}};
+  for (const auto& [nodes, choices] : measured)
+    for (const size_t i : {0U, 1U, 2U})
+      EXPECT_EQ(taken(nodes, 2 << i), choices[i]) << nodes << " nodes, " << (2 << i) << " GiB";
+}
+
+// Rings grow with nodes, trees with their logarithm: NCCL's estimate of as many nodes counts.
+TEST(NcclEnvironment, ThousandsOfNodesTakeTreesForMore) {
+  const Stack h100 = load_stack(kH100);
+  const auto of = [&](int nodes, std::int64_t bytes) {
+    return h100.own_choice("all-reduce", {nodes, nodes, 1, 8}, bytes);
+  };
+  EXPECT_EQ(of(32, 8 * kMiB), "ring/ll128");
+  EXPECT_EQ(of(512, 8 * kMiB), "tree/ll128");
+  EXPECT_EQ(of(512, 256 * kMiB), "tree/simple");
+  EXPECT_EQ(of(4096, 1024 * kMiB), "tree/simple") << "as on 1,024";
 }
 
 TEST(NcclEnvironment, WhatIsLeftIsTakenInNcclsOrder) {
