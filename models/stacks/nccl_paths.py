@@ -2,7 +2,7 @@
 from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
                           NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
                           TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
-from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
+from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
 
 
 def ring_ll(stack):
@@ -33,6 +33,7 @@ BETWEEN_NODES = {"ring-ll": FLAGS, "tree-ll-two": FLAGS, "tree-ll": FLAGS, "ring
                  "tree-ll128": LL128}
 
 
+MANY = "nvls-many"  # of four nodes and more, where NCCL knows what a channel of NVLSTree carries
 FOUR = "nvls-four"  # of groups with four of a node's eight GPUs
 
 
@@ -54,6 +55,7 @@ def inside_node(stack, protocol):
             "tree-ll128": lambda: LL128,
             "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
             "nvls": lambda: stack.nvls,
+            MANY: lambda: stack.nvls,
             FOUR: lambda: nvls_of_four(stack),
             "send-recv": lambda: stack.sends[0]}.get(protocol, lambda: stack.own.get(protocol))()
 
@@ -132,6 +134,12 @@ def in_node(stack, protocol):
 
 
 def network_wire(stack, protocol):
+    if protocol == MANY:
+        gbps = stack.machine.network_gbps / stack.machine.channels
+        channel, release = (NVLS_TREE_CHANNEL[stack.generation], "2.29") if gbps <= 50 else (80, "2.30")  # 400 Gbit/s, and more
+        return assumed(round(gbps / channel, 3), f"{channel:g} GB/s of an adapter's {gbps:g}, what NCCL {release} reckons with of one of "
+                       "NVLSTree's channels on four nodes and more (src/graph/tuning.cc, perChMaxNVLSTreeBws); fast: all of it", 1,
+                       round(1.2 * gbps / channel, 3))
     flags, more = BETWEEN_NODES.get(protocol), stack.network_wire
     if not (flags and more):
         return flags or more
@@ -147,7 +155,7 @@ def between_nodes(stack, protocol):
         both_ends = 2 * stack.tree_proxy_us[0]
         step += f" {both_ends:g} us of the proxy threads and"
         left -= both_ends
-    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls", FOUR):
+    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls", MANY, FOUR):
         latency = assumed(seconds(left + stack.flush_us),
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
@@ -221,10 +229,16 @@ def has_tree_proxy(stack, protocol):
     return bool(stack.tree_proxy_us) and protocol.startswith("tree-ll")
 
 
+def has_many(stack):
+    """On EFA AWS takes NVLSTree where it would be slower so."""
+    return (stack.machine is not None and "nvls" in stack.protocols and stack.generation in NVLS_TREE_CHANNEL
+            and not stack.nvls_proxy_us)
+
+
 def proxy(stack, protocol):
     """What a rank's proxy thread does for a message of a plan: NVLSTree's, those of eight channels in one."""
     messages, cost = ((1, stack.tree_proxy_us) if has_tree_proxy(stack, protocol) else
-                      (8, stack.nvls_proxy_us) if protocol in ("nvls", FOUR) else (0, None))
+                      (8, stack.nvls_proxy_us) if protocol in ("nvls", MANY, FOUR) else (0, None))
     if not cost:
         return {}
     us, fast_us, slow_us = (seconds(messages * each) for each in cost[:3])
@@ -234,7 +248,8 @@ def proxy(stack, protocol):
 def paths(stack):
     all_paths = []
     of_four = [FOUR] if "nvls" in stack.protocols and stack.gpus == 8 else []
-    for protocol in [*stack.protocols, *of_four, "ring-simple"]:
+    of_many = [MANY] if has_many(stack) else []
+    for protocol in [*stack.protocols, *of_many, *of_four, "ring-simple"]:
         if protocol == "ring-simple":
             all_paths += [in_node(stack, name) for name in stack.own]
         if protocol == "ring-simple" and stack.sends:

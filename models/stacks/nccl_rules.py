@@ -3,7 +3,7 @@ import dataclasses
 import itertools
 
 from nccl_chunks import ll128_chunks, nvls_tree_chunks
-from nccl_paths import FOUR, node_channels, node_send_paths, peer_protocols, step_of
+from nccl_paths import FOUR, MANY, has_many, node_channels, node_send_paths, peer_protocols, step_of
 from nccl_sources import (CROSSING, ENQUEUE, GIB, PAT_TUNING, KIB, LATER, MIB, NODE_CHANNELS, P5, PEER_CHANNELS_OF_RANKS, TUNING,
                           assumed, known, seconds)
 from nccl_stack import rotations
@@ -206,6 +206,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
         pieces = nvls_pieces(stack, nodes)
         if stack.gpus == 4:  # a part for each GPU's head
             pieces = [(end, dataclasses.replace(rule, protocol=FOUR, orders=rotations(4))) for end, rule in pieces]
+        elif nodes > 2 and has_many(stack):
+            pieces = [(end, dataclasses.replace(rule, protocol=MANY)) for end, rule in pieces]
     elif choice == "pat":
         pieces = [(None, pat_rule(stack))]
     elif choice == "tree-simple":

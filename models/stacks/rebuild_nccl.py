@@ -303,10 +303,10 @@ def stacks():
                          **{"between_calls": BETWEEN_CALLS["blackwell"]} | blackwell | more)
         reduces, gathers = blackwell_rules(8)
         machine = EIGHT_B200_OF_P6 if stack.tree_proxy_us else dataclasses.replace(EIGHT_B200, network_gbps=network)
+        stack.machine = machine
         stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
                                    if rule.up_to_ranks != 8)]
         stack.gathers = gathers_of(stack, machine, gathers)
-        stack.machine = machine
         return stack
 
     yield eight_blackwell("b200", "nodes of eight B200 with NVSwitch and eight NDR adapters", 384)
