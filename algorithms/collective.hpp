@@ -93,7 +93,7 @@ struct Collective {
   // Why this call cannot be served ("needs a power of two"), empty if it can. May be null: always.
   std::string (*refuse)(const CollectiveCall& call) = nullptr;
 
-  // Its operations say joins_next.
+  // Some of its operations say joins_next.
   bool joins = false;
 
   // Its groups of neighbouring ranks are the GPUs of nodes: where the nodes of a call have fewer

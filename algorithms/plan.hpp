@@ -19,10 +19,10 @@
 //    are about operations of the queue `awaits` only, and as they are; a send of queue q matches a
 //    receive of queue q; waits are inherited inside a queue. An executor that knows of no queues
 //    does as above: that waits for more, never less.
-//  * `joins_next`: it is one message with the next operation of the stream, which has its kind,
-//  peer,
-//    queue and awaited queue; the receiver's joins the same. message_plan() of collective.hpp makes
-//    them one. An executor that knows of no such messages sends each by itself, which is as right.
+//  * `joins_next`: it is one message with the next operation of the stream, which has the same
+//  kind,
+//    peer and queues; the receiver joins the same. message_plan() of collective.hpp makes them one.
+//    An executor that knows of no such messages sends each by itself, which is as right.
 // Byte ranges are offsets into the rank's buffer of that collective (see collective.hpp).
 #pragma once
 

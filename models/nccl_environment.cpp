@@ -106,7 +106,7 @@ void allow(Stack& stack, const OptionsText& options) {
   stack.allowed = std::move(left);
 }
 
-// Trees by the simple protocol, and the chains of broadcast and reduce.
+// Trees by the simple protocol, parallel aggregated ones, and the chains of broadcast and reduce.
 void set_buffer(Stack& stack, const OptionsText& options) {
   const std::int64_t step =
       parse_bytes(options.at(kBuffer), options.where(kBuffer)).value / kStepsOfABuffer;
@@ -118,6 +118,12 @@ void set_buffer(Stack& stack, const OptionsText& options) {
         rule.options.set("chunk_bytes", bytes);
   };
   for (auto& [op, rules] : stack.selection) set_chunks(rules, "chain", 0, step);
+  if (const auto pat = stack.alternatives.find("pat/simple"); pat != stack.alternatives.end())
+    for (auto& [op, rules] : pat->second.rules) {
+      const int protocol = rules.front().protocol;
+      set_chunks(rules, "pat", protocol, step);
+      set_chunks(stack.selection.at(op), "pat", protocol, step);
+    }
   const auto tree = stack.alternatives.find("tree/simple");
   if (tree == stack.alternatives.end()) return;
   const std::int64_t chunk = std::llround(tree->second.chunk_factor * static_cast<double>(step));

@@ -136,8 +136,7 @@ struct SelectionRule : CallRange {
   // Of every rank before its part begins: driver queries, kernel launch. With through_host, of
   // calls with GPU buffers only.
   Seconds call_overhead;
-  Seconds call_overhead_per_rank;  // and for each rank of the call
-  int protocol = 0;                // of the call's messages; index into Stack::protocols
+  int protocol = 0;  // of the call's messages; index into Stack::protocols
   // The vector is cut into as many equal parts, which run side by side as collectives of their own:
   // NCCL's rings and trees. In part i the ranks of every group of as many as an order is long take
   // each other's roles: role p is played by the group's rank orders[i][p]. None: one part, as is.

@@ -180,9 +180,9 @@ RankOrders read_orders(const JsonInput& in) {
 }
 
 SelectionRule read_selection(const JsonInput& in, const Stack& stack) {
-  in.allow_only(with_plan_options(with_call_range(
-      {"protocol", "orders", "algorithm", "through_host", "through_host_bytes_per_s",
-       "default_stream", "call_overhead_s", "call_overhead_per_rank_s"})));
+  in.allow_only(with_plan_options(
+      with_call_range({"protocol", "orders", "algorithm", "through_host",
+                       "through_host_bytes_per_s", "default_stream", "call_overhead_s"})));
   SelectionRule rule;
   static_cast<CallRange&>(rule) = read_call_range(in);
   rule.algorithm = in.at("algorithm").string();
@@ -191,8 +191,6 @@ SelectionRule read_selection(const JsonInput& in, const Stack& stack) {
   rule.through_host_bandwidth = cap_or_none(in, "through_host_bytes_per_s");
   if (const auto stream = in.find("default_stream")) rule.default_stream = stream->boolean();
   if (const auto overhead = in.find("call_overhead_s")) rule.call_overhead = overhead->seconds();
-  if (const auto per_rank = in.find("call_overhead_per_rank_s"))
-    rule.call_overhead_per_rank = per_rank->seconds();
   if (const auto protocol = in.find("protocol"))
     rule.protocol = known_protocol(*protocol, stack.protocols);
   if (const auto orders = in.find("orders")) {

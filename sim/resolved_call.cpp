@@ -100,14 +100,6 @@ std::string ResolvedCall::why_not_priced() const {
   return fmt::format("{}", fmt::join(reasons, ", "));
 }
 
-namespace {
-
-double overhead_s(const SelectionRule& rule, int ranks) {
-  return rule.call_overhead.value + ranks * rule.call_overhead_per_rank.value;
-}
-
-}  // namespace
-
 ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& asked) {
   const BufferPlace buffers = asked.place.value_or(lanes.default_place());
   const RulesOf rules_of = asked.rules_of.value_or(RulesOf{group->shape, asked.bytes});
@@ -132,10 +124,9 @@ ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& ask
     // Of a rule that copies GPU buffers, the overhead is theirs too; of others it is the plan's,
     // whoever chose that.
     if (resolved.through_host)
-      resolved.call_s = overhead_s(*rules.of_call, resolved.call.rank_count);
+      resolved.call_s = rules.of_call->call_overhead.value;
     else if (!rules.of_call->through_host)
-      resolved.call_s =
-          overhead_s(rules.of_plan ? *rules.of_plan : *rules.of_call, resolved.call.rank_count);
+      resolved.call_s = (rules.of_plan ? rules.of_plan : rules.of_call)->call_overhead.value;
   }
   if (rules.of_plan != nullptr && !resolved.through_host) {
     resolved.protocol = rules.of_plan->protocol;

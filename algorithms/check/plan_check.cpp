@@ -45,8 +45,20 @@ std::string malformed(const PlanCase& plan, int rank, const Op& op, std::size_t 
   return "";
 }
 
+// Why an operation does not go with the next one as it says; empty if it does.
+std::string badly_joined(const std::vector<Op>& ops, std::size_t position) {
+  const Op& op = ops[position];
+  if (!op.joins_next) return "";
+  if (position + 1 == ops.size()) return "joins a next one that is not there";
+  const Op& next = ops[position + 1];
+  const bool is_one = op.kind != OpKind::kCopy && next.kind == op.kind && next.peer == op.peer &&
+                      next.queue == op.queue && next.awaits == op.awaits;
+  return is_one ? "" : "joins one of another kind, peer or queue";
+}
+
 struct Message {
   std::int64_t bytes = 0;
+  bool joins_next = false;
   std::size_t position = 0;
 };
 
@@ -65,6 +77,9 @@ std::string mismatch(int sender, int receiver, const Channel& channel) {
       return fmt::format(
           "rank {} sends {} bytes (operation {}), rank {} receives {} of them (operation {})",
           sender, out.bytes, out.position, receiver, in.bytes, in.position);
+    if (out.joins_next != in.joins_next)
+      return fmt::format("rank {} and rank {} join other operations ({} and {})", sender, receiver,
+                         out.position, in.position);
   }
   if (channel.sends.size() == channel.receives.size()) return "";
   return fmt::format("rank {} sends {} messages to rank {}, which receives {}", sender,
@@ -92,7 +107,8 @@ std::vector<std::string> check_operations(const PlanCase& plan) {
   for (int rank = 0; rank < plan.call.rank_count; ++rank) {
     const std::vector<Op>& ops = plan.ops[static_cast<std::size_t>(rank)];
     for (std::size_t position = 0; position < ops.size(); ++position) {
-      const std::string reason = malformed(plan, rank, ops[position], position);
+      std::string reason = malformed(plan, rank, ops[position], position);
+      if (reason.empty()) reason = badly_joined(ops, position);
       if (reason.empty()) continue;
       problems.push_back(fmt::format("rank {}: {} (operation {}) {}", rank,
                                      name_of(ops[position].kind), position, reason));
@@ -109,7 +125,8 @@ std::vector<std::string> check_matching(const PlanCase& plan) {
     for (std::size_t position = 0; position < ops.size(); ++position) {
       const Op& op = ops[position];
       if (op.kind == OpKind::kCopy) continue;
-      const Message message = {.bytes = op.bytes, .position = position};
+      const Message message = {
+          .bytes = op.bytes, .joins_next = op.joins_next, .position = position};
       if (op.kind == OpKind::kSend)
         channels[{rank, op.peer, op.queue}].sends.push_back(message);
       else
@@ -131,6 +148,11 @@ std::vector<std::string> check_plan(const Collective& collective, const Collecti
   for (int rank = 0; rank < call.rank_count; ++rank) {
     std::vector<Op>& ops = plan.ops.emplace_back();
     for (OpStream stream = collective.plan(call, rank); stream.next();) ops.push_back(stream.op());
+    const auto joined =
+        std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.joins_next; });
+    if (joined != ops.end() && !collective.joins)
+      return {
+          fmt::format("rank {} joins operations, which {} does not say", rank, collective.name)};
   }
   std::vector<std::string> problems = check_operations(plan);
   if (!problems.empty()) return problems;

@@ -18,8 +18,8 @@ OpStream plan_allgather_pat(CollectiveCall call, int rank) {
   std::int32_t place = 0;
   for (std::int64_t chunk = 0; chunk < pat.chunks(); ++chunk)
     for (PatRow row; shape.next_outwards(row);)
-      for (int i = 0; shape.message(row, i).count > 0; ++i) {
-        const PatRow far = shape.message(row, i);
+      for (int i = 0; i < shape.messages(row); ++i) {
+        const PatRow far = shape.message_outwards(row, i);
         const PatRow near = far.less(row.hop());
         for (int each = 0; each < near.count; ++each) {
           const ByteRange range = pat.chunk(rank + near.distance(each), chunk);
@@ -42,8 +42,18 @@ OpStream plan_allgather_pat(CollectiveCall call, int rank) {
       }
 }
 
+// Ranks do the same at the same time, so that their messages add up.
 std::optional<double> allgather_pat_s(const CollectiveCall& call, const StepCost& cost) {
-  return pat_s(call, kPatGatherSteps, [&](std::int64_t bytes) { return cost.transfer_s(bytes); });
+  if (call.bytes == 0 || call.rank_count == 1) return 0;
+  const PatCall pat(call, kPatGatherSteps);
+  if (!pat.even()) return std::nullopt;
+  double sum_s = 0;
+  for (std::int64_t chunk = 0; chunk < pat.chunks(); ++chunk)
+    for (PatRow row; pat.shape().next_outwards(row);)
+      for (int i = 0; i < pat.shape().messages(row); ++i)
+        if (const int blocks = pat.shape().message_outwards(row, i).count; blocks > 0)
+          sum_s += cost.transfer_s(blocks * pat.chunk(0, chunk).bytes);
+  return sum_s;
 }
 
 const bool kAllgatherPatRegistered =

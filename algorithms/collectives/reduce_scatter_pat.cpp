@@ -1,6 +1,6 @@
 // Reduce-scatter by parallel aggregated trees: what all ranks have for one comes together along a
-// binomial tree of its own, near hops first: allgather/pat the other way round. T = sum of x + r
-// over a rank's messages, equal blocks.
+// binomial tree of its own, near hops first: allgather/pat the other way round. T: a recurrence
+// over a rank's messages, equal blocks; the sum of x + r where additions do not overlap.
 #include <algorithm>
 #include <vector>
 
@@ -20,8 +20,8 @@ OpStream plan_reduce_scatter_pat(CollectiveCall call, int rank) {
   for (std::int64_t chunk = 0; chunk < pat.chunks(); ++chunk) {
     std::fill(added.begin(), added.end(), kNothing);
     for (PatRow row; shape.next_inwards(row);)
-      for (int i = 0; shape.message(row, i).count > 0; ++i) {
-        const PatRow far = shape.message(row, i);
+      for (int i = 0; i < shape.messages(row); ++i) {
+        const PatRow far = shape.message_inwards(row, i);
         const PatRow near = far.less(row.hop());
         for (int each = 0; each < far.count; ++each) {
           const ByteRange range = pat.chunk(rank + far.distance(each), chunk);
@@ -45,40 +45,33 @@ OpStream plan_reduce_scatter_pat(CollectiveCall call, int rank) {
   }
 }
 
-// Additions that overlap: one after the other, and what is sent on waits for those of its
-// distances, as far back as executors look.
-double overlapped_s(const CollectiveCall& call, const StepCost& cost) {
+// Ranks do the same at the same time. Additions run one after the other, where they do not overlap
+// before the next message; what is sent on waits for those of its distances.
+std::optional<double> reduce_scatter_pat_s(const CollectiveCall& call, const StepCost& cost) {
+  if (call.bytes == 0 || call.rank_count == 1) return 0;
   const PatCall pat(call, kPatScatterSteps);
-  const PatShape& shape = pat.shape();
+  if (!pat.even()) return std::nullopt;
   std::vector<double> added_s = {0};  // when the first so many messages were
   double port_s = 0;
   for (std::int64_t chunk = 0; chunk < pat.chunks(); ++chunk) {
     std::vector<std::size_t> last(
         static_cast<std::size_t>(call.rank_count));  // message of a distance
-    for (PatRow row; shape.next_inwards(row);)
-      for (int i = 0; shape.message(row, i).count > 0; ++i) {
-        const PatRow far = shape.message(row, i);
+    for (PatRow row; pat.shape().next_inwards(row);)
+      for (int i = 0; i < pat.shape().messages(row); ++i) {
+        const PatRow far = pat.shape().message_inwards(row, i);
+        if (far.count == 0) continue;
         std::size_t awaited = 0;
-        std::int64_t bytes = 0;
         for (int each = 0; each < far.count; ++each) {
           awaited = std::max(awaited, last[static_cast<std::size_t>(far.distance(each))]);
-          bytes += pat.chunk(far.distance(each), chunk).bytes;
           last[static_cast<std::size_t>(far.distance(each) - row.hop())] = added_s.size();
         }
-        if (awaited > 0 && added_s.size() > kLookback)
-          awaited = std::max(awaited, added_s.size() - kLookback);
+        const std::int64_t bytes = far.count * pat.chunk(0, chunk).bytes;
         port_s = std::max(port_s, added_s[awaited]) + cost.transfer_s(bytes);
         added_s.push_back(std::max(port_s, added_s.back()) + cost.reduce_s(bytes));
+        if (!cost.reduction_overlaps) port_s = added_s.back();
       }
   }
   return added_s.back();
-}
-
-std::optional<double> reduce_scatter_pat_s(const CollectiveCall& call, const StepCost& cost) {
-  const std::optional<double> in_turn_s =
-      pat_s(call, kPatScatterSteps, [&](std::int64_t bytes) { return cost.step_s(bytes); });
-  if (!in_turn_s || *in_turn_s == 0 || !cost.reduction_overlaps) return in_turn_s;
-  return overlapped_s(call, cost);
 }
 
 const bool kReduceScatterPatRegistered =

@@ -54,12 +54,23 @@ bool PatShape::next_inwards(PatRow& row) const {
   return true;
 }
 
-PatRow PatShape::message(const PatRow& row, int index) const {
-  const int begin = index * of_message_;
-  PatRow part{row.distance(begin), row.stride, std::min(of_message_, row.count - begin)};
-  const int there = (rank_count_ - 1 - part.first + row.stride) / row.stride;
-  part.count = std::max(0, std::min(part.count, there));
-  return part;
+PatRow PatShape::there(PatRow message) const {
+  const int of_ranks = (rank_count_ - 1 - message.first + message.stride) / message.stride;
+  message.count = std::max(0, std::min(message.count, of_ranks));
+  return message;
+}
+
+PatRow PatShape::message_outwards(const PatRow& row, int index) const {
+  const int count = std::min(of_message_, row.count);
+  return there({row.distance(index * count), row.stride, count});
+}
+
+PatRow PatShape::message_inwards(const PatRow& row, int index) const {
+  const int apart = messages(row);
+  int tree = 0;  // bits of the index inverted, the last one first
+  for (int low = 1, high = apart / 2; high > 0; low *= 2, high /= 2)
+    if ((index & low) == 0) tree += high;
+  return there({row.distance(tree), apart * row.stride, std::min(of_message_, row.count)});
 }
 
 namespace {
@@ -78,18 +89,5 @@ PatCall::PatCall(const CollectiveCall& call, int least_steps)
       step_bytes_(step_bytes(call, least_steps)),
       element_bytes_(call.element_bytes),
       shape_(call.rank_count, blocks_.largest_bytes(), step_bytes_) {}
-
-std::optional<double> pat_s(const CollectiveCall& call, int least_steps,
-                            const std::function<double(std::int64_t bytes)>& message_s) {
-  if (call.bytes == 0 || call.rank_count == 1) return 0;
-  const PatCall pat(call, least_steps);
-  if (!pat.even()) return std::nullopt;
-  double sum_s = 0;
-  for (std::int64_t chunk = 0; chunk < pat.chunks(); ++chunk)
-    for (PatRow row; pat.shape().next_outwards(row);)
-      for (int i = 0; pat.shape().message(row, i).count > 0; ++i)
-        sum_s += message_s(pat.shape().message(row, i).count * pat.chunk(0, chunk).bytes);
-  return sum_s;
-}
 
 }  // namespace forescale

@@ -7,10 +7,8 @@
 // trees, and how many it puts together: src/include/collectives.h of NVIDIA/nccl 2.29.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <optional>
 
 #include "algorithms/pieces/call_pieces.hpp"
 
@@ -40,13 +38,18 @@ class PatShape {
   // last.
   bool next_inwards(PatRow& row) const;
 
-  // The row's index-th message: those of its distances that there are, none behind its last.
-  PatRow message(const PatRow& row, int index) const;
+  // How many messages a row takes, and the index-th: those of its distances that there are, which
+  // may be none. On the way outwards a message is of neighbouring trees, inwards of trees that are
+  // as far apart as can be, odd ones first.
+  int messages(const PatRow& row) const { return std::max(1, row.count / of_message_); }
+  PatRow message_outwards(const PatRow& row, int index) const;
+  PatRow message_inwards(const PatRow& row, int index) const;
 
  private:
   static constexpr int kQueueSteps = 8;  // NCCL_STEPS
 
   void widen();
+  PatRow there(PatRow message) const;
   PatRow between_roots(int apart) const;
   PatRow along_trees(int place) const { return {place, apart_, trees_}; }
   bool is_along_trees(const PatRow& row) const { return row.first < apart_; }
@@ -90,10 +93,5 @@ class PatCall {
 
 inline constexpr int kPatGatherSteps = 32;
 inline constexpr int kPatScatterSteps = 16;
-
-// Seconds, equal blocks: ranks do the same at the same time, so their messages, `message_s` by
-// bytes, add up.
-std::optional<double> pat_s(const CollectiveCall& call, int least_steps,
-                            const std::function<double(std::int64_t bytes)>& message_s);
 
 }  // namespace forescale

@@ -37,7 +37,7 @@ std::string digest(const std::map<std::string, Alternative>& alternatives) {
         text << op << ' ' << rule.up_to_ranks << ' ' << rule.from_nodes << ' ' << rule.up_to_nodes
              << ' ' << rule.ranks_per_node << ' ' << rule.up_to_bytes << ' ' << rule.algorithm
              << ' ' << rule.options.number(kChunkBytes) << ' ' << rule.protocol << ' '
-             << rule.call_overhead.value << ' ' << rule.call_overhead_per_rank.value << '\n';
+             << rule.call_overhead.value << '\n';
   }
   return sha256_hex(text.str()).substr(0, 16);
 }

@@ -2,7 +2,7 @@
 from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
                           NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
                           TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
-from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
+from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_RANK_US, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
 
 
 def ring_ll(stack):
@@ -172,11 +172,16 @@ def between_nodes(stack, protocol):
 PAT_WIRE = assumed(round(1 / PAT_SHARE, 3), f"{PAT_SHARE:g} of a ring's bandwidth by {PAT_TUNING}; fast: all of it", 1, 1.6)
 
 
-def pat_latency():
+def pat_path(stack):
     us = NETWORK_STEP_US["pat"] / PAT_STEPS
-    return known(seconds(us - LINKS_BETWEEN_US),
-                 f"a step between nodes takes {us:g} us by {PAT_TUNING} ({NETWORK_STEP_US['pat']:g} us over {PAT_STEPS:g}), less "
-                 f"{LINKS_BETWEEN_US:g} us of the links")
+    latency = known(seconds(us - LINKS_BETWEEN_US),
+                    f"a step between nodes takes {us:g} us by {PAT_TUNING} ({NETWORK_STEP_US['pat']:g} us over {PAT_STEPS:g}), less "
+                    f"{LINKS_BETWEEN_US:g} us of the links")
+    blocks = assumed(seconds(PAT_RANK_US),
+                     f"what the blocks of a message take a kernel: {PAT_RANK_US:g} us for each by {PAT_TUNING}, as 2.23 took one at a time; "
+                     "since 2.26 as many at once as a message has, 16 at most (NVIDIA's post on that release; src/include/collectives.h), "
+                     "and a message's are taken as one; fast: nothing", 0, seconds(2 * PAT_RANK_US))
+    return direct(stack, "inter-node", "pat", latency, PAT_WIRE) | {"o_send_s": blocks}
 
 
 def peer_protocols(stack):
@@ -258,7 +263,7 @@ def paths(stack):
             all_paths += node_send_paths(stack)
         if protocol == "ring-simple":
             all_paths += peer_paths(stack)
-            all_paths += [direct(stack, "inter-node", "pat", pat_latency(), PAT_WIRE)] if stack.pat else []
+            all_paths += [pat_path(stack)] if stack.pat else []
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "

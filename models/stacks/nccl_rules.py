@@ -4,10 +4,10 @@ import itertools
 
 from nccl_chunks import ll128_chunks, nvls_tree_chunks
 from nccl_paths import FOUR, MANY, has_many, node_channels, node_send_paths, peer_protocols, step_of
-from nccl_sources import (CROSSING, ENQUEUE, GIB, PAT_TUNING, KIB, LATER, MIB, NODE_CHANNELS, P5, PEER_CHANNELS_OF_RANKS, TUNING,
-                          assumed, known, seconds)
+from nccl_sources import (CROSSING, ENQUEUE, GIB, KIB, LATER, MIB, NODE_CHANNELS, P5, PAT_TUNING, PEER_CHANNELS_OF_RANKS,
+                          TUNING, assumed, known, seconds)
 from nccl_stack import rotations
-from nccl_tuner import LAUNCH_US, PAT_RANK_US, PAT_US, bands
+from nccl_tuner import LAUNCH_US, PAT_US, bands
 
 NODES = tuple(2 << i for i in range(10))  # up to 1,024, the last stands for more
 
@@ -22,7 +22,6 @@ class Rule:
     ranks_per_node: int = None
     chunk_bytes: int = None
     call_overhead_s: dict = None  # None: the launch in NCCL's table
-    call_overhead_per_rank_s: dict = None
     orders: list = None  # None: the stack's
     from_nodes: int = None
 
@@ -55,7 +54,6 @@ def written(stack, rule):
               "protocol": rule.protocol if rule.protocol != "ring-simple" else None,
               "orders": name_of(stack, rule.orders or stack.orders),
               "call_overhead_s": rule.call_overhead_s or launch(rule.protocol),
-              "call_overhead_per_rank_s": rule.call_overhead_per_rank_s,
               "source": rule.source}
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -117,17 +115,11 @@ def nvls_pieces(stack, nodes):
 
 
 PAT_CALL = known(seconds(PAT_US), f"launch, {PAT_US:g} us by {PAT_TUNING} (baseLat)")
-PAT_AT_ONCE = 16
-PAT_RANK = assumed(round(PAT_RANK_US / PAT_AT_ONCE * 1e-6, 10),
-                   f"what a rank's block takes a kernel: {PAT_RANK_US:g} us by {PAT_TUNING}, as one took with 2.23, {PAT_AT_ONCE} at once since "
-                   "2.26 (NVIDIA's post on that release, \"PAT optimization\"); slow: one at a time",
-                   round(PAT_RANK_US / PAT_AT_ONCE / 2 * 1e-6, 10), seconds(PAT_RANK_US))
-
 
 def pat_rule(stack):
     step = stack.buffer[0] // 8
     return Rule("pat", f"chunk: a step of NCCL's buffer, {step // KIB} KiB ({stack.buffer[1]}), and what the plan makes of it; {CROSSING}",
-                chunk_bytes=step, orders=stack.orders, call_overhead_s=PAT_CALL, call_overhead_per_rank_s=PAT_RANK)
+                chunk_bytes=step, orders=stack.orders, call_overhead_s=PAT_CALL)
 
 
 # What collectives between nodes take beyond the steps of NCCL's table, by protocol: up to these bytes, us as it is,
@@ -150,7 +142,9 @@ class BetweenCalls:
         return dataclasses.replace(self, where=where, steps=scaled, rings=self.rings and self.rings.of_ring(ranks))
 
     def added(self, choice, pieces):
-        """The same rules with what is added, more where that changes."""
+        """The same rules with what is added, more where that changes. To PAT, which no table measures, nothing."""
+        if choice == "pat":
+            return pieces
         if self.rings and choice in ("ring-ll", "ring-ll128"):
             return self.rings.added(choice, pieces)
         calls = self.steps.get(choice.split("-")[-1])
@@ -244,7 +238,7 @@ def rules_up_to(stack, ranks, nodes, found, why=CROSSING, between=None):
 
 
 def each_once(by_nodes):
-    """Rules of few nodes to many, without those that more nodes have as well."""
+    """Rules of few nodes to many, without those that the next count of nodes has as well."""
     def of_any(rules):
         return [dataclasses.replace(rule, up_to_ranks=None, up_to_nodes=None) for rule in rules]
 

@@ -89,6 +89,17 @@ TEST(Messages, ParallelAggregatedTreesSendFewWhileAStepHoldsMuch) {
   }
 }
 
+// Of nine ranks four have trees side by side, four apart, in messages of two: inwards, as NCCL puts
+// them together, of trees that are far apart, outwards of neighbours. Where ranks are missing, that
+// makes a difference.
+TEST(Messages, ParallelAggregatedTreesPutOthersTogetherInwards) {
+  CollectiveCall call{.rank_count = 9, .bytes = 9 * (32 << 10)};
+  call.options.set("chunk_bytes", 64 << 10);
+  EXPECT_EQ(sent_by(find_collective(CollectiveOp::kAllGather, "pat", "test"), call, 0).messages, 5);
+  EXPECT_EQ(sent_by(find_collective(CollectiveOp::kReduceScatter, "pat", "test"), call, 0).messages,
+            8);
+}
+
 TEST(Messages, ParallelAggregatedTreesHaveEightStepsUnderWay) {
   // Blocks of a step: eight trees, so that of 64 ranks eight rounds are along the trees.
   constexpr std::int64_t kBlock = 64 << 10;

@@ -187,6 +187,40 @@ TEST(PlanCheck, FindsMalformedOperations) {
                   kQueuesMax));
 }
 
+constexpr ByteRange kSecondHalf = {.offset = 32, .bytes = 32};
+Op joining(Op op) {
+  op.joins_next = true;
+  return op;
+}
+// What the sender joins, and what the receiver does.
+template <bool sender_joins, bool receiver_joins>
+OpStream in_halves(CollectiveCall, int rank) {
+  if (rank == 1) co_yield sender_joins ? joining(send(0, kHalf)) : send(0, kHalf);
+  if (rank == 1) co_yield send(0, kSecondHalf);
+  if (rank == 0) co_yield receiver_joins ? joining(recv_reduce(1, kHalf)) : recv_reduce(1, kHalf);
+  if (rank == 0) co_yield recv_reduce(1, kSecondHalf);
+}
+OpStream joins_nothing(CollectiveCall, int rank) { co_yield joining(send(1 - rank, kWhole)); }
+OpStream joins_a_receive(CollectiveCall, int rank) {
+  co_yield joining(send(1 - rank, kWhole));
+  co_yield recv_reduce(1 - rank, kWhole);
+}
+TEST(PlanCheck, FindsWhatIsBadlyJoined) {
+  const auto problems = [](OpStream (*plan)(CollectiveCall, int), bool joins = true) {
+    Collective collective;
+    collective.op = CollectiveOp::kReduce;
+    collective.plan = plan;
+    collective.joins = joins;
+    return check_plan(collective, {.rank_count = 2, .bytes = kWhole.bytes});
+  };
+  EXPECT_THAT(problems(in_halves<true, true>), IsEmpty());
+  EXPECT_THAT(problems(in_halves<false, false>, false), IsEmpty());
+  EXPECT_THAT(problems(in_halves<true, false>), Contains(HasSubstr("join other operations")));
+  EXPECT_THAT(problems(in_halves<true, true>, false), Contains(HasSubstr("does not say")));
+  EXPECT_THAT(problems(joins_nothing), Contains(HasSubstr("joins a next one that is not there")));
+  EXPECT_THAT(problems(joins_a_receive), Contains(HasSubstr("another kind, peer or queue")));
+}
+
 // Rank 1 hands on to 2, in a queue of its own, what it received in another one.
 OpStream across_queues(int rank, std::uint8_t awaits) {
   const auto queued = [](Op op, std::uint8_t queue, std::uint8_t awaited) {

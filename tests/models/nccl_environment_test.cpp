@@ -124,8 +124,8 @@ TEST(NcclEnvironment, ParallelAggregatedTreesAreOfOneGpuANode) {
   EXPECT_EQ(tuned.tuner_choice("allgather", shape, 16 * kMiB), "ring/ll128");
   // NCCL's own estimate has them longer: 8 + 3 (14 + 35) / 3.5 + 8 x 2.8 us and 36 GB/s.
   const Stack plain = load_stack(p6 + ":NCCL_TUNER_PLUGIN=none");
-  EXPECT_EQ(plain.own_choice("allgather", shape, 16 * kMiB), "pat/simple");
-  EXPECT_EQ(plain.own_choice("allgather", shape, 1024 * kMiB), "ring/simple");
+  EXPECT_EQ(plain.own_choice("allgather", shape, 32 * kMiB), "pat/simple");
+  EXPECT_NE(plain.own_choice("allgather", shape, 64 * kMiB), "pat/simple");
   for (const char* without : {":NCCL_PAT_ENABLE=0,NCCL_TUNER_PLUGIN=none", ":NCCL_ALGO=Ring"})
     EXPECT_THAT(load_stack(p6 + without).own_choice("allgather", shape, kMiB), HasSubstr("ring"));
   for (const auto& [name, alternative] : tuned.alternatives)
@@ -233,6 +233,13 @@ TEST(NcclEnvironment, BufferSizeSetsChunks) {
   EXPECT_EQ(chunk_of(tree), 2 * kMiB) << "by its own choice, too";
   EXPECT_EQ(chunk_of(find_rule(stack.selection, "all-reduce", kFourNodes, 1024)), 32 << 10)
       << "LL has a buffer of its own";
+  const GroupShape one_each{.ranks = 8, .nodes = 8, .ranks_per_node = 1};
+  const Stack p6 = load_stack("nccl-2.29-b200-efa:NCCL_BUFFSIZE=1MiB");
+  for (const char* op : {"allgather", "reduce-scatter"}) {
+    const SelectionRule* pat = p6.rule_for(op, one_each, kMiB);
+    ASSERT_EQ(pat->algorithm, "pat");
+    EXPECT_EQ(chunk_of(pat), 128 << 10);
+  }
 }
 
 TEST(NcclEnvironment, MistakesAreRefused) {

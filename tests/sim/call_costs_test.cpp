@@ -59,17 +59,6 @@ TEST(CallCosts, OfAnAlgorithmThatIsAskedForAreItsOwn) {
               1e-12);
 }
 
-TEST(CallCosts, GrowWithRanks) {
-  Stack stack = load_stack("ideal");
-  SelectionRule rings;
-  rings.algorithm = "ring";
-  stack.selection["all-reduce"] = {rings};
-  const double plain_s = named_all_reduce_s(stack, "");
-  stack.selection["all-reduce"].front().call_overhead.value = 1e-3;
-  stack.selection["all-reduce"].front().call_overhead_per_rank.value = 1e-4;
-  EXPECT_NEAR(named_all_reduce_s(stack, "") - plain_s, 1e-3 + 4 * 1e-4, 1e-12);
-}
-
 TEST(CallCosts, CopiesOfGpuBuffersCostNothingForBuffersOnTheHost) {
   Stack stack = load_stack("mvapich2-2.3");
   const double with_s = named_all_reduce_s(stack, "ring", true);

@@ -107,7 +107,8 @@ struct PlanRun::State {
   std::byte* buffer = nullptr;
   PlanRunOptions options;
   PlanWindow window;
-  bool ended = false;  // the whole plan has been read
+  std::int64_t read_ahead = std::int64_t{32} * kLookback;  // operations, and some messages
+  bool ended = false;                                      // the whole plan has been read
   std::int64_t next_send = 0;
   std::int64_t next_receive = 0;
   std::int64_t received_mark = 0;  // all receives before it are done
@@ -144,6 +145,7 @@ struct PlanRun::State {
       if (message.end >= window.end()) FORESCALE_CHECK(read_one(), "a plan ends inside a message");
       ++message.end;
     }
+    read_ahead = std::max(read_ahead, 4 * (message.end - message.begin));
     return message;
   }
   std::int64_t bytes_of(const Message& message) {
@@ -179,10 +181,9 @@ struct PlanRun::State {
   // Reads ahead until the next unposted send or receive is known. A plan may name many operations
   // of one direction before the next of the other.
   bool read_to(std::int64_t& next, bool wants_send) {
-    constexpr std::int64_t kReadAhead = std::int64_t{32} * kLookback;
     for (next = std::max(next, window.begin());; ++next) {
       while (next >= window.end())
-        if (window.length() >= kReadAhead || !read_one()) return false;
+        if (window.length() >= read_ahead || !read_one()) return false;
       if (slot(next).stage == OpStage::kWaiting && is_send(slot(next).op) == wants_send)
         return true;
     }

@@ -58,7 +58,7 @@ MpiRank::Group& MpiRank::group(const CollectiveStep& step) {
 OpStream MpiRank::counted(OpStream plan, bool control) {
   while (plan.next()) {
     if (plan.op().kind == OpKind::kSend) {
-      ++sent_.messages;
+      if (!plan.op().joins_next) ++sent_.messages;
       (control ? sent_.control : sent_.payload) += plan.op().bytes;
     }
     co_yield plan.op();
