@@ -100,8 +100,8 @@ TEST(WithJoined, AMessageHasTheBytesAndTheWaitsOfAllItsParts) {
       recv(1, kRange),  // 0, 1
       send(2, kRange),  // 2
       recv(1, kRange),  // 3
-      joined(send(2, kRange, 4)),
-      send(2, kRange, 2),  // 4 waits for 0, 5 for 3
+      joined(send(2, kRange, 1)),
+      send(2, kRange, 5),  // 4 waits for 3, 5 for 0
       joined(recv(1, kRange)),
       recv(1, kRange, 0, 5),  // 7 for the sends up to 2
       joined(send(2, kRange, 1)),
