@@ -4,7 +4,7 @@
 // library's queue holds; as many messages are under way side by side as the queue has steps; other
 // branches of the trees follow one after the other. Jeaugey, "PAT: a new algorithm for all-gather
 // and reduce-scatter operations at scale", arXiv 2506.20252; in what order NCCL walks along the
-// trees, and how many it puts together: src/include/collectives.h of NVIDIA/nccl 2.29.
+// trees, and how many it puts together: src/include/collectives.h of NVIDIA/nccl.
 #pragma once
 
 #include <algorithm>

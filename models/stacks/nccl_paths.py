@@ -136,7 +136,7 @@ def in_node(stack, protocol):
 def network_wire(stack, protocol):
     if protocol == MANY:
         gbps = stack.machine.network_gbps / stack.machine.channels
-        channel, release = (NVLS_TREE_CHANNEL[stack.generation], "2.29") if gbps <= 50 else (80, "2.30")  # 400 Gbit/s, and more
+        channel, release = (NVLS_TREE_CHANNEL[stack.generation], "2.28") if gbps <= 50 else (80, "2.30.7")  # 400 Gbit/s, and more
         return assumed(round(gbps / channel, 3), f"{channel:g} GB/s of an adapter's {gbps:g}, what NCCL {release} reckons with of one of "
                        "NVLSTree's channels on four nodes and more (src/graph/tuning.cc, perChMaxNVLSTreeBws); fast: all of it", 1,
                        round(1.2 * gbps / channel, 3))

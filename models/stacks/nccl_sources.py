@@ -4,7 +4,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 TUNING = "NVIDIA NCCL v2.20, src/graph/tuning.cc, commit b6475625"
 ENQUEUE = "src/enqueue.cc of NVIDIA NCCL v2.20"
-PAT_TUNING = "NVIDIA NCCL 2.29, src/tuning/pat.cc"
+PAT_TUNING = "NVIDIA NCCL, src/tuning/pat.cc, commit 12df1a11, as src/graph/tuning.cc before"
 LATER = "later releases of NVIDIA NCCL, src/graph/tuning.cc"
 P3DN = ("two p3dn, rings (AWS DLAMI developer guide, Using EFA on the DLAMI, tutorial-efa-using.md of awsdocs, NCCL 2.4.8)")
 P5 = ("p5 (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/aws-batch/"

@@ -25,8 +25,9 @@ TREE_LL128_CHANNEL = {"volta": (20, 20, 20), "ampere": (20, 20, 20), "hopper": (
                       "blackwell": (73.4, 73.4, 20)}
 TREE_CHANNEL = {"volta": (26.5, 18.5, 10), "ampere": (24, 23.6, 17.8), "hopper": (38.7, 41.4, 36),
                 "blackwell": (77.4, 82.8, 24)}
-# Of NVLSTree on four nodes and more, both ways together. Blackwell's trees and NVLSTree have those of NCCL 2.29 there, which its
-# choices on up to 64 nodes confirm (open-nccl-scaling), and on one and two nodes those of the releases before, as tables of two nodes do.
+# Of NVLSTree on four nodes and more, both ways together. Blackwell's of trees and NVLSTree there are those of NCCL 2.28 and later,
+# until NVLSTree's became 80 (by 2.30.7); its choices on up to 64 nodes with 2.29.7 confirm them (open-nccl-scaling). On one and two
+# nodes they are those of the releases before, as tables of two nodes are.
 NVLS_TREE_CHANNEL = {"blackwell": 43.8}
 # By log2(bytes / 64), of a tree's bandwidth (treeCorrectionFactor).
 TREE_CORRECTION = {
@@ -34,7 +35,7 @@ TREE_CORRECTION = {
     "ll128": (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1),
     "simple": (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8,
                .9, .9)}
-# Parallel aggregated trees, as NCCL 2.29 reckons (src/tuning/pat.cc): launch, a step between nodes over this number, more
+# Parallel aggregated trees, as NCCL reckons (src/tuning/pat.cc, commit 12df1a11; before that src/graph/tuning.cc): launch, a step between nodes over this number, more
 # for each rank, and the share of a ring's bandwidth.
 PAT_US, PAT_STEPS, PAT_RANK_US, PAT_SHARE = 8.0, 3.5, 2.8, 0.75
 NVLS_US = 23  # a reduction by the switches
@@ -42,7 +43,7 @@ NVLS_SHARE = 5 / 6  # of the links' rate
 # Of Blackwell as NCCL 2.29 reckons (src/tuning/nvls.cc: nvlsEfficiency, and all channels but one; between two nodes
 # both directions count).
 NVLS_BLACKWELL = 0.74
-NVLS_BLACKWELL_US = (25, 20.9)  # a reduction by the switches, and NVLSTree's step between nodes (src/graph/tuning.cc)
+NVLS_BLACKWELL_US = (25, 20.9)  # a reduction by the switches, and NVLSTree's step between nodes (src/graph/tuning.cc, 2.28 and later)
 
 
 @dataclasses.dataclass

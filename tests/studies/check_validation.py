@@ -25,7 +25,7 @@ LIMITS = {
     "open-nccl-unseen": (128, 0.12, 54),
     "open-nccl-node": (324, 0.07, 10),
     "open-nccl-together": (63, 0.055, 8),
-    "open-nccl-scaling": (46, 0.11, 3),
+    "open-nccl-scaling": (45, 0.11, 3),
     "open-nodes": (33, 0.105, 6),
     "open-8-gpus": (16, 0.05, 0),
     "open-scaling": (53, 0.065, 0),
