@@ -234,11 +234,13 @@ TEST(NcclEnvironment, BufferSizeSetsChunks) {
   EXPECT_EQ(chunk_of(find_rule(stack.selection, "all-reduce", kFourNodes, 1024)), 32 << 10)
       << "LL has a buffer of its own";
   const GroupShape one_each{.ranks = 8, .nodes = 8, .ranks_per_node = 1};
-  const Stack p6 = load_stack("nccl-2.29-b200-efa:NCCL_BUFFSIZE=1MiB");
-  for (const char* op : {"allgather", "reduce-scatter"}) {
-    const SelectionRule* pat = p6.rule_for(op, one_each, kMiB);
-    ASSERT_EQ(pat->algorithm, "pat");
-    EXPECT_EQ(chunk_of(pat), 128 << 10);
+  for (const char* choice : {"", ",NCCL_TUNER_PLUGIN=none"}) {  // AWS's, NCCL's own
+    const Stack p6 = load_stack(std::string("nccl-2.29-b200-efa:NCCL_BUFFSIZE=1MiB") + choice);
+    for (const char* op : {"allgather", "reduce-scatter"}) {
+      const SelectionRule* pat = p6.rule_for(op, one_each, kMiB);
+      ASSERT_EQ(pat->algorithm, "pat");
+      EXPECT_EQ(chunk_of(pat), 128 << 10);
+    }
   }
 }
 
