@@ -23,11 +23,15 @@ constexpr const char* kTuner = "NCCL_TUNER_PLUGIN";
 constexpr const char* kNoTuner = "none";
 constexpr int kStepsOfABuffer = 8;  // NCCL_STEPS
 
-// By NCCL's names in lower case, those of alternatives; empty: known to NCCL, to no stack here.
+// By NCCL's names in lower case, those of alternatives.
 const std::map<std::string, std::string>& known_names(const std::string& variable) {
-  static const std::map<std::string, std::string> algorithms = {
-      {"collnetchain", ""}, {"collnetdirect", ""}, {"nvls", "nvls"}, {"nvlstree", "nvls_tree"},
-      {"pat", "pat"},       {"ring", "ring"},      {"tree", "tree"}};
+  static const std::map<std::string, std::string> algorithms = {{"collnetchain", "collnet_chain"},
+                                                                {"collnetdirect", "collnet_direct"},
+                                                                {"nvls", "nvls"},
+                                                                {"nvlstree", "nvls_tree"},
+                                                                {"pat", "pat"},
+                                                                {"ring", "ring"},
+                                                                {"tree", "tree"}};
   static const std::map<std::string, std::string> protocols = {
       {"ll", "ll"}, {"ll128", "ll128"}, {"simple", "simple"}};
   return variable == kAlgorithms ? algorithms : protocols;
@@ -76,6 +80,46 @@ std::set<std::string> names_left(const OptionsText& options, const std::string& 
   return all;
 }
 
+bool switches_on_collnet(const OptionsText& options) {
+  const std::string collnet = options.find(kNcclCollnet).value_or("0");
+  if (collnet != "0" && collnet != "1") refuse_variable(options, kNcclCollnet, "must be 0 or 1");
+  return collnet == "1";
+}
+
+// Without the variable that they need, alternatives are not there, unless one is asked for by name.
+void switch_on_or_drop(Stack& stack, const OptionsText& options) {
+  const bool on = switches_on_collnet(options);
+  const std::string taken = options.find("take").value_or("");
+  std::set<std::string> dropped;
+  for (const auto& [name, alternative] : stack.alternatives)
+    if (!alternative.needs.empty()) (on ? stack.switched_on : dropped).insert(name);
+  if (on && stack.switched_on.empty())
+    refuse_variable(options, kNcclCollnet,
+                    "must be 0: of " + stack.name +
+                        " no network is known whose switches add (InfiniBand with SHARP)");
+  for (const std::string& name : dropped) {
+    if (name != taken) stack.alternatives.erase(name);
+    for (auto& [op, bands] : stack.preferences)
+      for (Preference& band : bands) std::erase(band.order, name);
+  }
+}
+
+void check_collnet(const Stack& stack, const OptionsText& options,
+                   const std::set<std::string>& algorithms) {
+  const auto named = options.find(kAlgorithms);
+  if (stack.switched_on.empty()) {
+    if (named && !named->starts_with("^") &&
+        (algorithms.contains("collnet_chain") || algorithms.contains("collnet_direct")))
+      refuse_variable(options, kAlgorithms,
+                      fmt::format("must be beside {}=1 to take CollNet", kNcclCollnet));
+  } else if (algorithms.contains("nvls") && stack.alternatives.contains("nvls/simple")) {
+    refuse_variable(options, kNcclCollnet,
+                    fmt::format("must be beside {}=0: what NVLS takes between nodes where their "
+                                "network adds is not known",
+                                kNvls));
+  }
+}
+
 void allow(Stack& stack, const OptionsText& options) {
   std::set<std::string> algorithms = names_left(options, kAlgorithms);
   const std::set<std::string> protocols = names_left(options, kProtocols);
@@ -88,6 +132,7 @@ void allow(Stack& stack, const OptionsText& options) {
   if (pat == "0") algorithms.erase("pat");
   if (nvls == "0")
     for (const char* name : {"nvls", "nvls_tree"}) algorithms.erase(name);
+  check_collnet(stack, options, algorithms);
   std::map<std::string, std::set<std::string>> left;
   for (const auto& [name, alternative] : stack.alternatives) {
     const std::string algorithm = name.substr(0, name.find('/'));
@@ -136,12 +181,18 @@ void set_buffer(Stack& stack, const OptionsText& options) {
 }  // namespace
 
 std::vector<std::string> nccl_variables() {
-  return {kAlgorithms, kProtocols, kNvls, kPat, kBuffer, kTuner};
+  return {kAlgorithms, kProtocols, kNvls, kPat, kNcclCollnet, kBuffer, kTuner};
 }
 
 std::set<std::string> nccl_lists() { return {kAlgorithms, kProtocols}; }
 
 void apply_nccl_environment(Stack& stack, const OptionsText& options) {
+  switch_on_or_drop(stack, options);
+  if (options.find(kBuffer) && !stack.switched_on.empty())
+    refuse_variable(
+        options, kBuffer,
+        fmt::format("must not be beside {}=1: CollNet's chunks are known for NCCL's own",
+                    kNcclCollnet));
   if (options.find(kBuffer)) set_buffer(stack, options);
   if (options.find(kTuner) && options.at(kTuner) != kNoTuner)
     refuse_variable(options, kTuner,
@@ -149,7 +200,7 @@ void apply_nccl_environment(Stack& stack, const OptionsText& options) {
   // aws-ofi-nccl leaves all to NCCL where one of these is set (src/tuner/nccl_ofi_tuner.cpp).
   if (options.find(kTuner) || options.find(kAlgorithms) || options.find(kProtocols))
     stack.tuner = {};
-  const std::vector<const char*> choosing = {kAlgorithms, kProtocols, kNvls, kPat};
+  const std::vector<const char*> choosing = {kAlgorithms, kProtocols, kNvls, kPat, kNcclCollnet};
   if (std::none_of(choosing.begin(), choosing.end(),
                    [&](const char* each) { return options.find(each).has_value(); }))
     return;

@@ -68,6 +68,8 @@ Alternative read_alternative(const JsonInput& in, const Stack& stack) {
   for (const std::string& key : in.keys())
     if (key == "chunk_factor")
       alternative.chunk_factor = in.at(key).number(kLeastFactor, kMostFactor);
+    else if (key == "needs")
+      alternative.needs = in.at(key).one_of({kNcclCollnet});
     else
       read_rules(in, key, stack, alternative.rules);
   return alternative;
@@ -398,6 +400,7 @@ void Stack::take(const AlternativeChoice& choice, const std::string& where) {
   preferences.clear();
   tuner = {};
   allowed.clear();
+  switched_on.clear();
 }
 
 bool Stack::is_allowed(const std::string& op, const std::string& alternative) const {
@@ -423,10 +426,13 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
                                      std::int64_t bytes) const {
   if (const SelectionRule* tuned = preferred(tuner.choices, op, group, bytes)) return tuned;
   const SelectionRule* own = find_rule(selection, op, group, bytes);
-  if (!allowed.contains(op) || !preferences.contains(op) ||
-      is_allowed(op, alternative_of(*this, op, group, bytes, own)))
-    return own;
-  return preferred(preferences, op, group, bytes);
+  if (!allowed.contains(op) || !preferences.contains(op)) return own;
+  const SelectionRule* best = preferred(preferences, op, group, bytes);
+  const auto name_of_rule = [&](const SelectionRule* rule) {
+    return alternative_of(*this, op, group, bytes, rule);
+  };
+  return is_allowed(op, name_of_rule(own)) && !switched_on.contains(name_of_rule(best)) ? own
+                                                                                        : best;
 }
 
 std::string Stack::tuner_choice(const std::string& op, const GroupShape& group,

@@ -159,6 +159,7 @@ const SelectionRule* find_rule_with(const SelectionRules& rules, const std::stri
 struct Alternative {
   SelectionRules rules;     // of the operations that it is for; where none fits it is not there
   double chunk_factor = 0;  // bytes of a plan's chunk for one of the library's; 0: takes no size
+  std::string needs = {};   // variable of its environment that switches it on; empty: none
 };
 
 // What a library prefers of its alternatives, best first.
@@ -249,6 +250,9 @@ struct Stack {
   Tuner tuner;                                                 // without choices: none
   // By operation: the alternatives that its environment leaves it; none: all.
   std::map<std::string, std::set<std::string>> allowed;
+  // Alternatives that its environment switches on: taken where it prefers them, though its own
+  // rules know nothing of them.
+  std::set<std::string> switched_on;
   ServiceCosts service;
   Provenance provenance;
 
@@ -258,8 +262,9 @@ struct Stack {
   // can be told then, and what its environment leaves counts no more. InputError naming `where` for
   // one that it has not, and a chunk where it takes none.
   void take(const AlternativeChoice& choice, const std::string& where);
-  // What it takes: its tuner's choice, else the rule of its selection or, where that is not
-  // allowed, of the alternative that it prefers of those that are. Null when there is none.
+  // What it takes: its tuner's choice, else the rule of its selection or, where that is not allowed
+  // or one that was switched on is preferred, of the alternative that it prefers of those that are
+  // allowed. Null when there is none.
   const SelectionRule* rule_for(const std::string& op, const GroupShape& group,
                                 std::int64_t bytes) const;
   bool is_allowed(const std::string& op, const std::string& alternative) const;

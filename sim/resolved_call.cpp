@@ -103,13 +103,18 @@ std::string ResolvedCall::why_not_priced() const {
 ResolvedCall resolve(const Lanes& lanes, SharedGroup group, const AskedCall& asked) {
   const BufferPlace buffers = asked.place.value_or(lanes.default_place());
   const RulesOf rules_of = asked.rules_of.value_or(RulesOf{group->shape, asked.bytes});
+  const bool are_known = asked.plan != nullptr && rules_of.of_plan != nullptr;
   const CallRules rules =
-      call_rules(lanes.stack(), asked.op, rules_of.shape, rules_of.bytes, asked.plan);
+      are_known
+          ? CallRules{.plan = *asked.plan, .of_call = rules_of.of_call, .of_plan = rules_of.of_plan}
+          : call_rules(lanes.stack(), asked.op, rules_of.shape, rules_of.bytes, asked.plan);
   ResolvedCall resolved;
   resolved.lanes = &lanes;
   resolved.group = std::move(group);
   resolved.at_once = asked.at_once;
   resolved.collective = rules.plan.collective;
+  resolved.of_call = rules.of_call;
+  resolved.of_plan = rules.of_plan;
   resolved.call = {.rank_count = resolved.group->shape.ranks,
                    .bytes = asked.bytes,
                    .root = asked.root,

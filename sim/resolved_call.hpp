@@ -26,6 +26,10 @@ SharedGroup shared_first_slots(const Platform& platform, int count);
 struct RulesOf {
   GroupShape shape;
   std::int64_t bytes = 0;
+  // Where a plan is named that the stack chose for that group by rules of its own: its tuner's, or
+  // those of what its environment leaves. Null: asked by the plan.
+  const SelectionRule* of_call = nullptr;
+  const SelectionRule* of_plan = nullptr;
 };
 
 struct AskedCall {
@@ -53,6 +57,8 @@ struct ResolvedCall {
   double through_host_bandwidth = 0;
   bool default_stream = false;  // begins when the GPU has finished what was launched before
   const SelectionRule* orders_of = nullptr;  // cuts the call into parts; null: it is one
+  const SelectionRule* of_call = nullptr;    // the stack's for the call, and for its plan
+  const SelectionRule* of_plan = nullptr;
 
   MessageKind kind() const { return {place, protocol}; }
   // Members by role: role p of a part is played by member [p]. One entry for each order of the

@@ -42,7 +42,10 @@ PlanChoice plan_of(const ResolvedCall& resolved) {
 }
 
 RulesOf rules_of(const ResolvedCall& resolved) {
-  return {.shape = resolved.group->shape, .bytes = resolved.call.bytes};
+  return {.shape = resolved.group->shape,
+          .bytes = resolved.call.bytes,
+          .of_call = resolved.of_call,
+          .of_plan = resolved.of_plan};
 }
 
 json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan, const RulesOf& rules,

@@ -60,8 +60,13 @@ const std::map<std::string_view, Function>& functions() {
 }
 
 const std::map<std::string_view, Algorithm>& algorithms() {
-  static const std::map<std::string_view, Algorithm> names = {
-      {"tree", kTree}, {"ring", kRing}, {"nvls", kNvls}, {"nvls_tree", kNvlsTree}, {"pat", kPat}};
+  static const std::map<std::string_view, Algorithm> names = {{"tree", kTree},
+                                                              {"ring", kRing},
+                                                              {"collnet_direct", kCollNetDirect},
+                                                              {"collnet_chain", kCollNetChain},
+                                                              {"nvls", kNvls},
+                                                              {"nvls_tree", kNvlsTree},
+                                                              {"pat", kPat}};
   return names;
 }
 

@@ -1,4 +1,4 @@
-"""Bytes of the chunks in which NCCL 2.20 sends a tree of LL128, and NVLSTree.
+"""Bytes of the chunks in which NCCL 2.20 sends a tree of LL128, NVLSTree, and CollNet.
 
 Source: NVIDIA/nccl v2.20, src/enqueue.cc, computeCollChunkInfo. "Up to" is bytes of the all-reduce, None the rest."""
 
@@ -35,3 +35,24 @@ def nvls_tree_chunks(nodes, most=None):
     most = most // KIB if most else (64 if nodes >= 4 else 512)
     chunks = ((8 * MIB - 1, 32), (64 * MIB - 1, 64), (512 * MIB - 1, 128), (2 * GIB - 1, 256), (None, 512))
     return [(up_to, min(chunk, most) * KIB) for up_to, chunk in chunks]
+
+
+def collnet_chunks(choice, gpus, channels):
+    """(up to, chunk) of a chain's channel, or of one head on a channel of a direct exchange.
+
+    >>> [(up_to and round(up_to / MIB), chunk // KIB) for up_to, chunk in collnet_chunks("collnet-chain", 8, 24)]
+    [(12, 32), (192, 64), (3072, 128), (None, 256)]
+    >>> [chunk // KIB for _, chunk in collnet_chunks("collnet-direct", 8, 24)]
+    [32, 64, 128, 256, 512]
+    """
+    if choice == "collnet-chain":
+        most, concurrent, factors = 256 * KIB, channels * gpus, (64, 8, 1)
+    else:  # a depth of two
+        most, concurrent, factors = 512 * KIB, channels * gpus * 2, (64, 8, 8)
+    edges = set()
+    chunk = most
+    for least, factor in zip((128 * KIB, 64 * KIB, 32 * KIB), factors):
+        while chunk > least:
+            edges.add((concurrent * chunk * factor - 1, chunk // 2))
+            chunk //= 2
+    return [*sorted(edges), (None, most)]

@@ -1,8 +1,10 @@
 """How a message of each protocol travels inside a node and between nodes: a stack's paths."""
+from nccl_chunks import collnet_chunks
 from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
-                          NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, TOGETHER,
+                          NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, SHARP, SHARP_US, TOGETHER,
                           TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
-from nccl_tuner import LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_RANK_US, PAT_SHARE, PAT_STEPS, TREE_CHANNEL, bus_gbps
+from nccl_tuner import (COLLNET_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_RANK_US, PAT_SHARE, PAT_STEPS,
+                        TREE_CHANNEL, bus_gbps)
 
 
 def ring_ll(stack):
@@ -75,34 +77,43 @@ def table_of(protocol):
     return TUNING
 
 
-def tree_caps(stack, wire_factor):
-    """Of a message of a tree of the simple protocol, and of all that a rank sends on one of its channels."""
+def block_cap(stack, channels):
+    """Of all that a rank sends on one of a tree's channels, and what NCCL reckons that one carries."""
     generation = "hopper" if stack.generation == "blackwell" else stack.generation
     bus_gbps, hopper_gbps = TREE_CHANNEL[generation][1], TREE_CHANNEL["hopper"][1]
     reckoned = f"{bus_gbps:g} GB/s ({TUNING}, perChMaxTreeBws)"
-    of_plan = (f"; {stack.channels} channels on {2 * len(stack.orders)} of a plan"
-               if stack.of_a_queue(1 << 20) != 1 << 20 else "")
+    of_plan = (f"; {channels} channels on {2 * len(stack.orders)} of a plan"
+               if stack.of_a_queue_of(channels, 1 << 20) != 1 << 20 else "")
+    rate, fast, slow = TREE_BLOCK_GBPS
+    share = bus_gbps / hopper_gbps
+    why = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
+           "together, as one block of threads does both")
+    if stack.generation == "hopper":
+        why += "; the same is assumed of H100"
+    elif share != 1:
+        why += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
+        fast = fast / share
+
+    def cap(gbps):
+        return round(stack.of_a_queue_of(channels, gbps * 1e9), -7)
+
+    return assumed(cap(rate * share), why + of_plan, cap(fast * share), cap(slow * share)), bus_gbps, reckoned, of_plan
+
+
+def tree_caps(stack, wire_factor):
+    """Of a message of a tree of the simple protocol, and of all that a rank sends on one of its channels."""
+    block, bus_gbps, reckoned, of_plan = block_cap(stack, stack.channels)
 
     def cap(gbps, factor=1):
         return round(stack.of_a_queue(gbps * 1e9) * factor, -7)
 
     wire = wire_factor["value"] if wire_factor else 1
     why_one = ("one way on a tree's channel: half of the bus bandwidth that NCCL reckons with on two "
-               f"nodes, {reckoned}" + ("; B200 as H100" if generation != stack.generation else "") + of_plan +
+               f"nodes, {reckoned}" + ("; B200 as H100" if stack.generation == "blackwell" else "") + of_plan +
                (f"; counted with the wire factor, {wire:g}" if wire != 1 else ""))
-    rate, fast, slow = TREE_BLOCK_GBPS
-    share = bus_gbps / hopper_gbps
-    why_all = (f"fitted to {TOGETHER}: {rate:g} GB/s of all that a rank sends on one of a tree's channels, up and down "
-               "together, as one block of threads does both")
-    if stack.generation == "hopper":
-        why_all += "; the same is assumed of H100"
-    elif share != 1:
-        why_all += f"; less in proportion to what NCCL reckons with on two nodes, {reckoned} of {hopper_gbps:g}, or not less"
-        fast = fast / share
     return {"connection_cap_bytes_per_s": assumed(cap(bus_gbps / 2, wire), why_one, cap(bus_gbps, wire),
                                                   cap(bus_gbps / 4, wire)),
-            "channel_cap_bytes_per_s": assumed(cap(rate * share), why_all + of_plan, cap(fast * share),
-                                               cap(slow * share))}
+            "channel_cap_bytes_per_s": block}
 
 
 def direct(stack, where, protocol, latency, wire_factor):
@@ -182,6 +193,51 @@ def pat_path(stack):
                      "since 2.26 as many at once as a message has, 16 at most (NVIDIA's post on that release; src/include/collectives.h), "
                      "and a message's are taken as one; fast: nothing", 0, seconds(2 * PAT_RANK_US))
     return direct(stack, "inter-node", "pat", latency, PAT_WIRE) | {"o_send_s": blocks}
+
+
+# Of trees between nodes, what an adapter sends of a vector where switches add and copy: a plan's trees send it as often as this
+# more; three nodes are between.
+COLLNET_PLAN = {2: ("-two", 1), 3: ("-three", 1.5), 4: ("", 2)}
+
+
+def collnet_name(choice, nodes):
+    return choice + COLLNET_PLAN[min(nodes, 4)][0]
+
+
+def collnet_queue_chunk(stack, choice, chunk):
+    """Of a channel, or of a head on a channel, for a queue of a plan."""
+    return stack.of_a_queue_of(stack.collnet_channels, chunk * (stack.gpus if choice == "collnet-direct" else 1))
+
+
+def sharp_wire(stack, times, chunk):
+    """Bytes that an adapter's link takes for one of a plan's, in messages of `chunk`."""
+    gbps = stack.machine.network_gbps / stack.machine.channels
+    us, *_ = SHARP_US
+    why = (f"switches add and copy, and a message takes an adapter {us:g} us more: fitted to {SHARP}; {chunk // KIB} KiB at {gbps:g} GB/s")
+    if times != 1:
+        why += f"; the plan sends {times:g} times the vector"
+    value, fast, slow = (round((1 + more_us * gbps * 1e3 / chunk) / times, 3) for more_us in SHARP_US)
+    return assumed(value, why, fast, slow)
+
+
+def collnet_paths(stack):
+    """Of chains and of direct exchanges inside a node, by their chunks."""
+    found = []
+    in_call = known(0, "a network's time is in the call")
+    for choice in COLLNET_US if stack.collnet else ():
+        us = COLLNET_US[choice][0]
+        latency = known(seconds(us - LINKS_IN_NODE_US), f"a step inside a node takes {us:g} us by {TUNING} (hwLat), less "
+                        f"{LINKS_IN_NODE_US:g} us of the links")
+        inside = direct(stack, "peer", choice, latency, None)
+        if choice == "collnet-chain":
+            inside["channel_cap_bytes_per_s"] = block_cap(stack, stack.collnet_channels)[0]
+        for nodes, (_, times) in COLLNET_PLAN.items():
+            name = collnet_name(choice, nodes)
+            found.append(inside | {"protocol": name})
+            for up_to, chunk in collnet_chunks(choice, stack.gpus, stack.collnet_channels):
+                path = direct(stack, "inter-node", name, in_call, sharp_wire(stack, times, chunk))
+                found.append(path | ({"up_to_bytes": collnet_queue_chunk(stack, choice, chunk)} if up_to else {}))
+    return found
 
 
 def peer_protocols(stack):
@@ -264,6 +320,7 @@ def paths(stack):
         if protocol == "ring-simple":
             all_paths += peer_paths(stack)
             all_paths += [pat_path(stack)] if stack.pat else []
+            all_paths += collnet_paths(stack)
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "

@@ -2,12 +2,13 @@
 import dataclasses
 import itertools
 
-from nccl_chunks import ll128_chunks, nvls_tree_chunks
-from nccl_paths import FOUR, MANY, has_many, node_channels, node_send_paths, peer_protocols, step_of
-from nccl_sources import (CROSSING, ENQUEUE, GIB, KIB, LATER, MIB, NODE_CHANNELS, P5, PAT_TUNING, PEER_CHANNELS_OF_RANKS,
-                          TUNING, assumed, known, seconds)
+from nccl_chunks import collnet_chunks, ll128_chunks, nvls_tree_chunks
+from nccl_paths import (FOUR, MANY, collnet_name, collnet_queue_chunk, has_many, node_channels, node_send_paths, peer_protocols,
+                        step_of)
+from nccl_sources import (CROSSING, ENQUEUE, GIB, KIB, LATER, LINKS_BETWEEN_US, MIB, NODE_CHANNELS, P5, PAT_TUNING,
+                          PEER_CHANNELS_OF_RANKS, TUNING, assumed, known, seconds)
 from nccl_stack import rotations
-from nccl_tuner import LAUNCH_US, PAT_US, bands
+from nccl_tuner import COLLNET_TURN_US, COLLNET_US, LAUNCH_US, PAT_US, bands
 
 NODES = tuple(2 << i for i in range(10))  # up to 1,024, the last stands for more
 
@@ -43,8 +44,8 @@ def name_of(stack, orders):
 
 
 def written(stack, rule):
-    algorithm = {"ring": "ring", "tree": "chain-tree", "nvls": "star-tree", "pat": "pat"}[
-        rule.protocol.split("-")[0]]
+    algorithm = "star-tree" if rule.protocol.startswith("collnet-direct") else {
+        "ring": "ring", "tree": "chain-tree", "nvls": "star-tree", "pat": "pat", "collnet": "chain-tree"}[rule.protocol.split("-")[0]]
     fields = {"up_to_ranks": rule.up_to_ranks, "from_nodes": rule.from_nodes, "up_to_nodes": rule.up_to_nodes,
               "ranks_per_node": rule.ranks_per_node,
               "up_to_bytes": rule.up_to_bytes,
@@ -120,6 +121,24 @@ def pat_rule(stack):
     step = stack.buffer[0] // 8
     return Rule("pat", f"chunk: a step of NCCL's buffer, {step // KIB} KiB ({stack.buffer[1]}), and what the plan makes of it; {CROSSING}",
                 chunk_bytes=step, orders=stack.orders, call_overhead_s=PAT_CALL)
+
+
+HOPS = 6  # of a tree's edges, on eight nodes: their links' time is not counted again
+
+
+def collnet_pieces(stack, nodes, choice):
+    """Chunks of a channel's chain, or of all heads on a channel, for those on a queue of a plan."""
+    network_us, launch_us = COLLNET_US[choice][1], LAUNCH_US["ring-simple"]
+    is_direct = choice == "collnet-direct"
+    turns_us = 2 * (stack.gpus - 1) * COLLNET_TURN_US if is_direct else 0
+    us = launch_us + network_us + turns_us - HOPS * LINKS_BETWEEN_US
+    source = (f"chunk: {'a head' if is_direct else 'a chain'}'s for as many bytes ({ENQUEUE}), {stack.collnet_channels} channels "
+              "(src/graph/connect.cc)")
+    call = assumed(seconds(us), f"between nodes {network_us:g} us, of which the links take {HOPS * LINKS_BETWEEN_US:g} (eight nodes)"
+                   + (f", turns of the leaves {turns_us:g} us" if is_direct else "")
+                   + f" ({TUNING}, hwLat); launch as of rings, {launch_us:g} us", seconds(us - network_us / 2), seconds(us + network_us))
+    return [(up_to, Rule(collnet_name(choice, nodes), source, call_overhead_s=call, chunk_bytes=collnet_queue_chunk(stack, choice, chunk)))
+            for up_to, chunk in collnet_chunks(choice, stack.gpus, stack.collnet_channels)]
 
 
 # What collectives between nodes take beyond the steps of NCCL's table, by protocol: up to these bytes, us as it is,
@@ -204,6 +223,8 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
             pieces = [(end, dataclasses.replace(rule, protocol=MANY)) for end, rule in pieces]
     elif choice == "pat":
         pieces = [(None, pat_rule(stack))]
+    elif choice in COLLNET_US:
+        pieces = collnet_pieces(stack, nodes, choice)
     elif choice == "tree-simple":
         pieces = tree_simple_pieces(stack)
     elif choice == "tree-ll128":

@@ -57,6 +57,11 @@ NODE_CHANNEL_GBPS = {"blackwell": (21.6, 24.8, 20, f"fitted to {NODE_SENDS}, fou
 # GB/s of all that a rank sends on one of a tree's channels by the simple protocol, B200: as it is, fast, slow.
 TREE_BLOCK_GBPS = (24.8, 27, 22)
 
+# CollNet: what a message that the network's switches add takes an adapter more, us: as it is, fast, slow.
+SHARP_US = (2.4, 1.6, 3.5)
+SHARP = ("2 GiB in messages of 128 KiB on four nodes of eight B200, 398 GB/s of bus bandwidth (togethercomputer/together-nccl-tests, "
+         "baselines/flapping-airplanes/2026-07-11_nccl_4n_tuned_vs_may.md)")
+
 
 def peer_channels_2_29(count, adapter_gbps):
     return count, f"NCCL 2.29: an adapter's {adapter_gbps} GB/s over 14, to a power of two"

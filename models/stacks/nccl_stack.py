@@ -78,6 +78,16 @@ class Stack:
         return bool(self.machine) and self.machine.pat
 
     @property
+    def collnet(self):
+        return bool(self.machine) and self.machine.collnet
+
+    @property
+    def collnet_channels(self):
+        """Half as many more where a channel carries more inside the node than between nodes (src/graph/connect.cc)."""
+        more = self.machine.node_gbps > self.machine.network_gbps
+        return self.channels * 3 // 2 if more else self.channels
+
+    @property
     def channels(self):
         """That carry trees between nodes: two for each that NCCL's search finds (src/graph/connect.cc)."""
         return 2 * (self.search_channels or len(self.orders))
@@ -97,4 +107,7 @@ class Stack:
 
     def of_a_queue(self, of_a_channel):
         """What belongs to one of NCCL's channels, for a queue of a plan: of each part, one a tree."""
-        return of_a_channel * self.channels // (2 * len(self.orders))
+        return self.of_a_queue_of(self.channels, of_a_channel)
+
+    def of_a_queue_of(self, channels, of_a_channel):
+        return of_a_channel * channels // (2 * len(self.orders))

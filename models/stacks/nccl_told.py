@@ -2,9 +2,10 @@
 import dataclasses
 
 from nccl_rules import NODES, Rule, each_once, gathers_between, rules_of_band, written
-from nccl_tuner import estimate_us, gather_choices, gather_estimate_us, orders_by_size
+from nccl_tuner import COLLNET_US, estimate_us, gather_choices, gather_estimate_us, orders_by_size
 
 TOLD = "as NCCL_ALGO and NCCL_PROTO force it"
+COLLNET_ENABLE = "NCCL_COLLNET_ENABLE"
 
 
 def told_name(protocol, nodes):
@@ -12,6 +13,8 @@ def told_name(protocol, nodes):
         return "nvls/simple" if nodes == 1 else "nvls_tree/simple"
     if protocol.startswith("pat"):
         return "pat/simple"
+    if protocol.startswith("collnet"):
+        return "_".join(protocol.split("-")[:2]) + "/simple"
     algorithm, kind = protocol.split("-")[:2]
     return f"{algorithm}/{kind}"
 
@@ -42,10 +45,12 @@ def told_between_nodes(stack, choices, between, ranks_per_node=None):
     """By name, of several nodes; of any number of GPUs on each, or of exactly so many."""
     found = {}
     for choice in choices:
+        of_whole_nodes = choice == "nvls" or choice in COLLNET_US
+        counts = sorted({*NODES, 3}) if choice in COLLNET_US else NODES
         by_nodes = [[dataclasses.replace(rule, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
-                                         ranks_per_node=stack.gpus if choice == "nvls" else ranks_per_node,
+                                         ranks_per_node=stack.gpus if of_whole_nodes else ranks_per_node,
                                          orders=rule.orders or (stack.orders if ranks_per_node else None))
-                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, between)] for nodes in NODES]
+                     for rule in rules_of_band(stack, nodes, choice, 0, None, TOLD, between)] for nodes in counts]
         found[told_name(choice, 2)] = each_once(by_nodes)
     return found
 
@@ -55,6 +60,8 @@ def chunk_factor(stack, name):
     where NCCL has one size alone (LL), or chunks are not what the plan has (rings, NVLS in a node)."""
     factors = {"tree/ll128": stack.of_a_queue(1 << 20) / (1 << 20), "tree/simple": stack.of_a_queue(1 << 20) / (1 << 20),
                "nvls_tree/simple": 8}
+    if stack.collnet:
+        factors["collnet_chain/simple"] = stack.of_a_queue_of(stack.collnet_channels, 1 << 20) / (1 << 20)
     return factors.get(name)
 
 
@@ -62,7 +69,7 @@ def alternatives(stack, rings, chain):
     """By name, what it does to each operation."""
     if not stack.machine:
         return {}
-    choices = stack.machine.choices + (("nvls",) if stack.machine.nvls else ())
+    choices = stack.machine.of_all_reduces() + (tuple(COLLNET_US) if stack.collnet else ())
     found = {}
 
     def add(op, by_name):
@@ -71,8 +78,7 @@ def alternatives(stack, rings, chain):
 
     add("all-reduce", told_in_a_node(stack, stack.rules))
     for part in stack.parts():
-        of_part = [choice for choice in choices if choice != "nvls" or part.machine.nvls]
-        add("all-reduce", told_between_nodes(part, of_part, stack.between_calls, part.gpus))
+        add("all-reduce", told_between_nodes(part, part.machine.of_all_reduces(), stack.between_calls, part.gpus))
     add("all-reduce", told_between_nodes(stack, choices, stack.between_calls))
     for op in ("allgather", "reduce-scatter"):
         if stack.gathers:
@@ -86,7 +92,8 @@ def alternatives(stack, rings, chain):
         found["ring/simple"][op] = [chain]
     def with_factor(name, ops):
         factor = chunk_factor(stack, name)
-        return ({"chunk_factor": round(factor, 9)} if factor else {}) | ops
+        needs = {"needs": COLLNET_ENABLE} if name.startswith("collnet") else {}
+        return needs | ({"chunk_factor": round(factor, 9)} if factor else {}) | ops
 
     return {name: with_factor(name, ops) for name, ops in sorted(found.items())}
 
@@ -104,7 +111,7 @@ def preferences(stack, told):
             found.setdefault(op, []).append(band)
 
     def of_all_reduce(machine):
-        return machine.choices + (("nvls",) if machine.nvls else ())
+        return machine.of_all_reduces()
 
     for op, choices_of, estimate in (("all-reduce", of_all_reduce, estimate_us), ("allgather", gather_choices, gather_estimate_us),
                                      ("reduce-scatter", gather_choices, gather_estimate_us)):
@@ -115,5 +122,6 @@ def preferences(stack, told):
                     choices_of(part.machine), estimate)
         for nodes in (1, *NODES):
             ranks = {"up_to_ranks": nodes * machine.gpus} if nodes != NODES[-1] else {}
-            add(op, machine, nodes, ranks, choices_of(machine), estimate)
+            collnet = tuple(COLLNET_US) if stack.collnet and nodes > 1 and op == "all-reduce" else ()
+            add(op, machine, nodes, ranks, choices_of(machine) + collnet, estimate)
     return found

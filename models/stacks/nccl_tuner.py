@@ -38,6 +38,11 @@ TREE_CORRECTION = {
 # Parallel aggregated trees, as NCCL reckons (src/tuning/pat.cc, commit 12df1a11; before that src/graph/tuning.cc): launch, a step between nodes over this number, more
 # for each rank, and the share of a ring's bandwidth.
 PAT_US, PAT_STEPS, PAT_RANK_US, PAT_SHARE = 8.0, 3.5, 2.8, 0.75
+# CollNet (SHARP): a step inside a node, between nodes all at once; a leaf's turn where all send to each other; what a direct exchange
+# has of the bandwidth from Hopper on. It goes up and down a node's links, half of what they carry.
+COLLNET_US = {"collnet-chain": (2.8, 30), "collnet-direct": (3.7, 31)}
+COLLNET_TURN_US = 0.4
+COLLNET_DIRECT_SHARE = 0.85
 NVLS_US = 23  # a reduction by the switches
 NVLS_SHARE = 5 / 6  # of the links' rate
 # Of Blackwell as NCCL 2.29 reckons (src/tuning/nvls.cc: nvlsEfficiency, and all channels but one; between two nodes
@@ -58,6 +63,7 @@ class Machine:
     choices: tuple = tuple(LAUNCH_US)
     nvls: bool = False
     pat: bool = False  # from NCCL 2.23 on
+    collnet: bool = False  # InfiniBand, whose switches can add
 
     def doubles_channels(self):
         """Where a search channel of a group with fewer GPUs a node carries more than 45 GB/s, from Hopper on."""
@@ -69,7 +75,12 @@ class Machine:
         """
         share = gpus / self.gpus
         return dataclasses.replace(self, gpus=gpus, node_gbps=self.node_gbps * share, network_gbps=self.network_gbps * share,
-                                   channels=max(1, int(self.channels * share)), nvls=self.nvls and gpus > 2)
+                                   channels=max(1, int(self.channels * share)), nvls=self.nvls and gpus > 2,
+                                   collnet=False)
+
+    def of_all_reduces(self):
+        """What it chooses of."""
+        return self.choices + (("nvls",) if self.nvls else ())
 
 
 def bus_gbps(machine, nodes, algorithm, protocol):
@@ -133,8 +144,20 @@ def nvls_gbps(machine, nodes):
     return min(machine.node_gbps, between) * NVLS_SHARE
 
 
+def collnet_us(machine, choice, size):
+    node_us, network_us = COLLNET_US[choice]
+    others, gbps = machine.gpus - 1, machine.node_gbps / 2
+    inside = others * node_us
+    if choice == "collnet-direct":
+        inside = node_us + others * COLLNET_TURN_US
+        gbps *= COLLNET_DIRECT_SHARE if machine.generation in ("hopper", "blackwell") else 1
+    return network_us + 2 * inside + size / gbps / 1e3
+
+
 def estimate_us(machine, nodes, choice, size):
     """Of an all-reduce of `size` bytes by `choice`, as "tree-ll128"."""
+    if choice in COLLNET_US:
+        return collnet_us(machine, choice, size)
     levels = int(math.log2(nodes))
     if choice == "nvls":
         later = machine.generation == "blackwell" and nodes > 2
@@ -186,8 +209,7 @@ def gather_bands(machine, nodes):
 
 def bands(machine, nodes):
     """(choice, its last size in bytes) by size, 8 B to 16 GiB by doublings; the last has None."""
-    choices = machine.choices + (("nvls",) if machine.nvls else ())
-    return best_by_size(choices, lambda choice, size: estimate_us(machine, nodes, choice, size))
+    return best_by_size(machine.of_all_reduces(), lambda choice, size: estimate_us(machine, nodes, choice, size))
 
 
 SIZES = [1 << exponent for exponent in range(3, 35)]

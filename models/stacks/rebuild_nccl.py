@@ -110,12 +110,12 @@ MI300X_PATHS = ("between nodes, rings alone (trees are not modelled), eight: eac
 SIMPLE_ONLY = ("tree-simple", "ring-simple")
 
 
-EIGHT_H100 = Machine(8, "hopper", 370, 384, channels=8, node_channels=16, nvls=True)
+EIGHT_H100 = Machine(8, "hopper", 370, 384, channels=8, node_channels=16, nvls=True, collnet=True)
 # Of a message, what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
 EFA_LATENCY_US = 75
-EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True, pat=True)
+EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True, pat=True, collnet=True)
 EFA_V4_LATENCY_US = 35
-EIGHT_B200_OF_P6 = dataclasses.replace(EIGHT_B200, network_latency_us=EFA_V4_LATENCY_US)
+EIGHT_B200_OF_P6 = dataclasses.replace(EIGHT_B200, network_latency_us=EFA_V4_LATENCY_US, collnet=False)
 EFA_NVLS_TREE_MOST = (512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)")
 TREE_PROXY_US = (0.9, 0.3, 1.5, f"of a tree's message at either end: fitted to {AWS_CROSSING}; fast: a third, slow: a small "
                  "message of libfabric over EFA (ofiwg/libfabric, issue 5694)")
@@ -124,7 +124,7 @@ NVLS_PROXY_US = (2.45, 1.5, 3.5, f"fitted to {EFA}: 2.45 us of one of NCCL's mes
                  "more")
 P6_NVLS_PROXY_US = (*TREE_PROXY_US[:2], NVLS_PROXY_US[0], "that of p5's low-latency trees: 0.9 us of one of NCCL's messages at "
                     "either end, eight of which are one of a plan; slow: that of p5's NVLSTree with NCCL 2.20")
-EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US)
+EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US, collnet=False)
 
 
 TWO_RACKS = "all-reduces of 128 GB200, 64 of each of two racks, NCCL 2.29.2 (oracle-quickstart/oci-hpc-oke)"
@@ -211,7 +211,7 @@ def stacks():
         sends_calls=sends_calls(A100, (512 * KIB, (10, 7, 14)), (None, (20, 12, 40))),
         steps={"ring-ll": call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
                                   f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)")}, **a100)
-    machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24)
+    machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24, collnet=True)
     stack.gathers = gathers_of(stack, machine, ampere.rules("gather", lambda ranks: 2 * MIB, nodes=1))
     bends = f"size range: as the times of {A100} bend"
     few = [(2, 512 * KIB, (31, 15, 50)), (4, MIB, (25, 12, 45))]

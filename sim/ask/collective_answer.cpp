@@ -214,6 +214,11 @@ std::string choice_not_known(const QuestionMachine& machine, const std::string& 
                              const GroupShape& group) {
   const std::size_t of_node = machine.platform.node_routes->endpoints.size();
   const auto rules = machine.stack.selection.find(op);
+  if (!machine.stack.switched_on.empty() && op == "all-reduce" && group.nodes > 1 &&
+      static_cast<std::size_t>(group.ranks_per_node) != of_node)
+    return fmt::format(
+        "{} takes here what it takes without SHARP: only whole nodes are known with it",
+        machine.stack.name);
   if (machine.stack.alternatives.empty() || group.nodes < 2 ||
       static_cast<std::size_t>(group.ranks_per_node) == of_node ||
       rules == machine.stack.selection.end() || !chooses(rules->second) ||

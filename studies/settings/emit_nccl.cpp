@@ -73,8 +73,15 @@ std::string table_line(const ToldSpan& told, int channels, int nodes, int ranks)
                      or_any(ranks));
 }
 
-std::string nothing_told(const std::vector<ToldSpan>& told) {
-  return told.empty() ? "# NCCL's own choice is beaten nowhere: nothing is told.\n" : "";
+bool is_collnet(const std::string& algorithm) { return algorithm.starts_with("collnet"); }
+
+// What there is to say before the lines.
+std::string remarks(const std::vector<ToldSpan>& told) {
+  if (told.empty()) return "# NCCL's own choice is beaten nowhere: nothing is told.\n";
+  return std::any_of(told.begin(), told.end(),
+                     [](const ToldSpan& each) { return is_collnet(each.algorithm().first); })
+             ? "# Lines with CollNet count where NCCL has it: NCCL_COLLNET_ENABLE=1 and SHARP.\n"
+             : "";
 }
 
 // The plug-in that comes with forescale: what no line is for is NCCL's.
@@ -85,7 +92,7 @@ std::string emit_plug_in(const TunedSettings& settings, const std::string& /*ver
       comment_lines(settings) +
       "# Channels -1 and chunks of 0 bytes are left to NCCL; chunks need NCCL 2.30.3.\n"
       "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks,chunk bytes\n" +
-      nothing_told(told);
+      remarks(told);
   for (const ToldSpan& each : told)
     text += fmt::format("{},{}\n", table_line(each, -1, each.nodes, each.ranks),
                         each.span.algorithm->segment_bytes);
@@ -127,7 +134,8 @@ std::string emit_example(const TunedSettings& settings, const std::string& versi
       "# What no line is for runs on a single channel in that plug-in: all is said here, by what\n"
       "# this stack takes for NCCL's own choice where nothing is faster. 0 channels: NCCL's own "
       "number.\n"
-      "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks (-1: any)\n";
+      "# operation,bytes min,bytes max,algorithm,protocol,channels,nodes,ranks (-1: any)\n" +
+      remarks(told);
   for (const ToldSpan& each : told) text += table_line(each, 0, each.nodes, each.ranks) + "\n";
   text += "# other communicators: as on the most ranks, and rings where that cannot be taken\n";
   std::map<CollectiveOp, int> most;
@@ -166,7 +174,7 @@ std::string emit_ncclx(const TunedSettings& settings, const std::string& /*versi
       "3045.\n" +
       comment_lines(settings) +
       "# collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks,chunkSize\n" +
-      nothing_told(told);
+      remarks(told);
   for (const ToldSpan& each : told) {
     const auto [algorithm, protocol] = each.algorithm();
     const std::int64_t ranks = each.ranks;
@@ -224,13 +232,13 @@ std::string emit_nccl_environment(const TunedSettings& settings, const std::stri
     const std::size_t slash = id.find('/');
     if (slash == std::string::npos) continue;
     const std::string algorithm = id.substr(0, slash);
-    if (algorithm.starts_with("nvls") || id.ends_with("/ll128"))
+    if (algorithm.starts_with("nvls") || is_collnet(algorithm) || id.ends_with("/ll128"))
       throw InputError({.source = "--emit",
                         .path = "",
                         .value = "nccl-environment",
                         .constraint = fmt::format(
                             "would force {} also where NCCL finds that impossible, LL128 on links "
-                            "that reorder and NVLSTree on one node: take nccl-plugin",
+                            "that reorder, NVLSTree and CollNet on one node: take nccl-plugin",
                             id)});
     // The first of a list counts for every operation unless it names one, as all here do.
     algorithms += fmt::format("{}{}:{}", algorithms.empty() ? "" : ";",

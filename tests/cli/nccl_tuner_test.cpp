@@ -132,7 +132,8 @@ constexpr const char* kTable =
     "allreduce,1024,4095,tree,ll,-1,2,16,0\n"
     "allreduce,4096,9223372036854775807,nvls_tree,simple,12,2,16,65536\r\n"
     "allgather,0,100,ring,simple,-1,-1,-1,0\n"
-    "allreduce,0,100,tree,ll,-1,3,9,0\n";
+    "allreduce,0,100,tree,ll,-1,3,9,0\n"
+    "allreduce,0,8,collnet_chain,simple,-1,2,16,262144\n";
 
 TEST_F(NcclTuner, TakesWhatTheTableSaysAndLeavesTheRest) {
   write(kTable);
@@ -144,11 +145,14 @@ TEST_F(NcclTuner, TakesWhatTheTableSaysAndLeavesTheRest) {
                                                          .protocol = nccl::kSimple,
                                                          .channels = 12,
                                                          .chunk_bytes = 65536}));
+  EXPECT_EQ(
+      taken(16, 2, nccl::kAllReduce, 8),
+      (Taken{.algorithm = nccl::kCollNetChain, .protocol = nccl::kSimple, .chunk_bytes = 262144}));
   EXPECT_EQ(taken(16, 4, nccl::kAllReduce, 2000), kOwn);
   EXPECT_EQ(taken(8, 2, nccl::kAllReduce, 2000), kOwn);
   EXPECT_EQ(taken(16, 2, nccl::kReduceScatter, 2000), kOwn);
   EXPECT_EQ(taken(5, 5, nccl::kAllGather, 100).protocol, nccl::kSimple);
-  EXPECT_THAT(logged(), HasSubstr("3 lines of"));
+  EXPECT_THAT(logged(), HasSubstr("4 lines of"));
 }
 
 TEST_F(NcclTuner, WhatNcclFindsImpossibleStaysSo) {

@@ -158,6 +158,63 @@ TEST(NcclEnvironment, ChoosesOnManyNodesAsNcclDid) {
       EXPECT_EQ(taken(nodes, 2 << i), choices[i]) << nodes << " nodes, " << (2 << i) << " GiB";
 }
 
+// CollNet is there where NCCL_COLLNET_ENABLE says so, and NCCL prefers its chains for many bytes:
+// of 32 B200 NCCL 2.30.7 took them from 4 GiB on (its time halves there) and from 512 MiB at least.
+TEST(NcclEnvironment, CollNetIsTakenWhereItIsSwitchedOn) {
+  const std::string b200 = "nccl-2.29-b200";
+  const std::string on = b200 + ":NCCL_COLLNET_ENABLE=1,NCCL_NVLS_ENABLE=0";
+  const auto of = [](const Stack& stack, int gpus, int nodes, std::int64_t bytes) {
+    return stack.own_choice("all-reduce", {gpus * nodes, nodes, gpus, 8 / gpus}, bytes);
+  };
+  const Stack sharp = load_stack(on);
+  for (const std::int64_t mib : {512, 1024, 4096, 16384})
+    for (const int nodes : {2, 3, 4, 8, 64, 500})
+      EXPECT_EQ(of(sharp, 8, nodes, mib * kMiB), "collnet_chain/simple") << nodes << " " << mib;
+  const Stack off = load_stack(b200 + ":NCCL_NVLS_ENABLE=0");
+  for (const int gpus : {1, 2, 4, 8})
+    for (const std::int64_t bytes : {std::int64_t{8}, kMiB, 512 * kMiB}) {
+      const int nodes = gpus == 8 ? 1 : 4;  // neither one node nor parts of nodes
+      EXPECT_EQ(of(sharp, gpus, nodes, bytes), of(off, gpus, nodes, bytes)) << gpus << " " << bytes;
+    }
+  EXPECT_EQ(of(sharp, 8, 4, 8), of(off, 8, 4, 8)) << "few bytes go by trees";
+  EXPECT_EQ(of(load_stack(on + ",NCCL_ALGO=CollnetDirect"), 8, 4, 8), "collnet_direct/simple");
+  EXPECT_EQ(of(load_stack(on + ",NCCL_ALGO=^CollnetChain"), 8, 4, 1024 * kMiB),
+            "collnet_direct/simple");
+  EXPECT_EQ(of(load_stack(on + ",NCCL_ALGO=Ring"), 8, 4, 1024 * kMiB), "ring/simple");
+  EXPECT_EQ(sharp.own_choice("allgather", {32, 4, 8, 1}, 1024 * kMiB),
+            off.own_choice("allgather", {32, 4, 8, 1}, 1024 * kMiB));
+  for (const std::string& without : {b200, b200 + ":NCCL_COLLNET_ENABLE=0"}) {
+    const Stack plain = load_stack(without);
+    EXPECT_EQ(plain.alternatives.count("collnet_chain/simple"), 0U);
+    for (const auto& [op, bands] : plain.preferences)
+      for (const Preference& band : bands)
+        for (const std::string& name : band.order) EXPECT_THAT(name, Not(HasSubstr("collnet")));
+  }
+  EXPECT_EQ(load_stack(b200 + ":take=collnet_direct/simple")
+                .rule_for("all-reduce", kFourNodes, kMiB)
+                ->algorithm,
+            "star-tree");
+  EXPECT_EQ(load_stack("nccl-2.20-a100:NCCL_COLLNET_ENABLE=1")
+                .own_choice("all-reduce", kFourNodes, 1024 * kMiB),
+            "collnet_direct/simple")
+      << "A100 have no NVLS to switch off, and direct exchanges count as much there";
+}
+
+TEST(NcclEnvironment, CollNetsMistakesAreRefused) {
+  const auto refused = [](const std::string& stack) { return refusal([&] { load_stack(stack); }); };
+  EXPECT_THAT(refused("nccl-2.29-b200:NCCL_COLLNET_ENABLE=1"),
+              HasSubstr("must be beside NCCL_NVLS_ENABLE=0"));
+  EXPECT_THAT(refused("nccl-2.29-b200:NCCL_COLLNET_ENABLE=2"), HasSubstr("must be 0 or 1"));
+  EXPECT_THAT(refused("nccl-2.29-b200:NCCL_COLLNET_ENABLE=1,NCCL_NVLS_ENABLE=0,NCCL_BUFFSIZE=8MiB"),
+              HasSubstr("must not be beside NCCL_COLLNET_ENABLE=1"));
+  EXPECT_THAT(refused("nccl-2.29-b200:NCCL_ALGO=CollnetChain"),
+              HasSubstr("must be beside NCCL_COLLNET_ENABLE=1"));
+  EXPECT_THAT(refused("nccl-2.29-b200-efa:NCCL_COLLNET_ENABLE=1,NCCL_NVLS_ENABLE=0"),
+              HasSubstr("no network is known whose switches add"));
+  EXPECT_EQ(refused("nccl-2.29-b200:NCCL_COLLNET_ENABLE=1,NCCL_ALGO=Ring,CollnetChain"), "accepted")
+      << "NVLS is not among these";
+}
+
 // Rings grow with nodes, trees with their logarithm: NCCL's estimate of as many nodes counts.
 TEST(NcclEnvironment, ThousandsOfNodesTakeTreesForMore) {
   const Stack h100 = load_stack(kH100);

@@ -388,5 +388,27 @@ TEST(FoldedTree, IsAsLongAsTheWholeOne) {
   }
 }
 
+// What NCCL takes of what its environment leaves is no rule of its selection, where trees of 64 MiB
+// go by another protocol: fewer nodes keep to the rules of all.
+TEST(FoldedTree, KeepsToTheRulesThatTheStackTook) {
+  const Platform platform = load_platform("dgx-h100");
+  const auto folded_s = [&](const std::string& options) {
+    const Stack stack = load_stack("nccl-2.20-h100:" + options);
+    const Lanes lanes(platform, stack);
+    const ResolvedCall call =
+        resolve(lanes, shared_group(platform, slots_of_nodes(32, 8)),
+                {.op = CollectiveOp::kAllReduce, .bytes = 64 << 20, .plan = nullptr});
+    EXPECT_EQ(why_not_folded(call), "");
+    return simulate_folded(call).outcome.time_s;
+  };
+  for (const char* protocol : {"LL128", "Simple"}) {
+    std::string lower = protocol;
+    std::transform(lower.begin(), lower.end(), lower.begin(), ::tolower);
+    EXPECT_DOUBLE_EQ(folded_s(std::string("NCCL_ALGO=Tree,NCCL_PROTO=") + protocol),
+                     folded_s("take=tree/" + lower))
+        << protocol;
+  }
+}
+
 }  // namespace
 }  // namespace forescale

@@ -56,6 +56,7 @@ ADJUSTED = {
     "open-nccl-elsewhere": (243, 0.135),
     "open-nccl-together": (39, 0.075),
     "open-nccl-scaling": (28, 0.245),
+    "open-nccl-sharp": (36, 0.035, 0),
     "open-nccl-unseen": (36, 0.106),
     "llm-bigscience": (106, 0.092),
     "llm-lucie": (20, 0.115),
