@@ -113,6 +113,11 @@ const std::vector<std::pair<const char*, std::int64_t>>& gradient_names() {
   return names;
 }
 
+const std::vector<std::pair<const char*, std::int64_t>>& frozen_names() {
+  static const std::vector<std::pair<const char*, std::int64_t>> names = {{"bf16", 2}, {"fp8", 1}};
+  return names;
+}
+
 const std::vector<std::pair<const char*, LayerSplit>>& split_names() {
   static const std::vector<std::pair<const char*, LayerSplit>> names = {
       {"even", LayerSplit::kEven}, {"ends", LayerSplit::kEnds}, {"cost", LayerSplit::kCost}};
@@ -268,6 +273,23 @@ const std::vector<FieldRule>& rules() {
           "shared_experts, with + between them"),
       number<&Layout::recompute_layers, 1>("recompute_layers", {"recompute_num_layers"},
                                            "layers of each stage that recompute=full is for; all"),
+      number<&Layout::lora, 1>("lora", {"lora_rank", "lora_r"},
+                               "rank of adapters that learn in place of the weights (LoRA); none"),
+      word<&Layout::lora_targets>(
+          "lora_targets", {"lora_target_modules"},
+          "products with adapters: linear_qkv, linear_proj, linear_fc1, linear_fc2, with + between "
+          "them; all"),
+      {.field = {.name = "lora_weights",
+                 .aliases = {},
+                 .doc = "what the frozen weights are in memory with lora: bf16, fp8"},
+       .read =
+           [](Layout& layout, const FieldText& text) {
+             layout.lora_weight_bytes = text.one_of(frozen_names());
+           },
+       .write =
+           [](const Layout& layout) {
+             return std::string(first_name(frozen_names(), layout.lora_weight_bytes));
+           }},
       number<&Layout::micro_batch, 1>("micro", {"micro_batch_size"},
                                       "sequences that go through the pipeline together"),
       number<&Layout::global_batch, 1>("global", {"global_batch_size"},
@@ -368,6 +390,7 @@ const std::vector<LayoutField>& layout_fields() {
 }
 
 std::vector<std::string> Layout::modules() const { return cut_at(recompute_modules, '+'); }
+std::vector<std::string> Layout::adapted() const { return cut_at(lora_targets, '+'); }
 
 Layout parse_layout(const std::string& text, const std::string& option) {
   Layout layout;
@@ -429,6 +452,10 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
   if (layout.recompute_modules != Layout().recompute_modules &&
       layout.recompute != Recompute::kSelective)
     refuse(option, "recompute_modules=" + layout.recompute_modules, "needs recompute=selective");
+  for (const char* name : {"lora_targets", "lora_weights"})
+    if (const auto* rule = rule_named(name);
+        layout.lora == 0 && rule->write(layout) != rule->write(Layout()))
+      refuse(option, fmt::format("{}={}", name, rule->write(layout)), "needs lora=");
   if (layout.recompute_layers > 0 && layout.recompute != Recompute::kFull)
     refuse(option, fmt::format("recompute_layers={}", layout.recompute_layers),
            "needs recompute=full");

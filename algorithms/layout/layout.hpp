@@ -82,15 +82,20 @@ struct Layout {
   Recompute recompute = Recompute::kNone;
   std::string recompute_modules = "core_attn";  // with kSelective, "+" between them
   std::int64_t recompute_layers = 0;            // of each stage, with kFull; 0: all
-  std::int64_t micro_batch = 1;                 // sequences
-  std::int64_t global_batch = 0;                // 0: one micro-batch for each data-parallel rank
-  std::string schedule = "1f1b";                // of the pipeline (algorithms/layout/pipelines/)
+  // Rank of adapters that learn in place of the weights, which are frozen; 0: all learn.
+  std::int64_t lora = 0;
+  std::string lora_targets = "linear_qkv+linear_proj+linear_fc1+linear_fc2";
+  std::int64_t lora_weight_bytes = 2;  // of a frozen value
+  std::int64_t micro_batch = 1;        // sequences
+  std::int64_t global_batch = 0;       // 0: one micro-batch for each data-parallel rank
+  std::string schedule = "1f1b";       // of the pipeline (algorithms/layout/pipelines/)
   std::string order = "tp-cp-ep-dp-pp";
 
   bool operator==(const Layout&) const = default;
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * data); }
   std::vector<std::string> modules() const;
+  std::vector<std::string> adapted() const;  // lora_targets
   std::int64_t ranks() const { return tensor * context * pipeline * data; }
   std::int64_t replicas() const { return data_shard == 0 ? 1 : data / data_shard; }
 };

@@ -300,9 +300,13 @@ std::string to_table(const std::vector<LayoutPrediction>& predictions, const Tra
   for (const LayoutPrediction& each : predictions) layouts.push_back(each.layout);
   text += replicas_text(layouts);
   text += fmt::format(
-      "MFU: forward and twice as many backward FLOP, causal attention's half, over {:.0f} TFLOP/s\n"
+      "MFU: forward and twice as many backward FLOP{}, causal attention's half, over {:.0f} "
+      "TFLOP/s\n"
       "from, to: 90 % interval of this framework's measured rows and of the network's numbers "
       "(docs/llm.md)\n",
+      std::any_of(layouts.begin(), layouts.end(), [](const Layout& each) { return each.lora > 0; })
+          ? " (of weights that lora freezes, as many)"
+          : "",
       first.peak_flops_per_s / kTera);
   for (const LayoutPrediction& each : predictions)
     if (const std::string parts = influences_text(each.influences); !parts.empty())

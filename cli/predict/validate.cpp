@@ -18,6 +18,8 @@
 namespace forescale {
 namespace {
 
+constexpr size_t kSharersShown = 6;  // rows that share the rule of an omitted input
+
 struct ValidateOptions {
   ValidationChoice choice;
   std::string leave_out;  // a paper; empty: none
@@ -169,12 +171,16 @@ void print_rules(const Validation& validation) {
   if (validation.rules.empty()) return;
   Table table({"<paper", "<omitted input", "<fixed at", "<by the rule", "<rows that share it"});
   for (const auto& [paper, rule] : validation.rules) {
-    std::string ids;
+    std::vector<std::string> ids;
     for (const ValidationRow& row : validation.rows)
       if (row.claim.paper == paper && std::find(row.claim.omitted.begin(), row.claim.omitted.end(),
                                                 rule.key) != row.claim.omitted.end())
-        ids += (ids.empty() ? "" : " ") + row.claim.id;
-    table.add({paper, fmt::format("{} ({})", rule.input, rule.key), rule.value, rule.rule, ids});
+        ids.push_back(row.claim.id);
+    const size_t shown = std::min(ids.size(), kSharersShown);
+    std::string sharers = fmt::format("{}", fmt::join(ids.begin(), ids.begin() + shown, " "));
+    if (ids.size() > shown) sharers += fmt::format(" and {} more", ids.size() - shown);
+    table.add(
+        {paper, fmt::format("{} ({})", rule.input, rule.key), rule.value, rule.rule, sharers});
   }
   fmt::print("\n{}", table.text());
 }

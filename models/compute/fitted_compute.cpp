@@ -63,6 +63,7 @@ class Passes {
       return first_of(layer, {{KernelPass::kBackward}}, data_sheet, 1);
     if (std::holds_alternative<GemmShape>(of.work))
       return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 2);
+    if (of.is_frozen()) return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 1);
     std::vector<KernelPass> apart{KernelPass::kBackwardWeights};
     if (of.backward_flops > 1.5 * of.forward_flops) apart.push_back(KernelPass::kBackwardData);
     return first_of(layer, {apart, {KernelPass::kBackward}}, data_sheet, apart.size());

@@ -21,7 +21,7 @@ LayerShape layer_shape(const Layer& layer, const LayerCall& call) {
           .batch = call.batch,
           .input_bytes = width * images * (traffic - outputs),
           .output_bytes = width * images * outputs,
-          .parameter_bytes = width * static_cast<double>(layer.parameter_bytes().value),
+          .parameter_bytes = width * static_cast<double>(layer.weight_bytes().value),
           .flops = images * (is_forward ? layer.forward_flops : layer.backward_flops)};
 }
 

@@ -14,11 +14,14 @@ std::vector<LayerKernels> network_kernels(const Network& network, std::int64_t b
   std::vector<LayerKernels> all;
   for (const Layer& layer : network.layers) {
     LayerKernels made{.layer = layer.name, .kernels = kernels_of(layer.work, batch, precision)};
-    // Backward FLOP are those of the weights alone where nothing below learns.
-    if (layer.backward_flops < 1.5 * layer.forward_flops)
-      std::erase_if(made.kernels, [](const GpuKernel& kernel) {
-        return kernel.pass == KernelPass::kBackwardData;
-      });
+    // Backward FLOP are those of the weights alone where nothing below learns, and none of frozen
+    // ones.
+    const bool has_data =
+        layer.backward_flops >= (layer.is_frozen() ? 0.5 : 1.5) * layer.forward_flops;
+    std::erase_if(made.kernels, [&](const GpuKernel& kernel) {
+      return (kernel.pass == KernelPass::kBackwardData && !has_data) ||
+             (kernel.pass == KernelPass::kBackwardWeights && layer.is_frozen());
+    });
     if (!made.kernels.empty()) all.push_back(made);
   }
   return all;

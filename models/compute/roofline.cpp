@@ -30,8 +30,7 @@ LayerTime layer_time(const GpuModel& gpu, const Layer& layer, const RooflinePara
   const double traffic_s = (layer.traffic_per_image / gpu.memory_bandwidth).value;
   if (traffic_s == 0) return time;  // data and views: no kernel
   const double flops_per_s = parameters.efficiency * gpu.peak_flops.value;
-  const double kernel_s =
-      scale.kernel.value + (layer.parameter_bytes() / gpu.memory_bandwidth).value;
+  const double kernel_s = scale.kernel.value + (layer.weight_bytes() / gpu.memory_bandwidth).value;
   time.forward_t0_s = layer.reads_all_parameters ? kernel_s : scale.kernel.value;
   time.forward_t1_s = bounded_time_s(layer.forward_flops / flops_per_s, traffic_s, scale.factor);
   if (!layer.backward_runs) return time;

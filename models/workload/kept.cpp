@@ -54,7 +54,11 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
     const Layer& layer = *found->second;
     const Operator& rule = *find_operator(spec.type);
     const bool again = how_again(spec.name).how != RunsAgain::kNo;
-    if (rule.reads_inputs_again || again)
+    // Gradients by data need the weights alone.
+    const bool reads_inputs =
+        rule.reads_inputs_again &&
+        !(layer.is_frozen() && std::holds_alternative<LinearShape>(layer.work));
+    if (reads_inputs || again)
       for (const std::string& bottom : spec.bottoms) {
         const RunsAgain of_bottom = how_again(memory[bottom]->name);
         if (of_bottom.share() == 1 && (of_bottom.how == RunsAgain::kResultToo ||

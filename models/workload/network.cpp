@@ -111,15 +111,22 @@ class Inference {
     layer.name = spec.name;
     layer.type = spec.type;
     layer.auxiliary = spec.auxiliary;
-    layer.parameter_tensors = effect.parameter_tensors;
-    layer.parameters = std::accumulate(effect.parameter_tensors.begin(),
-                                       effect.parameter_tensors.end(), std::int64_t{0});
+    const std::int64_t values = std::accumulate(effect.parameter_tensors.begin(),
+                                                effect.parameter_tensors.end(), std::int64_t{0});
+    if (spec.frozen) {
+      layer.frozen_parameters = values;
+    } else {
+      layer.parameter_tensors = effect.parameter_tensors;
+      layer.parameters = values;
+    }
     layer.forward_flops = effect.forward_flops;
+    const double gradients = (spec.frozen ? 0 : 1) + (learns_below ? 1 : 0);
     layer.backward_flops =
         effect.forward_flops *
-        (effect.backward_over_forward >= 0 ? effect.backward_over_forward : (learns_below ? 2 : 1));
+        (effect.backward_over_forward >= 0 ? effect.backward_over_forward : gradients);
     layer.tables = effect.tables;
-    const bool learns = learns_below || layer.parameters > 0 || layer.tables.values > 0;
+    const bool learns =
+        learns_below || effect.wants_gradient || layer.parameters > 0 || layer.tables.values > 0;
     layer.backward_runs = learns;
     layer.kept_flags = effect.kept_flags;
     layer.kept_per_image = kBytesPerValue * Bytes{effect.kept_values};
@@ -254,6 +261,10 @@ EmbeddingTables Network::tables() const {
 std::int64_t Network::parameters(Heads heads) const {
   return total(*this, heads, [](const Layer& layer) { return layer.parameters; });
 }
+std::int64_t Network::frozen_parameters() const {
+  return total(*this, Heads::kAll, [](const Layer& layer) { return layer.frozen_parameters; });
+}
+
 Bytes Network::parameter_bytes(Heads heads) const { return {kBytesPerValue * parameters(heads)}; }
 double Network::forward_flops(Heads heads) const {
   return total(*this, heads, [](const Layer& layer) { return layer.forward_flops; });

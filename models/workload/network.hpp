@@ -1,10 +1,10 @@
 // A DNN as training costs see it: layers in execution order, each with its parameters, FLOP, bytes
 // and shape for one image, inferred from an Architecture.
 //
-// backward FLOP = forward FLOP * (weight gradient: 1) + (input gradient: 1, where something below
-// the layer learns); attention has its own factor. A multiply-add is 2 FLOP; everything is FP32, 4
-// bytes a value. Limits: biases, activations and normalisation count no FLOP (they are bound by
-// memory).
+// backward FLOP = forward FLOP * (weight gradient: 1, unless it is frozen) + (input gradient: 1,
+// where something below the layer learns); attention has its own factor. A multiply-add is 2 FLOP;
+// everything is FP32, 4 bytes a value. Limits: biases, activations and normalisation count no FLOP
+// (they are bound by memory).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct Layer {
   std::string type;
   std::int64_t parameters = 0;                  // learnable values: weights and bias
   std::vector<std::int64_t> parameter_tensors;  // the same by tensor: weights, then bias
+  std::int64_t frozen_parameters = 0;           // weights and bias that do not learn
   double forward_flops = 0;                     // for one image
   double backward_flops = 0;                    // for one image
   bool backward_runs = false;                   // false where nothing in it or below it learns
@@ -43,7 +44,10 @@ struct Layer {
   bool auxiliary = false;  // of a head that only training has
   bool in_place = false;
 
+  bool is_frozen() const { return frozen_parameters > 0; }
   Bytes parameter_bytes() const { return {parameters * kBytesPerValue}; }
+  // Of what its passes read, whether it learns or not.
+  Bytes weight_bytes() const { return {(parameters + frozen_parameters) * kBytesPerValue}; }
   // Where an image is one vector; else null.
   const LinearShape* fully_connected() const;
 };
@@ -66,6 +70,7 @@ struct Network {
   EmbeddingTables tables() const;  // of all layers
 
   std::int64_t parameters(Heads heads = Heads::kAll) const;
+  std::int64_t frozen_parameters() const;
   Bytes parameter_bytes(Heads heads = Heads::kAll) const;
   double forward_flops(Heads heads = Heads::kAll) const;   // for one image
   double backward_flops(Heads heads = Heads::kAll) const;  // for one image

@@ -32,6 +32,7 @@ struct LayerEffect {
   std::vector<Shape> outputs;                        // one a top
   std::vector<std::int64_t> parameter_tensors = {};  // learnable values: weights, then bias
   bool reads_all_parameters = true;                  // not where it looks some up
+  bool wants_gradient = false;  // whatever is below it here: another stage waits for it
   double forward_flops = 0;
   // Of all gradients, over those of the forward pass; negative: one for the weights where there are
   // any, one for what lies below where something there learns.

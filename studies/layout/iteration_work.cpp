@@ -20,6 +20,11 @@ constexpr double kForwardShare = 1.0 / 3;  // of the kernels of both passes
 
 constexpr std::int64_t kNormBytes = 4;
 
+// That share a copy of the dense state.
+std::int64_t ranks_sharing(const Layout& layout) {
+  return layout.context * layout.data / layout.replicas();
+}
+
 // What recompute=full is for, of the layers of a stage.
 double recomputed_share(const StagePart& part, const Layout& layout) {
   if (layout.recompute != Recompute::kFull || part.layers == 0) return 0;
@@ -49,13 +54,13 @@ int parts_of(const StagePart& part, std::int64_t stage, const IterationInputs& i
 
 // The same of dense parameters and of experts', of which other groups have the same ones.
 std::vector<LayoutCall> calls_of(const std::string& op, const StagePart& part, std::int64_t width,
-                                 int parts) {
-  const auto bytes = [&](std::int64_t parameters) {
-    return (width * parameters + parts - 1) / parts;
+                                 int parts, std::int64_t frozen_bytes = 0) {
+  const auto bytes = [&](std::int64_t parameters, std::int64_t more_bytes = 0) {
+    return (width * parameters + more_bytes + parts - 1) / parts;
   };
   return {{.op = op,
            .group = LayoutGroup::kData,
-           .bytes = bytes(part.parameters - part.expert_parameters)},
+           .bytes = bytes(part.parameters - part.expert_parameters, frozen_bytes)},
           {.op = op, .group = LayoutGroup::kExpertData, .bytes = bytes(part.expert_parameters)}};
 }
 
@@ -167,7 +172,10 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
   work.gradients = calls_of(is_sharded ? "reduce-scatter" : "all-reduce", part,
                             layout.gradient_bytes, work.gradient_parts);
   if (is_sharded)
-    work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts);
+    work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts,
+                               layout.sharding == StateSharding::kParameters
+                                   ? part.frozen_parameters * layout.lora_weight_bytes
+                                   : 0);
   const RankGrid grid(layout, option);
   work.parameters_slow_s = slowed_s(work.parameters, work.parameter_parts, inputs, grid);
   const std::vector<LayoutCall> replicas = replicas_of(work.gradients, inputs, grid);
@@ -299,11 +307,17 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
   const auto dense = static_cast<double>(part.parameters - part.expert_parameters);
   const auto expert = static_cast<double>(part.expert_parameters);
   if (!is_sharded) return dense + expert;
-  const std::int64_t sharing = layout.data / layout.replicas();
-  const auto ranks = static_cast<double>(layout.context * sharing);
+  const auto ranks = static_cast<double>(ranks_sharing(layout));
   const auto expert_ranks = ranks * static_cast<double>(layout.tensor) /
                             static_cast<double>(layout.expert * layout.expert_tensor);
   return dense / ranks + expert / expert_ranks;
+}
+
+double frozen_held(const StagePart& part, const Layout& layout) {
+  const auto all = static_cast<double>(part.frozen_parameters);
+  return layout.sharding == StateSharding::kParameters
+             ? all / static_cast<double>(ranks_sharing(layout))
+             : all;
 }
 
 bool splits_backward(const Layout& layout, const std::string& option) {

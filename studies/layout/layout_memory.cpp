@@ -27,6 +27,7 @@ std::vector<MemoryPart> state_of(const LayoutSetUp& set_up, int rank) {
   double parameters = 0;
   double gradients = 0;
   double optimizer = 0;
+  double frozen = 0;
   for (size_t stage = 0; stage < set_up.work.stages.size(); ++stage) {
     if (set_up.work.rank_of_stage(stage) != rank) continue;
     const auto held = [&](StateSharding from) {
@@ -35,11 +36,13 @@ std::vector<MemoryPart> state_of(const LayoutSetUp& set_up, int rank) {
     parameters += held(StateSharding::kParameters);
     gradients += held(StateSharding::kGradients);
     optimizer += held(StateSharding::kOptimizer);
+    frozen += frozen_held(set_up.work.stages[stage].part, layout);
   }
   const auto bytes = [](double values, std::int64_t width) {
     return static_cast<std::int64_t>(values * static_cast<double>(width));
   };
-  return {{"parameters", bytes(parameters, whole_bytes_a_value(set_up.values))},
+  return {{"parameters", bytes(parameters, whole_bytes_a_value(set_up.values)) +
+                             bytes(frozen, layout.lora_weight_bytes)},
           {"gradients", bytes(gradients, layout.gradient_bytes)},
           {"optimizer", bytes(optimizer, kOptimizerBytes)}};
 }

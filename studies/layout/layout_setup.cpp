@@ -66,6 +66,20 @@ std::vector<int> nodes_of_ranks(const Platform& platform, std::int64_t gpus) {
   return nodes;
 }
 
+void check_adapters(const LayoutSetUp& set_up) {
+  const Layout& layout = set_up.layout;
+  if (layout.lora == 0) return;
+  const std::vector<std::string> known = adapter_targets();
+  for (const std::string& target : layout.adapted())
+    if (std::find(known.begin(), known.end(), target) == known.end())
+      refuse(kLayoutOption, "lora_targets=" + target, unknown_name(target, known));
+  if (layout.recompute == Recompute::kSelectiveOp)
+    refuse(kLayoutOption, fmt::format("lora={},recompute=selective_op", layout.lora),
+           "which products run again is not known with adapters");
+  if (layout.lora_weight_bytes == 1 && !is_quantised(set_up.precision))
+    refuse(kLayoutOption, "lora_weights=fp8", "needs --precision fp8 or another of its kind");
+}
+
 }  // namespace
 
 Transformer transformer_of(const Question& question) {
@@ -136,11 +150,16 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
     refuse(kLayoutOption, "recompute=selective_op",
            fmt::format("is known of layers without experts and latent attention, not of {}",
                        model.name));
-  const Network whole = infer_network(decoder(model, set_up.tokens, "--seq"));
-  set_up.parameters = whole.parameters();
-  // Backward twice as many, without those that attention computes again.
-  set_up.model_flops = 3 * whole.forward_flops() * static_cast<double>(layout.global_batch) /
-                       static_cast<double>(about.gpus);
+  check_adapters(set_up);
+  const Network whole =
+      infer_network(decoder(model, set_up.tokens, "--seq", {.adapters = adapters_of(layout)}));
+  set_up.parameters = whole.parameters() + whole.frozen_parameters();
+  // Backward twice as many, of frozen weights as many, without those that attention computes again.
+  double passes_flops = 0;
+  for (const Layer& layer : whole.layers)
+    passes_flops += (layer.is_frozen() ? 2 : 3) * layer.forward_flops;
+  set_up.model_flops =
+      passes_flops * static_cast<double>(layout.global_batch) / static_cast<double>(about.gpus);
   set_up.work = iteration_work(
       {.layout = &layout,
        .framework = &set_up.framework,

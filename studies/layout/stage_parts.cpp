@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "models/compute/fitted_compute.hpp"
-#include "models/workload/transformer/decoder.hpp"
 #include "models/workload/transformer/recompute.hpp"
 
 namespace forescale {
@@ -27,6 +26,8 @@ constexpr double kPermille = 1000;
 constexpr double kCollectiveAccesses = 3;
 
 bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>(layer.work); }
+
+double weight_share(const Layer& layer) { return layer.is_frozen() ? 0 : kWeightShare; }
 
 Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t layers,
                    bool has_embedding, bool has_head) {
@@ -45,7 +46,8 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
                .layers = layers,
                .has_embedding = has_embedding,
                .has_head = has_head,
-               .has_scores_in_memory = layout.attention == AttentionKind::kUnfused}));
+               .has_scores_in_memory = layout.attention == AttentionKind::kUnfused,
+               .adapters = adapters_of(layout)}));
 }
 
 // One by one. Source: Megatron-LM, core/transformer/attention.py (checkpoint_core_attention),
@@ -134,8 +136,9 @@ void cut_into_pieces(const StageInputs& inputs, const Network& network,
     times[i].forward_t0_s = count * of_pieces[i].forward_t0_s;
     times[i].forward_t1_s = count * of_pieces[i].forward_t1_s;
     if (!writes) continue;
+    const double weights = weight_share(network.layers[i]);
     const auto mixed = [&](double whole_s, double piece_s) {
-      return kWeightShare * whole_s + (1 - kWeightShare) * count * piece_s;
+      return weights * whole_s + (1 - weights) * count * piece_s;
     };
     times[i].backward_t0_s = mixed(times[i].backward_t0_s, of_pieces[i].backward_t0_s);
     times[i].backward_t1_s = mixed(times[i].backward_t1_s, of_pieces[i].backward_t1_s);
@@ -176,7 +179,7 @@ void add_times(const StageInputs& inputs, const Network& network,
     part.backward_s += times[i].backward_s + again(name).share() * times[i].forward_s;
     if (whole.contains(name)) part.again_s += times[i].forward_s;
     if (is_product(network.layers[i]))
-      part.weight_gradients_s += kWeightShare * times[i].backward_s;
+      part.weight_gradients_s += weight_share(network.layers[i]) * times[i].backward_s;
   }
 }
 
@@ -274,6 +277,10 @@ class TimesBeside {
       const auto read = spread.find(spec.bottoms.front());
       if (read != spread.end() && is_product(layer)) add(readers_[*read], by_name_[layer.name]);
     }
+    // A frozen product has no gradient by weights to hide anything.
+    for (const Layer& layer : network.layers)
+      if (layer.is_frozen() && is_product(layer))
+        readers_.erase(specs_.at(layer.name)->bottoms.front());
   }
 
   // How long kernels have the exchanges of other groups beside them.
@@ -344,7 +351,7 @@ std::int64_t score_bytes(const StageInputs& inputs, const Layer& head) {
 std::int64_t gradient_buffer_bytes(const StageInputs& inputs, const Network& network) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const Layer& layer : network.layers)
-    if (const auto* linear = std::get_if<LinearShape>(&layer.work))
+    if (const auto* linear = std::get_if<LinearShape>(&layer.work); linear && !layer.is_frozen())
       shapes.emplace(linear->outputs, linear->inputs);
   std::int64_t values = 0;
   for (const auto& [outputs, of_inputs] : shapes) values += outputs * of_inputs;
@@ -421,6 +428,12 @@ std::vector<std::int64_t> split_with_ends(const Transformer& model, const Layout
 
 }  // namespace
 
+Adapters adapters_of(const Layout& layout) {
+  if (layout.lora == 0) return {};
+  const std::vector<std::string> targets = layout.adapted();
+  return {.rank = layout.lora, .targets = {targets.begin(), targets.end()}};
+}
+
 double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks,
                        const GpuModel& gpu) {
   const double arrives = static_cast<double>(bytes) * static_cast<double>(ranks - 1) /
@@ -482,6 +495,7 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       part.boundary_bytes = boundary_bytes(inputs);
       part.held_result_bytes = held_result_bytes(inputs, layers[stage]);
       part.parameters = network.parameters();
+      part.frozen_parameters = network.frozen_parameters();
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
         if (layer.name == "head") part.score_bytes = score_bytes(inputs, layer);

@@ -12,6 +12,7 @@
 #include "models/compute/transformer_framework.hpp"
 #include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
+#include "models/workload/transformer/decoder.hpp"
 #include "models/workload/transformer/transformer.hpp"
 
 namespace forescale {
@@ -36,6 +37,7 @@ struct StagePart {
   std::int64_t sparse_layers = 0;      // of those, with experts
   std::int64_t parameters = 0;         // of this GPU
   std::int64_t expert_parameters = 0;  // of those, the experts'
+  std::int64_t frozen_parameters = 0;  // others, which do not learn
   // Of one micro-batch, seconds on the GPU alone.
   double forward_s = 0;
   double backward_s = 0;          // both gradients
@@ -66,6 +68,9 @@ double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks
 // not divide them, or exceeds them.
 std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
                                            const std::string& option);
+
+// Of a layout with lora.
+Adapters adapters_of(const Layout& layout);
 
 struct StageInputs {
   const Transformer* model = nullptr;

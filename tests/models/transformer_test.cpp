@@ -330,6 +330,47 @@ TEST(DecoderShare, ContextPartsShareTokensAndScores) {
   EXPECT_DOUBLE_EQ(4 * part.forward_flops(), whole.forward_flops());
 }
 
+const Layer& adapted_layer(const Network& network, const std::string& name) {
+  for (const Layer& layer : network.layers)
+    if (layer.name == name) return layer;
+  throw std::runtime_error("no layer " + name);
+}
+
+// MLPerf's benchmark: 44,564,480 of Llama 2 70B's values learn (mlcommons/training,
+// llama2_70b_lora). Frozen products have the gradient by data alone, and none where nothing below
+// learns: in the first block of the first stage.
+TEST(DecoderShare, AdaptersLearnAlone) {
+  const Transformer model = read_transformer(model_input("llama-2-70b", "--model"));
+  const Adapters attention{.rank = 16, .targets = {"linear_qkv", "linear_proj"}};
+  const Network whole = infer_network(decoder(model, 1024, "--seq"));
+  const Network adapted = infer_network(decoder(model, 1024, "--seq", {.adapters = attention}));
+  EXPECT_EQ(adapted.parameters(), 44'564'480);
+  EXPECT_EQ(adapted.frozen_parameters(), whole.parameters());
+  EXPECT_EQ(whole.frozen_parameters(), 0);
+  const auto gradients = [&](const Network& network, const std::string& name) {
+    const Layer& layer = adapted_layer(network, name);
+    return layer.backward_flops / layer.forward_flops;
+  };
+  EXPECT_EQ(gradients(adapted, "layer2/qkv"), 1);
+  EXPECT_EQ(gradients(adapted, "layer1/ffn/up"), 1);
+  EXPECT_EQ(gradients(adapted, "head"), 1);
+  EXPECT_EQ(gradients(adapted, "layer2/qkv/lora_a"), 2);
+  EXPECT_EQ(gradients(adapted, "layer1/qkv"), 0);
+  EXPECT_FALSE(adapted_layer(adapted, "embedding/word").backward_runs);
+  EXPECT_EQ(gradients(adapted, "layer1/qkv/lora_a"), 1);
+  const Network later = infer_network(
+      decoder(model, 1024, "--seq",
+              {.first_layer = 40, .layers = 1, .has_embedding = false, .adapters = attention}));
+  EXPECT_EQ(gradients(later, "layer41/qkv"), 1) << "the stage before waits for it";
+  // Of the feed-forward part nothing is kept but what its gate and norm read.
+  EXPECT_LT(kept_for_backward(adapted).values, 0.75 * kept_for_backward(whole).values);
+  const Network everywhere = infer_network(decoder(
+      model, 1024, "--seq",
+      {.adapters = {.rank = 16,
+                    .targets = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"}}}));
+  EXPECT_EQ(everywhere.parameters(), 44'564'480 + 80LL * 16 * (8192 + 2 * 28672 + 28672 + 8192));
+}
+
 TEST(DecoderShare, RefusesWhatDoesNotDivide) {
   const Transformer model = catalogue_model("llama-3-8b");
   const auto refused = [&](const DecoderShare& share) {

@@ -40,6 +40,7 @@ LIMITS = {
     "llm-gpu-recipes": (7, 0.046, 0),
     "llm-flagperf": (5, 0.105, 0),
     "llm-dlperf": (16, 0.087, 0),
+    "llm-lora": (38, 0.083, 0),
     "llm-vocabulary": (8, 0.125, 1),
     "llm-unseen": (8, 0.175, 7),
     "llm-simumax-memory": (7, 0.01, 0),

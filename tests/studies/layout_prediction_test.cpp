@@ -513,6 +513,54 @@ TEST(LayoutPrediction, ATighterNetworkIsNeverFaster) {
   EXPECT_GT(predict_layouts({{.question = question, .gpus = 32}}, asker).front().iteration_s, fast);
 }
 
+// All of attention and feed-forward of Llama 2 7B.
+TEST(LayoutPrediction, AdaptersLearnInPlaceOfTheWeights) {
+  constexpr std::int64_t kAdapters =
+      32LL * 8 * ((4096 + 3 * 4096) + 2 * 4096 + (4096 + 2 * 11008) + (11008 + 4096));
+  constexpr std::int64_t kWeights = 6'738'415'616;
+  const LayoutPrediction all = predict("global=8", 1);
+  const LayoutPrediction adapted = predict("global=8,lora=8", 1);
+  EXPECT_EQ(adapted.parameters, kWeights + kAdapters);
+  EXPECT_EQ(memory_of(adapted, "parameters"), 2 * (kWeights + kAdapters));
+  EXPECT_EQ(memory_of(adapted, "gradients"), 4 * kAdapters);
+  EXPECT_EQ(memory_of(adapted, "optimizer"), 12 * kAdapters);
+  EXPECT_LT(memory_of(adapted, "gradient buffers"), memory_of(all, "gradient buffers") / 50);
+  // Two of three products, but narrow ones and sums that wait for the memory.
+  EXPECT_GT(adapted.compute_s, 0.65 * all.compute_s);
+  EXPECT_LT(adapted.compute_s, 0.95 * all.compute_s);
+  EXPECT_LT(predict("global=8,lora=8,lora_targets=linear_qkv", 1).compute_s, 0.8 * all.compute_s);
+  EXPECT_LT(adapted.optimizer_s, all.optimizer_s / 100);
+  EXPECT_LT(adapted.model_flops_share(), 1);
+  // What all copies share, frozen weights too.
+  const LayoutPrediction shared = predict("zero=parameters,global=8,lora=8", 8);
+  EXPECT_NEAR(static_cast<double>(memory_of(shared, "parameters")),
+              2.0 * (kWeights + kAdapters) / 8, 1);
+  EXPECT_EQ(memory_of(predict("zero=optimizer,global=8,lora=8", 8), "parameters"),
+            2 * (kWeights + kAdapters));
+  Question quantised = question_of("global=8,lora=8,lora_weights=fp8");
+  quantised.precision = Precision::kFp8;
+  EXPECT_EQ(memory_of(predicted(quantised, 1), "parameters"), kWeights + 2 * kAdapters);
+  // Stages and tensor groups have the adapters of their products.
+  for (const char* layout : {"pp=4,global=8,lora=8", "tp=4,global=8,lora=8",
+                             "tp=2,pp=2,vpp=2,tp_overlap=true,global=8,lora=8,recompute=full",
+                             "pp=4,global=8,lora=8,schedule=zb-h1", "cp=2,tp=2,global=8,lora=8"}) {
+    const LayoutPrediction spread = predict(layout, 4);
+    EXPECT_NEAR(sum_of_parts(spread), spread.iteration_s, 1e-12) << layout;
+    EXPECT_LT(spread.iteration_s, adapted.iteration_s) << layout;
+  }
+}
+
+TEST(LayoutPrediction, AdaptersMistakesAreRefused) {
+  const auto refused = [](const std::string& layout, const std::string& model = "llama-2-7b") {
+    return refusal([&] { predict(layout, 8, model); });
+  };
+  EXPECT_NE(refused("lora=8,lora_targets=linear_qvk").find("linear_qkv"), std::string::npos);
+  EXPECT_NE(refused("lora_targets=linear_qkv").find("needs lora="), std::string::npos);
+  EXPECT_NE(refused("lora=8,lora_weights=fp8").find("needs --precision fp8"), std::string::npos);
+  EXPECT_NE(refused("lora=8", "mixtral-8x7b").find("without experts"), std::string::npos);
+  EXPECT_NE(refused("lora=0").find("must be an integer from 1"), std::string::npos);
+}
+
 TEST(LayoutPrediction, SaysWhatDoesNotFit) {
   const LayoutPrediction large = predict("tp=1", 8, "llama-2-70b");
   EXPECT_FALSE(large.fits());

@@ -9,7 +9,7 @@ namespace {
 LayerEffect received(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_given(layer, file, "num_output", layer.num_output);
   const std::int64_t ranks = layer.sizes.contains("ranks") ? size_of(layer, file, "ranks") : 1;
-  return {.outputs = {{inputs[0][0] / ranks, layer.num_output}}};
+  return {.outputs = {{inputs[0][0] / ranks, layer.num_output}}, .wants_gradient = true};
 }
 
 LayerEffect sent(const LayerSpec&, const std::string&, const Inputs&) { return {.outputs = {{1}}}; }

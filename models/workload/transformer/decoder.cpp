@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,6 +13,10 @@ namespace forescale {
 namespace {
 
 constexpr const char* kCore = "core_attention";
+constexpr const char* kQkv = "linear_qkv";
+constexpr const char* kProjection = "linear_proj";
+constexpr const char* kUp = "linear_fc1";
+constexpr const char* kDown = "linear_fc2";
 
 class Decoder {
  public:
@@ -32,6 +37,8 @@ class Decoder {
     }
     prefix_.clear();
     share_.has_head ? head(hidden) : to_stage_after(hidden);
+    if (share_.adapters.rank > 0)
+      for (LayerSpec& layer : layers_) layer.frozen = !adapters_.contains(layer.name);
     return std::move(layers_);
   }
 
@@ -62,6 +69,38 @@ class Decoder {
     layers_.back().num_output = outputs;
     layers_.back().bias_term = has_bias;
     return layers_.back().name;
+  }
+
+  std::string narrow(const std::string& name, const std::string& bottom, std::int64_t outputs) {
+    const std::string made = linear(name, bottom, outputs, false);
+    adapters_.insert(made);
+    return made;
+  }
+
+  bool has_adapter(const char* target) const {
+    return share_.adapters.rank > 0 && share_.adapters.targets.contains(target);
+  }
+  std::string with_adapter(const std::string& name, const std::string& product,
+                           const std::string& low, std::int64_t outputs) {
+    return add(name + "/lora_sum", "Eltwise", {product, narrow(name + "/lora_b", low, outputs)});
+  }
+
+  // A product whose weights are shared by output, with its adapter.
+  std::string adapted(const char* target, const std::string& name, const std::string& bottom,
+                      std::int64_t outputs, bool has_bias) {
+    const std::string product = linear(name, bottom, outputs, has_bias);
+    if (!has_adapter(target)) return product;
+    return with_adapter(name, product, narrow(name + "/lora_a", bottom, share_.adapters.rank),
+                        outputs);
+  }
+  // One whose weights are shared by input: `collected` is what adds up its results.
+  std::string adapted_and_collected(const char* target, const std::string& name,
+                                    const std::string& bottom, bool has_bias,
+                                    const std::string& collected) {
+    const std::string product = collect(collected, linear(name, bottom, model_.hidden, has_bias));
+    if (!has_adapter(target)) return product;
+    const std::string low = narrow(name + "/lora_a", bottom, share_.adapters.rank);
+    return with_adapter(name, product, collect(name + "/lora_collect", low), model_.hidden);
   }
 
   std::string norm(const std::string& name, const std::string& bottom) {
@@ -146,7 +185,7 @@ class Decoder {
   std::string attention(const std::string& normed) {
     const std::int64_t heads = model_.heads / share_.tensor;
     const std::int64_t width = (heads + 2 * kv_heads_) * model_.head_size;
-    const std::string qkv = linear("qkv", normed, width, model_.qkv_bias);
+    const std::string qkv = adapted(kQkv, "qkv", normed, width, model_.qkv_bias);
     std::string turned = qkv;
     if (model_.query_key_norm) {
       turned = add("head_norm", "HeadNorm", {turned});
@@ -202,8 +241,8 @@ class Decoder {
   }
 
   std::string projection(const std::string& attended) {
-    return collect("attention/collect",
-                   linear("projection", attended, model_.hidden, model_.projection_bias));
+    return adapted_and_collected(kProjection, "projection", attended, model_.projection_bias,
+                                 "attention/collect");
   }
 
   std::string latent_attention(const std::string& normed) {
@@ -269,10 +308,10 @@ class Decoder {
 
   std::string dense(const std::string& name, const std::string& normed, std::int64_t width) {
     const std::string up =
-        linear(name + "/up", spread(name + "/spread", normed),
-               (model_.is_gated ? 2 : 1) * width / share_.tensor, model_.ffn_bias);
-    return collect(name + "/collect", linear(name + "/down", activated(name + "/activation", up),
-                                             model_.hidden, model_.ffn_bias));
+        adapted(kUp, name + "/up", spread(name + "/spread", normed),
+                (model_.is_gated ? 2 : 1) * width / share_.tensor, model_.ffn_bias);
+    return adapted_and_collected(kDown, name + "/down", activated(name + "/activation", up),
+                                 model_.ffn_bias, name + "/collect");
   }
 
   std::string activated(const std::string& name, const std::string& bottom) {
@@ -294,6 +333,7 @@ class Decoder {
   std::int64_t kv_heads_;
   std::string prefix_;
   std::vector<LayerSpec> layers_;
+  std::set<std::string> adapters_;  // layers that learn where others are frozen
 };
 
 // Both numbers of a share that does not come out even.
@@ -327,12 +367,18 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
             std::max<std::int64_t>(1, model.kv_heads / share.tensor));
     if (model.latent) refuse(option, model.name, "latent attention has no heads to send: not a2a");
   }
+  if (share.adapters.rank > 0 && (model.latent || model.experts))
+    refuse(option, fmt::format("lora={}", share.adapters.rank),
+           fmt::format("is known of models without experts and latent attention, not of {}",
+                       model.name));
   if (share.has_scores_in_memory && (share.context > 1 || model.latent))
     refuse(option, share.context > 1 ? fmt::format("cp={}", share.context) : model.name,
            "needs flash attention");
 }
 
 }  // namespace
+
+std::vector<std::string> adapter_targets() { return {kQkv, kProjection, kUp, kDown}; }
 
 std::string core_attention_beside(const std::string& layer) {
   return layer.substr(0, layer.find('/') + 1) + kCore;

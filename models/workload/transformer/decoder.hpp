@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,19 @@
 #include "models/workload/transformer/transformer.hpp"
 
 namespace forescale {
+
+// Low-rank adapters (LoRA): beside a product two narrow ones behind each other, whose result is
+// added to its own. They learn alone: all other weights are frozen. Where a product's weights are
+// shared by input, what comes out of the first narrow one is added up over the group, and each GPU
+// has the second one for its own tokens. Source: Hu et al., arXiv:2106.09685; NVIDIA NeMo,
+// collections/llm/peft/lora.py and utils.py (ParallelLinearAdapter). Left out: their dropout, and
+// the product with alpha / rank.
+struct Adapters {
+  std::int64_t rank = 0;               // 0: none, all weights learn
+  std::set<std::string> targets = {};  // of adapter_targets()
+};
+// Megatron Bridge's names: linear_qkv, linear_proj, linear_fc1 and linear_fc2.
+std::vector<std::string> adapter_targets();
 
 // One GPU's share; as it is: all of the model.
 struct DecoderShare {
@@ -40,6 +54,7 @@ struct DecoderShare {
   bool has_embedding = true;
   bool has_head = true;
   bool has_scores_in_memory = false;
+  Adapters adapters = {};
 };
 
 // Of the same block as another of its layers.
