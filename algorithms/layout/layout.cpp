@@ -292,6 +292,8 @@ const std::vector<FieldRule>& rules() {
            }},
       number<&Layout::micro_batch, 1>("micro", {"micro_batch_size"},
                                       "sequences that go through the pipeline together"),
+      number<&Layout::packed_texts, 1>(
+          "packed", {}, "texts packed into each sequence, equally long; attention stays in each"),
       number<&Layout::global_batch, 1>("global", {"global_batch_size"},
                                        "sequences of one iteration; a micro-batch each copy"),
       word<&Layout::schedule>(

@@ -87,6 +87,7 @@ struct Layout {
   std::string lora_targets = "linear_qkv+linear_proj+linear_fc1+linear_fc2";
   std::int64_t lora_weight_bytes = 2;  // of a frozen value
   std::int64_t micro_batch = 1;        // sequences
+  std::int64_t packed_texts = 1;       // of each sequence, equally long; attention stays in each
   std::int64_t global_batch = 0;       // 0: one micro-batch for each data-parallel rank
   std::string schedule = "1f1b";       // of the pipeline (algorithms/layout/pipelines/)
   std::string order = "tp-cp-ep-dp-pp";

@@ -18,7 +18,7 @@
 namespace forescale {
 namespace {
 
-constexpr size_t kSharersShown = 6;  // rows that share the rule of an omitted input
+constexpr size_t kSharersShown = 3;  // rows that share the rule of an omitted input
 
 struct ValidateOptions {
   ValidationChoice choice;

@@ -151,8 +151,12 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
            fmt::format("is known of layers without experts and latent attention, not of {}",
                        model.name));
   check_adapters(set_up);
+  if (set_up.tokens % layout.packed_texts != 0)
+    refuse(kLayoutOption, fmt::format("packed={}", layout.packed_texts),
+           fmt::format("must divide the sequences of {} tokens", set_up.tokens));
   const Network whole =
-      infer_network(decoder(model, set_up.tokens, "--seq", {.adapters = adapters_of(layout)}));
+      infer_network(decoder(model, set_up.tokens, "--seq",
+                            {.texts = layout.packed_texts, .adapters = adapters_of(layout)}));
   set_up.parameters = whole.parameters() + whole.frozen_parameters();
   // Backward twice as many, of frozen weights as many, without those that attention computes again.
   double passes_flops = 0;

@@ -47,6 +47,7 @@ Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t l
                .has_embedding = has_embedding,
                .has_head = has_head,
                .has_scores_in_memory = layout.attention == AttentionKind::kUnfused,
+               .texts = layout.packed_texts,
                .adapters = adapters_of(layout)}));
 }
 

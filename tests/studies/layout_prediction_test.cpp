@@ -550,6 +550,30 @@ TEST(LayoutPrediction, AdaptersLearnInPlaceOfTheWeights) {
   }
 }
 
+// Attention over 16 texts of 64 words instead of one of 1,024: a sixteenth of its FLOP.
+TEST(LayoutPrediction, PackedTextsAttendToThemselves) {
+  const LayoutPrediction one = predict("global=8", 1);
+  const LayoutPrediction packed = predict("global=8,packed=16", 1);
+  const double attention = 3 * 32 * 2.0 * 1024 * 1024 * 4096 * 8;  // Llama 2 7B's, all passes
+  const auto flops = [](const LayoutPrediction& each) {
+    return each.model_flops_share() * each.iteration_s * each.peak_flops_per_s;
+  };
+  EXPECT_NEAR(flops(one) - flops(packed), attention * 15 / 16, 1e-9 * attention);
+  EXPECT_LT(packed.compute_s, one.compute_s);
+  EXPECT_GT(packed.compute_s, 0.8 * one.compute_s);
+  EXPECT_EQ(memory_of(packed, "activations"), memory_of(one, "activations"));
+}
+
+TEST(LayoutPrediction, PackedTextsThatDoNotFitAreRefused) {
+  const auto refused = [](const std::string& layout) {
+    return refusal([&] { predict(layout, 8); });
+  };
+  EXPECT_NE(refused("packed=3").find("must divide the sequences of 1024 tokens"),
+            std::string::npos);
+  EXPECT_NE(refused("packed=2,cp=2").find("is not known with cp=2"), std::string::npos);
+  EXPECT_NE(refused("packed=2,attention=unfused").find("needs flash attention"), std::string::npos);
+}
+
 TEST(LayoutPrediction, AdaptersMistakesAreRefused) {
   const auto refused = [](const std::string& layout, const std::string& model = "llama-2-7b") {
     return refusal([&] { predict(layout, 8, model); });

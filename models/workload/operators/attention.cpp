@@ -2,8 +2,9 @@
 // S x kv_heads * D, as three blobs or side by side in one. No scores in memory; keeps one number a
 // query and head. Forward FLOP 4 S^2 heads D, half where causal; backward 2.5 times as many, as the
 // scores are computed again. Of a sequence that "parts" GPUs share, each has S tokens of it and the
-// same part of the work, as causal attention is dealt out in two parts each. "sinks": a learned
-// number a head beside the scores (gpt-oss). Source: Dao et al., FlashAttention, NeurIPS 2022, and
+// same part of the work, as causal attention is dealt out in two parts each. Of "texts" behind each
+// other, equally long, each attends to itself alone. "sinks": a learned number a head beside the
+// scores (gpt-oss). Source: Dao et al., FlashAttention, NeurIPS 2022, and
 // FlashAttention-2, 2023, section 4.1.
 //
 // LatentAttention: queries S x heads * D of head_size D; keys without and values V side by side, S
@@ -17,21 +18,30 @@ namespace forescale {
 namespace {
 
 LayerEffect attention_effect(const AttentionShape& shape, std::int64_t width) {
-  LayerEffect effect{.outputs = {{shape.sequence / shape.parts, width}}};
+  const std::int64_t tokens = shape.batch * shape.sequence / shape.parts;
+  LayerEffect effect{.outputs = {{tokens, width}}};
   effect.forward_flops = flops_of(GpuKernel{.shape = shape});
   effect.backward_over_forward =
       flops_of(GpuKernel{.shape = shape, .pass = KernelPass::kBackward}) / effect.forward_flops;
-  effect.kept_values = shape.heads * shape.sequence / shape.parts;
+  effect.kept_values = shape.heads * tokens;
   effect.work = shape;
   return effect;
 }
 
-// Of "heads" and "kv_heads" (as many unless it is said), of which the second divides the first.
+// Of "heads" and "kv_heads" (as many unless it is said), of which the second divides the first, and
+// of "texts", which divides the sequence.
 AttentionShape heads_of(const LayerSpec& layer, const std::string& file, const Inputs& inputs) {
   require_sequence(layer, file, inputs[0]);
   AttentionShape shape{.batch = 1};
   if (layer.sizes.contains("parts")) shape.parts = size_of(layer, file, "parts");
-  shape.sequence = shape.parts * inputs[0][0];
+  if (layer.sizes.contains("texts")) shape.batch = size_of(layer, file, "texts");
+  shape.sequence = shape.parts * inputs[0][0] / shape.batch;
+  if (shape.parts * inputs[0][0] % shape.batch != 0)
+    layer_error(
+        layer, file,
+        {.key = "texts",
+         .value = std::to_string(shape.batch),
+         .constraint = fmt::format("must divide the sequence of {}", shape.parts * inputs[0][0])});
   shape.heads = size_of(layer, file, "heads");
   shape.kv_heads =
       layer.sizes.contains("kv_heads") ? size_of(layer, file, "kv_heads") : shape.heads;
@@ -74,13 +84,14 @@ LayerEffect latent_attention(const LayerSpec& layer, const std::string& file,
   return attention_effect(shape, shape.heads * values);
 }
 
-const bool kAttentionRegistered = Registry<Operator>::add({.name = "Attention",
-                                                           .bottoms_max = 3,
-                                                           .reads_inputs_again = true,
-                                                           .reads_outputs_again = true,
-                                                           .sizes = {"heads", "kv_heads", "parts"},
-                                                           .flags = {"causal", "sinks"},
-                                                           .apply = attention});
+const bool kAttentionRegistered =
+    Registry<Operator>::add({.name = "Attention",
+                             .bottoms_max = 3,
+                             .reads_inputs_again = true,
+                             .reads_outputs_again = true,
+                             .sizes = {"heads", "kv_heads", "parts", "texts"},
+                             .flags = {"causal", "sinks"},
+                             .apply = attention});
 
 const bool kLatentAttentionRegistered =
     Registry<Operator>::add({.name = "LatentAttention",
@@ -88,7 +99,7 @@ const bool kLatentAttentionRegistered =
                              .bottoms_max = 3,
                              .reads_inputs_again = true,
                              .reads_outputs_again = true,
-                             .sizes = {"heads", "parts", "value_size"},
+                             .sizes = {"heads", "parts", "texts", "value_size"},
                              .flags = {"causal"},
                              .apply = latent_attention});
 

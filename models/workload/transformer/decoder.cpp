@@ -238,6 +238,7 @@ class Decoder {
   void in_context() {
     layers_.back().flags.insert("causal");
     if (share_.context > 1) layers_.back().sizes["parts"] = share_.context;
+    if (share_.texts > 1) layers_.back().sizes["texts"] = share_.texts;
   }
 
   std::string projection(const std::string& attended) {
@@ -374,6 +375,10 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
   if (share.has_scores_in_memory && (share.context > 1 || model.latent))
     refuse(option, share.context > 1 ? fmt::format("cp={}", share.context) : model.name,
            "needs flash attention");
+  if (share.texts > 1 && (share.context > 1 || share.has_scores_in_memory))
+    refuse(option, fmt::format("packed={}", share.texts),
+           share.context > 1 ? fmt::format("is not known with cp={}", share.context)
+                             : "needs flash attention");
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ struct DecoderShare {
   bool has_embedding = true;
   bool has_head = true;
   bool has_scores_in_memory = false;
+  std::int64_t texts = 1;  // packed into each sequence, equally long: attention stays in each
   Adapters adapters = {};
 };
 
