@@ -1,8 +1,8 @@
 // The matrix products, convolutions and attention that a network's layers are made of, as GPU
 // libraries are asked for them (models/workload/matrix_work.hpp).
 //
-// A pass by data is there only where something below the layer learns.
-// Limits: dilated convolutions are left out, and so is what is no matrix product (activations,
+// A pass by data is there only where something below the layer learns, one by weights where they
+// do. Limits: dilated convolutions are left out, and so is what is no matrix product (activations,
 // pooling, normalisation, biases).
 #pragma once
 

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <vector>
 
 #include "base/data_files.hpp"
+#include "models/compute/network_kernels.hpp"
 #include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
 #include "models/workload/transformer/decoder.hpp"
@@ -362,6 +364,18 @@ TEST(DecoderShare, AdaptersLearnAlone) {
       decoder(model, 1024, "--seq",
               {.first_layer = 40, .layers = 1, .has_embedding = false, .adapters = attention}));
   EXPECT_EQ(gradients(later, "layer41/qkv"), 1) << "the stage before waits for it";
+  const auto passes = [&](const std::string& name) {
+    std::vector<KernelPass> of;
+    for (const LayerKernels& layer : network_kernels(adapted, 1, Precision::kBf16))
+      if (layer.layer == name)
+        for (const GpuKernel& kernel : layer.kernels) of.push_back(kernel.pass);
+    return of;
+  };
+  using enum KernelPass;
+  EXPECT_EQ(passes("layer2/qkv"), (std::vector{kForward, kBackwardData}));
+  EXPECT_EQ(passes("layer2/qkv/lora_a"), (std::vector{kForward, kBackwardData, kBackwardWeights}));
+  EXPECT_EQ(passes("layer1/qkv"), (std::vector{kForward}));
+  EXPECT_EQ(passes("layer1/qkv/lora_a"), (std::vector{kForward, kBackwardWeights}));
   // Of the feed-forward part nothing is kept but what its gate and norm read.
   EXPECT_LT(kept_for_backward(adapted).values, 0.75 * kept_for_backward(whole).values);
   const Network everywhere = infer_network(decoder(
