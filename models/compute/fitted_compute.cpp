@@ -28,10 +28,6 @@ PassTime sum(const PassTime& a, const PassTime& b) {
 }
 
 // Transformer Engine quantises the products within a transformer's layers, not the output's.
-bool is_product_within(const Layer& layer) {
-  return std::holds_alternative<LinearShape>(layer.work) && layer.name != "head";
-}
-
 class Passes {
  public:
   Passes(const FittedGpu& fitted, const GpuModel& gpu, const Network& network,
@@ -63,7 +59,8 @@ class Passes {
       return first_of(layer, {{KernelPass::kBackward}}, data_sheet, 1);
     if (std::holds_alternative<GemmShape>(of.work))
       return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 2);
-    if (of.is_frozen()) return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 1);
+    if (of.is_frozen_product())
+      return first_of(layer, {{KernelPass::kBackwardData}}, data_sheet, 1);
     std::vector<KernelPass> apart{KernelPass::kBackwardWeights};
     if (of.backward_flops > 1.5 * of.forward_flops) apart.push_back(KernelPass::kBackwardData);
     return first_of(layer, {apart, {KernelPass::kBackward}}, data_sheet, apart.size());
@@ -75,7 +72,7 @@ class Passes {
     call.precision = kernels.precision;
     std::vector<std::vector<GpuKernel>> all = layer_kernels(network_, call);
     for (size_t i = 0; i < all.size(); ++i)
-      if (kernels.products && is_product_within(network_.layers[i]))
+      if (kernels.products && network_.layers[i].is_product_within())
         for (GpuKernel& kernel : all[i]) kernel.precision = *kernels.products;
     return all;
   }

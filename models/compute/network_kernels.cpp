@@ -17,10 +17,10 @@ std::vector<LayerKernels> network_kernels(const Network& network, std::int64_t b
     // Backward FLOP are those of the weights alone where nothing below learns, and none of frozen
     // ones.
     const bool has_data =
-        layer.backward_flops >= (layer.is_frozen() ? 0.5 : 1.5) * layer.forward_flops;
+        layer.backward_flops >= (layer.is_frozen_product() ? 0.5 : 1.5) * layer.forward_flops;
     std::erase_if(made.kernels, [&](const GpuKernel& kernel) {
       return (kernel.pass == KernelPass::kBackwardData && !has_data) ||
-             (kernel.pass == KernelPass::kBackwardWeights && layer.is_frozen());
+             (kernel.pass == KernelPass::kBackwardWeights && layer.is_frozen_product());
     });
     if (!made.kernels.empty()) all.push_back(made);
   }

@@ -48,6 +48,7 @@ struct LayerSpec {
   bool global_pooling = false;
   bool auxiliary = false;                     // of a head that only training has
   bool frozen = false;                        // its weights do not learn; no file says so
+  bool adapter = false;                       // it learns beside a frozen one; no file says so
   std::map<std::string, std::int64_t> sizes;  // what the operator alone knows: "heads"
   std::set<std::string> flags;                // of its own, those that are true: "causal"
   std::string path;                           // where in the file, for errors: "/layers/3"

@@ -21,13 +21,9 @@ std::int64_t values_in(const Shape& shape) {
 bool has_own_memory(const LayerSpec& spec, const Operator& rule, const Layer& layer) {
   if (layer.exchange)
     return !layer.exchange->forward.empty() &&
-           layer.exchange->forward.front() != ExchangeKind::kAllGather;
+           (layer.exchange->forward.front() != ExchangeKind::kAllGather ||
+            (spec.type == "AllGather" && !spec.flags.contains("again")));
   return rule.kind != OperatorKind::kView || spec.type == "Received";
-}
-
-// All but that of the words' scores, which stays as the activations are.
-bool is_layer_product(const Layer& layer) {
-  return layer.name != "head" && std::holds_alternative<LinearShape>(layer.work);
 }
 
 }  // namespace
@@ -55,9 +51,7 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
     const Operator& rule = *find_operator(spec.type);
     const bool again = how_again(spec.name).how != RunsAgain::kNo;
     // Gradients by data need the weights alone.
-    const bool reads_inputs =
-        rule.reads_inputs_again &&
-        !(layer.is_frozen() && std::holds_alternative<LinearShape>(layer.work));
+    const bool reads_inputs = rule.reads_inputs_again && !layer.is_frozen_product();
     if (reads_inputs || again)
       for (const std::string& bottom : spec.bottoms) {
         const RunsAgain of_bottom = how_again(memory[bottom]->name);
@@ -65,7 +59,7 @@ KeptBytes kept_for_backward(const Network& network, const RunsAgainRule& again_r
                                        (again && of_bottom.how == RunsAgain::kWithin)))
           continue;
         kept.insert(memory[bottom]);
-        (is_layer_product(layer) ? by_products : by_others).insert(memory[bottom]);
+        (layer.is_product_within() ? by_products : by_others).insert(memory[bottom]);
       }
     const Layer* holder = &layer;
     if (!has_own_memory(spec, rule, layer) && !spec.bottoms.empty())

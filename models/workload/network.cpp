@@ -111,6 +111,8 @@ class Inference {
     layer.name = spec.name;
     layer.type = spec.type;
     layer.auxiliary = spec.auxiliary;
+    layer.frozen = spec.frozen;
+    layer.adapter = spec.adapter;
     const std::int64_t values = std::accumulate(effect.parameter_tensors.begin(),
                                                 effect.parameter_tensors.end(), std::int64_t{0});
     if (spec.frozen) {

@@ -43,8 +43,13 @@ struct Layer {
   bool reads_all_parameters = true;
   bool auxiliary = false;  // of a head that only training has
   bool in_place = false;
+  bool frozen = false;   // its weights do not learn, its own or those of another layer
+  bool adapter = false;  // it learns beside a frozen one
 
-  bool is_frozen() const { return frozen_parameters > 0; }
+  bool is_product() const { return std::holds_alternative<LinearShape>(work); }
+  // One of a transformer's own: not that of the words' scores, no adapter.
+  bool is_product_within() const { return is_product() && !adapter && name != "head"; }
+  bool is_frozen_product() const { return is_product() && frozen; }
   Bytes parameter_bytes() const { return {parameters * kBytesPerValue}; }
   // Of what its passes read, whether it learns or not.
   Bytes weight_bytes() const { return {(parameters + frozen_parameters) * kBytesPerValue}; }

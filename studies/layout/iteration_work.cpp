@@ -173,9 +173,7 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
                             layout.gradient_bytes, work.gradient_parts);
   if (is_sharded)
     work.parameters = calls_of("allgather", part, inputs.value_bytes, work.parameter_parts,
-                               layout.sharding == StateSharding::kParameters
-                                   ? part.frozen_parameters * layout.lora_weight_bytes
-                                   : 0);
+                               goes_by_layers(inputs) ? part.frozen_bytes : 0);
   const RankGrid grid(layout, option);
   work.parameters_slow_s = slowed_s(work.parameters, work.parameter_parts, inputs, grid);
   const std::vector<LayoutCall> replicas = replicas_of(work.gradients, inputs, grid);
@@ -314,7 +312,7 @@ double parameters_held(const StagePart& part, const Layout& layout, bool is_shar
 }
 
 double frozen_held(const StagePart& part, const Layout& layout) {
-  const auto all = static_cast<double>(part.frozen_parameters);
+  const auto all = static_cast<double>(part.frozen_bytes);
   return layout.sharding == StateSharding::kParameters
              ? all / static_cast<double>(ranks_sharing(layout))
              : all;

@@ -116,6 +116,7 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
 
 // Parameters of a stage that one rank of its data-parallel group has, all or a share.
 double parameters_held(const StagePart& part, const Layout& layout, bool is_sharded);
+// The same of what is frozen, in bytes.
 double frozen_held(const StagePart& part, const Layout& layout);
 
 }  // namespace forescale

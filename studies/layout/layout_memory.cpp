@@ -42,7 +42,7 @@ std::vector<MemoryPart> state_of(const LayoutSetUp& set_up, int rank) {
     return static_cast<std::int64_t>(values * static_cast<double>(width));
   };
   return {{"parameters", bytes(parameters, whole_bytes_a_value(set_up.values)) +
-                             bytes(frozen, layout.lora_weight_bytes)},
+                             static_cast<std::int64_t>(frozen)},
           {"gradients", bytes(gradients, layout.gradient_bytes)},
           {"optimizer", bytes(optimizer, kOptimizerBytes)}};
 }

@@ -66,9 +66,10 @@ std::vector<int> nodes_of_ranks(const Platform& platform, std::int64_t gpus) {
   return nodes;
 }
 
-void check_adapters(const LayoutSetUp& set_up) {
+void check_lora(const Transformer& model, const LayoutSetUp& set_up) {
   const Layout& layout = set_up.layout;
   if (layout.lora == 0) return;
+  check_adapters(model, adapters_of(layout), kLayoutOption);
   const std::vector<std::string> known = adapter_targets();
   for (const std::string& target : layout.adapted())
     if (std::find(known.begin(), known.end(), target) == known.end())
@@ -150,7 +151,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
     refuse(kLayoutOption, "recompute=selective_op",
            fmt::format("is known of layers without experts and latent attention, not of {}",
                        model.name));
-  check_adapters(set_up);
+  check_lora(model, set_up);
   if (set_up.tokens % layout.packed_texts != 0)
     refuse(kLayoutOption, fmt::format("packed={}", layout.packed_texts),
            fmt::format("must divide the sequences of {} tokens", set_up.tokens));
@@ -161,7 +162,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
   // Backward twice as many, of frozen weights as many, without those that attention computes again.
   double passes_flops = 0;
   for (const Layer& layer : whole.layers)
-    passes_flops += (layer.is_frozen() ? 2 : 3) * layer.forward_flops;
+    passes_flops += (layer.is_frozen_product() ? 2 : 3) * layer.forward_flops;
   set_up.model_flops =
       passes_flops * static_cast<double>(layout.global_batch) / static_cast<double>(about.gpus);
   set_up.work = iteration_work(

@@ -25,9 +25,7 @@ constexpr double kPermille = 1000;
 // beside 300 GB/s on an A100: 1 / (1 - 3 x 300 / 2039) is 1.79.
 constexpr double kCollectiveAccesses = 3;
 
-bool is_product(const Layer& layer) { return std::holds_alternative<LinearShape>(layer.work); }
-
-double weight_share(const Layer& layer) { return layer.is_frozen() ? 0 : kWeightShare; }
+double weight_share(const Layer& layer) { return layer.is_frozen_product() ? 0 : kWeightShare; }
 
 Network network_of(const StageInputs& inputs, std::int64_t first, std::int64_t layers,
                    bool has_embedding, bool has_head) {
@@ -105,7 +103,7 @@ ProductsBeside products_beside(const Network& network) {
   ProductsBeside products;
   for (const LayerSpec& spec : network.architecture.layers) {
     const auto found = layers.find(spec.name);
-    if (found == layers.end() || spec.name == "head" || !is_product(*found->second)) continue;
+    if (found == layers.end() || !found->second->is_product_within()) continue;
     if (gathered.contains(spec.bottoms.front())) products.readers.insert(spec.name);
     if (reduced.contains(spec.tops.front())) products.writers.insert(spec.name);
   }
@@ -179,7 +177,7 @@ void add_times(const StageInputs& inputs, const Network& network,
     part.forward_s += times[i].forward_s;
     part.backward_s += times[i].backward_s + again(name).share() * times[i].forward_s;
     if (whole.contains(name)) part.again_s += times[i].forward_s;
-    if (is_product(network.layers[i]))
+    if (network.layers[i].is_product())
       part.weight_gradients_s += weight_share(network.layers[i]) * times[i].backward_s;
   }
 }
@@ -276,12 +274,11 @@ class TimesBeside {
       const LayerSpec& spec = *specs_.at(layer.name);
       if (spec.bottoms.empty()) continue;
       const auto read = spread.find(spec.bottoms.front());
-      if (read != spread.end() && is_product(layer)) add(readers_[*read], by_name_[layer.name]);
+      if (read != spread.end() && layer.is_product()) add(readers_[*read], by_name_[layer.name]);
     }
     // A frozen product has no gradient by weights to hide anything.
     for (const Layer& layer : network.layers)
-      if (layer.is_frozen() && is_product(layer))
-        readers_.erase(specs_.at(layer.name)->bottoms.front());
+      if (layer.is_frozen_product()) readers_.erase(specs_.at(layer.name)->bottoms.front());
   }
 
   // How long kernels have the exchanges of other groups beside them.
@@ -352,7 +349,7 @@ std::int64_t score_bytes(const StageInputs& inputs, const Layer& head) {
 std::int64_t gradient_buffer_bytes(const StageInputs& inputs, const Network& network) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const Layer& layer : network.layers)
-    if (const auto* linear = std::get_if<LinearShape>(&layer.work); linear && !layer.is_frozen())
+    if (const auto* linear = std::get_if<LinearShape>(&layer.work); linear && !layer.frozen)
       shapes.emplace(linear->outputs, linear->inputs);
   std::int64_t values = 0;
   for (const auto& [outputs, of_inputs] : shapes) values += outputs * of_inputs;
@@ -496,7 +493,10 @@ std::vector<StagePart> stage_parts(const StageInputs& inputs) {
       part.boundary_bytes = boundary_bytes(inputs);
       part.held_result_bytes = held_result_bytes(inputs, layers[stage]);
       part.parameters = network.parameters();
-      part.frozen_parameters = network.frozen_parameters();
+      for (const Layer& layer : network.layers)
+        part.frozen_bytes += layer.frozen_parameters *
+                             (layer.is_product_within() ? inputs.layout->lora_weight_bytes
+                                                        : whole_bytes_a_value(inputs.precision));
       for (const Layer& layer : network.layers) {
         if (layer.type == "GroupedLinear") part.expert_parameters += layer.parameters;
         if (layer.name == "head") part.score_bytes = score_bytes(inputs, layer);

@@ -37,7 +37,7 @@ struct StagePart {
   std::int64_t sparse_layers = 0;      // of those, with experts
   std::int64_t parameters = 0;         // of this GPU
   std::int64_t expert_parameters = 0;  // of those, the experts'
-  std::int64_t frozen_parameters = 0;  // others, which do not learn
+  std::int64_t frozen_bytes = 0;       // of others, which do not learn
   // Of one micro-batch, seconds on the GPU alone.
   double forward_s = 0;
   double backward_s = 0;          // both gradients

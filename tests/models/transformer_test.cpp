@@ -376,6 +376,13 @@ TEST(DecoderShare, AdaptersLearnAlone) {
   EXPECT_EQ(passes("layer2/qkv/lora_a"), (std::vector{kForward, kBackwardData, kBackwardWeights}));
   EXPECT_EQ(passes("layer1/qkv"), (std::vector{kForward}));
   EXPECT_EQ(passes("layer1/qkv/lora_a"), (std::vector{kForward, kBackwardWeights}));
+  // Nothing reads again what tensor parallelism gathered but adapters, which keep it.
+  const Network shared =
+      infer_network(decoder(model, 1024, "--seq", {.tensor = 8, .adapters = attention}));
+  for (const Layer& layer : shared.layers)
+    if (layer.type == "AllGather") {
+      EXPECT_EQ(layer.exchange->backward, std::vector{ExchangeKind::kReduceScatter});
+    }
   // Of the feed-forward part nothing is kept but what its gate and norm read.
   EXPECT_LT(kept_for_backward(adapted).values, 0.75 * kept_for_backward(whole).values);
   const Network everywhere = infer_network(decoder(

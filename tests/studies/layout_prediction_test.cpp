@@ -539,7 +539,13 @@ TEST(LayoutPrediction, AdaptersLearnInPlaceOfTheWeights) {
             2 * (kWeights + kAdapters));
   Question quantised = question_of("global=8,lora=8,lora_weights=fp8");
   quantised.precision = Precision::kFp8;
-  EXPECT_EQ(memory_of(predicted(quantised, 1), "parameters"), kWeights + 2 * kAdapters);
+  constexpr std::int64_t kInBf16 =
+      2LL * 32000 * 4096 + 65 * 4096 + kAdapters;  // no products within
+  EXPECT_EQ(memory_of(predicted(quantised, 1), "parameters"), kWeights + kAdapters + kInBf16);
+  // As FSDP shards gradients, frozen weights come with the others.
+  Question fsdp = question_of("zero=gradients,global=8,lora=8");
+  fsdp.framework = Framework::kPyTorch;
+  EXPECT_GT(predicted(fsdp, 8).data_s, 20 * predict("zero=gradients,global=8,lora=8", 8).data_s);
   // Stages and tensor groups have the adapters of their products.
   for (const char* layout : {"pp=4,global=8,lora=8", "tp=4,global=8,lora=8",
                              "tp=2,pp=2,vpp=2,tp_overlap=true,global=8,lora=8,recompute=full",
@@ -548,6 +554,31 @@ TEST(LayoutPrediction, AdaptersLearnInPlaceOfTheWeights) {
     EXPECT_NEAR(sum_of_parts(spread), spread.iteration_s, 1e-12) << layout;
     EXPECT_LT(spread.iteration_s, adapted.iteration_s) << layout;
   }
+}
+
+// The words' scores of a model whose embedding they share learn no more than the embedding.
+TEST(LayoutPrediction, AdaptersFreezeATiedHead) {
+  const LayoutPrediction all = predict("global=8", 1, "llama-3.2-1b");
+  const LayoutPrediction adapted =
+      predict("global=8,lora=8,lora_targets=linear_qkv", 1, "llama-3.2-1b");
+  EXPECT_LT(memory_of(adapted, "gradient buffers"), memory_of(all, "gradient buffers") / 100);
+  const double share = adapted.model_flops_share() * adapted.iteration_s /
+                       (all.model_flops_share() * all.iteration_s);
+  EXPECT_GT(share, 2.0 / 3);  // attention's own
+  EXPECT_LT(share, 0.7);
+}
+
+// Megatron's and NeMo's adapters are products of their own: BF16 ones, in one piece.
+TEST(LayoutPrediction, AdaptersAreNotQuantised) {
+  const auto iteration_s = [](const std::string& layout) {
+    Question question = question_of("tp=8,micro=1,global=16," + layout, "llama-3-70b");
+    question.sequence = 4096;
+    question.precision = Precision::kFp8;
+    return predicted(question, 8).iteration_s;
+  };
+  EXPECT_LT(iteration_s("lora=8"), iteration_s("lora=64"));
+  EXPECT_LT(iteration_s("lora=8,tp_overlap=true"), iteration_s("lora=64,tp_overlap=true"));
+  EXPECT_LT(iteration_s("lora=8,tp_overlap=true"), 1.02 * iteration_s("lora=8"));
 }
 
 // Attention over 16 texts of 64 words instead of one of 1,024: a sixteenth of its FLOP.
@@ -582,6 +613,8 @@ TEST(LayoutPrediction, AdaptersMistakesAreRefused) {
   EXPECT_NE(refused("lora_targets=linear_qkv").find("needs lora="), std::string::npos);
   EXPECT_NE(refused("lora=8,lora_weights=fp8").find("needs --precision fp8"), std::string::npos);
   EXPECT_NE(refused("lora=8", "mixtral-8x7b").find("without experts"), std::string::npos);
+  EXPECT_NE(refused("lora=8", "mixtral-8x7b").find("--layout"), std::string::npos);
+  EXPECT_NE(refused("lora=4096").find("must be below the hidden size"), std::string::npos);
   EXPECT_NE(refused("lora=0").find("must be an integer from 1"), std::string::npos);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -38,7 +37,7 @@ class Decoder {
     prefix_.clear();
     share_.has_head ? head(hidden) : to_stage_after(hidden);
     if (share_.adapters.rank > 0)
-      for (LayerSpec& layer : layers_) layer.frozen = !adapters_.contains(layer.name);
+      for (LayerSpec& layer : layers_) layer.frozen = !layer.adapter;
     return std::move(layers_);
   }
 
@@ -73,7 +72,7 @@ class Decoder {
 
   std::string narrow(const std::string& name, const std::string& bottom, std::int64_t outputs) {
     const std::string made = linear(name, bottom, outputs, false);
-    adapters_.insert(made);
+    layers_.back().adapter = true;
     return made;
   }
 
@@ -116,7 +115,9 @@ class Decoder {
     add(name, type, {bottom});
     layers_.back().sizes = {{"ranks", is_tensor ? share_.tensor : share_.expert}};
     layers_.back().flags = {group};
-    if (std::string(type) == "AllGather") layers_.back().flags.insert("again");
+    // Frozen products do not want it again, and adapters keep it (ParallelLinearAdapter).
+    if (std::string(type) == "AllGather" && share_.adapters.rank == 0)
+      layers_.back().flags.insert("again");
     return layers_.back().name;
   }
 
@@ -334,7 +335,6 @@ class Decoder {
   std::int64_t kv_heads_;
   std::string prefix_;
   std::vector<LayerSpec> layers_;
-  std::set<std::string> adapters_;  // layers that learn where others are frozen
 };
 
 // Both numbers of a share that does not come out even.
@@ -368,10 +368,7 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
             std::max<std::int64_t>(1, model.kv_heads / share.tensor));
     if (model.latent) refuse(option, model.name, "latent attention has no heads to send: not a2a");
   }
-  if (share.adapters.rank > 0 && (model.latent || model.experts))
-    refuse(option, fmt::format("lora={}", share.adapters.rank),
-           fmt::format("is known of models without experts and latent attention, not of {}",
-                       model.name));
+  check_adapters(model, share.adapters, option);
   if (share.has_scores_in_memory && (share.context > 1 || model.latent))
     refuse(option, share.context > 1 ? fmt::format("cp={}", share.context) : model.name,
            "needs flash attention");
@@ -382,6 +379,20 @@ void check(const Transformer& model, std::int64_t tokens, const std::string& opt
 }
 
 }  // namespace
+
+void check_adapters(const Transformer& model, const Adapters& adapters, const std::string& option) {
+  const auto refuse_rank = [&](const std::string& constraint) {
+    throw InputError({.source = option,
+                      .path = "",
+                      .value = fmt::format("lora={}", adapters.rank),
+                      .constraint = constraint});
+  };
+  if (adapters.rank > 0 && (model.latent || model.experts))
+    refuse_rank(fmt::format("is known of models without experts and latent attention, not of {}",
+                            model.name));
+  if (adapters.rank >= model.hidden)
+    refuse_rank(fmt::format("must be below the hidden size of {}, {}", model.name, model.hidden));
+}
 
 std::vector<std::string> adapter_targets() { return {kQkv, kProjection, kUp, kDown}; }
 

@@ -35,6 +35,9 @@ struct Adapters {
   std::int64_t rank = 0;               // 0: none, all weights learn
   std::set<std::string> targets = {};  // of adapter_targets()
 };
+// InputError naming `option` for a rank that is not below the hidden size, and for models with
+// experts or latent attention.
+void check_adapters(const Transformer& model, const Adapters& adapters, const std::string& option);
 // Megatron Bridge's names: linear_qkv, linear_proj, linear_fc1 and linear_fc2.
 std::vector<std::string> adapter_targets();
 
