@@ -381,7 +381,7 @@ TEST(DecoderShare, AdaptersLearnAlone) {
       infer_network(decoder(model, 1024, "--seq", {.tensor = 8, .adapters = attention}));
   for (const Layer& layer : shared.layers)
     if (layer.type == "AllGather") {
-      EXPECT_EQ(layer.exchange->backward, std::vector{ExchangeKind::kReduceScatter});
+      ASSERT_EQ(layer.exchange->backward, std::vector{ExchangeKind::kReduceScatter});
     }
   // Of the feed-forward part nothing is kept but what its gate and norm read.
   EXPECT_LT(kept_for_backward(adapted).values, 0.75 * kept_for_backward(whole).values);
