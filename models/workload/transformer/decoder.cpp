@@ -71,7 +71,7 @@ class Decoder {
   }
 
   std::string narrow(const std::string& name, const std::string& bottom, std::int64_t outputs) {
-    const std::string made = linear(name, bottom, outputs, false);
+    std::string made = linear(name, bottom, outputs, false);
     layers_.back().adapter = true;
     return made;
   }
@@ -87,7 +87,7 @@ class Decoder {
   // A product whose weights are shared by output, with its adapter.
   std::string adapted(const char* target, const std::string& name, const std::string& bottom,
                       std::int64_t outputs, bool has_bias) {
-    const std::string product = linear(name, bottom, outputs, has_bias);
+    std::string product = linear(name, bottom, outputs, has_bias);
     if (!has_adapter(target)) return product;
     return with_adapter(name, product, narrow(name + "/lora_a", bottom, share_.adapters.rank),
                         outputs);
@@ -96,7 +96,7 @@ class Decoder {
   std::string adapted_and_collected(const char* target, const std::string& name,
                                     const std::string& bottom, bool has_bias,
                                     const std::string& collected) {
-    const std::string product = collect(collected, linear(name, bottom, model_.hidden, has_bias));
+    std::string product = collect(collected, linear(name, bottom, model_.hidden, has_bias));
     if (!has_adapter(target)) return product;
     const std::string low = narrow(name + "/lora_a", bottom, share_.adapters.rank);
     return with_adapter(name, product, collect(name + "/lora_collect", low), model_.hidden);
