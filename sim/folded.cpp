@@ -12,6 +12,7 @@
 #include "sim/engine/world.hpp"
 #include "sim/fabric_use.hpp"
 #include "sim/isolate.hpp"
+#include "sim/repeated_chunks.hpp"
 #include "sim/repeated_steps.hpp"
 #include "sim/ring_call.hpp"
 #include "sim/simulated_call.hpp"
@@ -178,12 +179,18 @@ class Smaller {
   }
 };
 
+std::optional<CollectiveOutcome> few_chunks_of(const ResolvedCall& resolved) {
+  if (!why_chunks_do_not_repeat(resolved).empty()) return std::nullopt;
+  return simulate_few_chunks(resolved);
+}
+
 Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   const PlanChoice plan = plan_of(resolved);
   const RulesOf rules = rules_of(resolved);
   std::vector<std::function<std::string()>> tasks;
   for (const ResolvedCall& call : smaller.calls)
     tasks.emplace_back([&call, &plan, &rules] {
+      if (const auto few = few_chunks_of(call)) return to_text(*few).dump();
       FoundAlike alike(call);
       return simulated_text(call, plan, rules, alike).dump();
     });
@@ -364,6 +371,10 @@ std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlik
 }
 
 std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike) {
+  if (const auto few = few_chunks_of(resolved))
+    return Folded{.outcome = *few,
+                  .ranks = resolved.rank_count(),
+                  .error = few->has_shared ? kLeastSharedError : 0};
   if (are_few(resolved, alike) || !why_not_repeated(resolved).empty() ||
       ring_messages(resolved) <= kWholeMessagesMax)
     return std::nullopt;

@@ -51,8 +51,8 @@ Folded simulate_folded(const ResolvedCall& resolved);
 // `alike`: of the same call.
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike);
 
-// All ranks for a few steps, of rings with very many messages (repeated_steps.hpp); nothing
-// otherwise.
+// All ranks for a few steps of rings (repeated_steps.hpp) or a few chunks (repeated_chunks.hpp), of
+// calls with very many messages; nothing otherwise.
 std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike);
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.
