@@ -9,6 +9,7 @@
 
 #include "base/json_text.hpp"
 #include "base/progress.hpp"
+#include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
 
 namespace forescale {
@@ -20,6 +21,7 @@ std::vector<Answer> isolated(const std::vector<std::function<Answer()>>& tasks,
                              const std::string& label, int parallel = 0) {
   std::vector<std::function<std::string()>> texts;
   for (const auto& task : tasks) texts.push_back([&task] { return nlohmann::json(task()).dump(); });
+  load_simgrid();  // once for all
   ProgressLine progress(label, tasks.size());
   std::vector<Answer> answers;
   for (const std::string& text : run_isolated(texts, parallel > 0 ? parallel : available_cores(),

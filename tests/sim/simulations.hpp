@@ -14,6 +14,7 @@
 #include "algorithms/schedule.hpp"
 #include "base/error.hpp"
 #include "base/registry.hpp"
+#include "sim/engine/world.hpp"
 #include "sim/isolate.hpp"
 #include "sim/run/simulate.hpp"
 #include "topologies/placement.hpp"
@@ -36,6 +37,7 @@ inline std::vector<double> in_children(const std::vector<std::function<double()>
   texts.reserve(tasks.size());
   for (const auto& task : tasks)
     texts.emplace_back([&task] { return fmt::format("{:.17g}", with_expectations(task)); });
+  load_simgrid();  // once for all that a test simulates
   std::vector<double> values;
   for (const std::string& text : run_isolated(texts, 1, [](size_t) {}))
     values.push_back(std::strtod(text.c_str(), nullptr));
@@ -45,6 +47,7 @@ inline double in_child(const std::function<double()>& task) { return in_children
 
 // Several numbers from one simulation.
 inline std::vector<double> numbers_in_child(const std::function<std::vector<double>()>& task) {
+  load_simgrid();
   const std::string text = run_isolated({[&task] {
                                           std::string words;
                                           for (const double number : with_expectations(task))
