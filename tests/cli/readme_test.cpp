@@ -40,14 +40,15 @@ TEST(Readme, NamesTheMainJobAndMore) {
 
 bool measures(const std::string& command) { return command.find("--testbed") != std::string::npos; }
 
-// The Debian packages of this build, unpacked; commands run in an empty folder of its own.
+// The Debian packages of this build, which ctest's package.debian has made, unpacked; commands run
+// in an empty folder of its own.
 class InstalledPackage {
  public:
   InstalledPackage() {
-    const std::string build = fs::path(FORESCALE_PROGRAM).parent_path();
     fs::create_directory(folder());
-    run_tool("cpack --config " + build + "/CPackConfig.cmake -B " + workshop_.path("packages"));
-    for (const auto& entry : fs::directory_iterator(workshop_.path("packages")))
+    const fs::path packages = fs::path(FORESCALE_PROGRAM).parent_path() / "test_packages";
+    if (!fs::is_directory(packages)) ADD_FAILURE() << "no packages: ctest -R package.debian";
+    for (const auto& entry : fs::directory_iterator(packages))
       if (entry.path().extension() == ".deb") {
         if (entry.path().filename().string().starts_with("forescale_")) package_ = entry.path();
         run_tool("dpkg-deb -x " + entry.path().string() + " " + workshop_.path("root"));
