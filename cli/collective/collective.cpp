@@ -104,11 +104,13 @@ void print_table(const std::vector<AnswerRow>& rows) {
               : fmt::format("{} of them share links, the first among them, and are simulated "
                             "together: the slowest of these counts",
                             answer.groups_simulated));
+    const std::string within = fmt::format("within {:.2g} %", 100 * answer.folded_error);
     if (answer.simulated_ranks > 0 && answer.simulated_ranks < all_ranks)
       fmt::print("{} ranks: {} of them simulated in place of all, {}\n", all_ranks,
-                 answer.simulated_ranks,
-                 answer.folded_error > 0 ? fmt::format("within {:.2g} %", 100 * answer.folded_error)
-                                         : "exact to 1e-9");
+                 answer.simulated_ranks, answer.folded_error > 0 ? within : "exact to 1e-9");
+    else if (answer.folded_error > 0)
+      fmt::print("{} ranks, {}: a few of many like messages simulated in place of all, {}\n",
+                 all_ranks, to_text(Bytes{answer.bytes}), within);
     if (!answer.beyond_measured.empty())
       fmt::print("{}\n", coloured("note: " + beyond_text(answer), Colour::kYellow));
     if (!answer.choice_not_known.empty() && &row == &rows.front())

@@ -212,6 +212,14 @@ TEST(CollectiveCommand, SplitsRanksIntoGroupsAtOnce) {
   expect_refused(question + "--ranks 16 --split \"and 7\"", {"--split = and 7", "mod8"});
 }
 
+// 466 chunks of each of 16 parts, on links that are shared.
+TEST(CollectiveCommand, SaysHowNearAFewChunksAre) {
+  expect_answer(
+      "collective --platform dgx-h100 --stack nccl:take=tree/ll128 --plan all-reduce --ranks 32 "
+      "--bytes 4GiB --no-range",
+      {"32 ranks, 4 GiB: a few of many like messages simulated in place of all, within 0.1 %"});
+}
+
 TEST(CollectiveCommand, TakesAPlanInOneWordOrSpelledOut) {
   const std::string question =
       "collective --platform star:hosts=16,bandwidth=1GB/s,latency=1us --ranks 16 --bytes 1MiB "
