@@ -10,12 +10,24 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/workload/transformer/decoder.hpp"
 
 namespace forescale {
 namespace {
 
 constexpr double kImbalanceMax = 1000;
 constexpr std::int64_t kDegreeMax = 1 << 24;
+
+std::vector<std::string> cut_at(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
 
 // What one field of the text may be.
 struct FieldText {
@@ -53,6 +65,15 @@ struct FieldText {
       known.emplace_back(name);
     }
     refuse(option, text, unknown_name(text, known));
+  }
+
+  // With + between them.
+  void some_of(const std::vector<std::string>& known) const {
+    if (text.empty())
+      refuse(option, text, fmt::format("is empty: name some of {}", fmt::join(known, ", ")));
+    for (const std::string& word : cut_at(text, '+'))
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        refuse(option, word, unknown_name(word, known));
   }
 };
 
@@ -275,10 +296,16 @@ const std::vector<FieldRule>& rules() {
                                            "layers of each stage that recompute=full is for; all"),
       number<&Layout::lora, 1>("lora", {"lora_rank", "lora_r"},
                                "rank of adapters that learn in place of the weights (LoRA); none"),
-      word<&Layout::lora_targets>(
-          "lora_targets", {"lora_target_modules"},
-          "products with adapters: linear_qkv, linear_proj, linear_fc1, linear_fc2, with + between "
-          "them; all"),
+      {.field = {.name = "lora_targets",
+                 .aliases = {"lora_target_modules"},
+                 .doc = "products with adapters: linear_qkv, linear_proj, linear_fc1, linear_fc2, "
+                        "with + between them; all"},
+       .read =
+           [](Layout& layout, const FieldText& text) {
+             text.some_of(adapter_targets());
+             layout.lora_targets = text.text;
+           },
+       .write = [](const Layout& layout) { return layout.lora_targets; }},
       {.field = {.name = "lora_weights",
                  .aliases = {},
                  .doc = "what the frozen weights are in memory with lora: bf16, fp8"},
@@ -311,17 +338,6 @@ const FieldRule* rule_named(std::string name) {
       return &rule;
   }
   return nullptr;
-}
-
-std::vector<std::string> cut_at(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 struct GivenField {

@@ -70,10 +70,6 @@ void check_lora(const Transformer& model, const LayoutSetUp& set_up) {
   const Layout& layout = set_up.layout;
   if (layout.lora == 0) return;
   check_adapters(model, adapters_of(layout), kLayoutOption);
-  const std::vector<std::string> known = adapter_targets();
-  for (const std::string& target : layout.adapted())
-    if (std::find(known.begin(), known.end(), target) == known.end())
-      refuse(kLayoutOption, "lora_targets=" + target, unknown_name(target, known));
   if (layout.recompute == Recompute::kSelectiveOp)
     refuse(kLayoutOption, fmt::format("lora={},recompute=selective_op", layout.lora),
            "which products run again is not known with adapters");

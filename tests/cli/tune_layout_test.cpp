@@ -125,6 +125,11 @@ TEST(TuneLayoutCommand, RefusesWhatItWouldLeaveOut) {
       "tune layout --platform dgx-a100:nodes=48 --model llama-3-8b --seq 8192 --gpus 384 --layout "
       "global=512",
       {"--gpus = 384: hold no layout", "prime factors"});
+  // A word that is no product is nobody's prime factor.
+  expect_refused(
+      "tune layout --platform dgx-h100 --model llama-3-8b --seq 8192 --gpus 64 --layout "
+      "global=128,lora=8,lora_targets=linear_qvk",
+      {"--layout: lora_targets = linear_qvk: unknown; did you mean \"linear_qkv\"?"});
   expect_refused("tune layout --platform dgx-h100 --model resnet-50 --gpus 8 --layout global=8",
                  {"--model = resnet-50: must be a transformer"});
 }

@@ -118,6 +118,7 @@ TEST(LayoutFineTuning, AdaptersMistakesAreRefused) {
     return refusal([&] { predict(layout, 8, model); });
   };
   EXPECT_NE(refused("lora=8,lora_targets=linear_qvk").find("linear_qkv"), std::string::npos);
+  EXPECT_NE(refused("lora=8,lora_targets=").find("lora_targets: is empty"), std::string::npos);
   EXPECT_NE(refused("lora_targets=linear_qkv").find("needs lora="), std::string::npos);
   EXPECT_NE(refused("lora=8,lora_weights=fp8").find("needs --precision fp8"), std::string::npos);
   EXPECT_NE(refused("lora=8", "mixtral-8x7b").find("without experts"), std::string::npos);
