@@ -24,8 +24,8 @@ using nlohmann::json;
 constexpr std::int64_t kFewChunks = 16;
 // Trees cut a part into halves: less of it is less by whole chunks of both.
 constexpr std::int64_t kHalves = 2;
-// Of more than this share of all chunks a first try is not begun, and of more than half of it none
-// that follows: three calls are 4.5 times as many.
+// A first try begins with one in so many of all chunks at most, those that follow with half of
+// that: the three calls of a try are 4.5 times as many.
 constexpr std::int64_t kPays = 9;
 // What takes a moment is simulated whole.
 constexpr double kManyMessages = 200'000;
@@ -53,17 +53,8 @@ double messages_of(const ResolvedCall& resolved) {
          static_cast<double>(chunk_of(resolved));
 }
 
-ResolvedCall of_chunks(const ResolvedCall& resolved, const PlanChoice& plan, std::int64_t chunks) {
-  return resolve(
-      *resolved.lanes, resolved.group,
-      {.op = resolved.collective->op,
-       .bytes = resolved.call.bytes - (chunks_of(resolved) - chunks) * bytes_a_chunk(resolved),
-       .root = resolved.call.root,
-       .plan = &plan,
-       .place = resolved.place,
-       .element_bytes = resolved.call.element_bytes,
-       .rules_of = rules_of(resolved),
-       .at_once = resolved.at_once});
+std::int64_t bytes_of_chunks(const ResolvedCall& resolved, std::int64_t chunks) {
+  return resolved.call.bytes - (chunks_of(resolved) - chunks) * bytes_a_chunk(resolved);
 }
 
 // All and these differ by whole chunks of both halves.
@@ -85,7 +76,7 @@ class Pipeline {
     std::vector<std::function<std::string()>> tasks;
     for (const std::int64_t chunks : chunks_)
       tasks.emplace_back([&resolved, &plan, &rules, chunks] {
-        const ResolvedCall call = of_chunks(resolved, plan, chunks);
+        const ResolvedCall call = with_bytes(resolved, plan, bytes_of_chunks(resolved, chunks));
         FoundAlike alike(call);
         return simulated_text(call, plan, rules, alike).dump();
       });
@@ -181,8 +172,9 @@ std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolve
   const std::int64_t all = chunks_of(resolved);
   for (std::int64_t few = kFewChunks, most = all / kPays; few <= most; most = all / kPays / 2) {
     const Pipeline pipeline(resolved, few);
-    if (pipeline.is_on_line() && pipeline.was_full()) return outcome_of(pipeline);
-    const double needed = pipeline.is_on_line() ? kFull * pipeline.filling() : 0;
+    const bool is_on_line = pipeline.is_on_line();
+    if (is_on_line && pipeline.was_full()) return outcome_of(pipeline);
+    const double needed = is_on_line ? kFull * pipeline.filling() : 0;
     few = std::max(2 * few, static_cast<std::int64_t>(needed / kFewChunks + 1) * kFewChunks);
   }
   return std::nullopt;

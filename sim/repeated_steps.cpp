@@ -22,18 +22,6 @@ constexpr int kRanksMin = 64;  // of fewer all steps are few
 constexpr double kInStep = 1e-9;
 constexpr double kMostRounded = 0.01;
 
-ResolvedCall with_even_blocks(const ResolvedCall& resolved, const PlanChoice& plan) {
-  return resolve(*resolved.lanes, resolved.group,
-                 {.op = resolved.collective->op,
-                  .bytes = bytes_of_even_blocks(
-                      resolved, static_cast<std::int64_t>(resolved.group->slots.size())),
-                  .plan = &plan,
-                  .place = resolved.place,
-                  .element_bytes = resolved.call.element_bytes,
-                  .rules_of = rules_of(resolved),
-                  .at_once = resolved.at_once});
-}
-
 std::int64_t smaller_block(const ResolvedCall& resolved) {
   const std::int64_t blocks =
       static_cast<std::int64_t>(resolved.parts().size()) * resolved.group->shape.ranks;
@@ -100,7 +88,9 @@ std::string why_not_repeated(const ResolvedCall& resolved) {
 
 std::optional<RepeatedSteps> simulate_few_steps(const ResolvedCall& resolved) {
   const PlanChoice plan = plan_of(resolved);
-  const ResolvedCall even = with_even_blocks(resolved, plan);
+  const ResolvedCall even = with_bytes(
+      resolved, plan,
+      bytes_of_even_blocks(resolved, static_cast<std::int64_t>(resolved.group->slots.size())));
   const int passes = ring_passes(resolved.collective->op);
   FoundAlike alike(even);
   alike.get();  // once for all of these

@@ -48,6 +48,18 @@ RulesOf rules_of(const ResolvedCall& resolved) {
           .of_plan = resolved.of_plan};
 }
 
+ResolvedCall with_bytes(const ResolvedCall& resolved, const PlanChoice& plan, std::int64_t bytes) {
+  return resolve(*resolved.lanes, resolved.group,
+                 {.op = resolved.collective->op,
+                  .bytes = bytes,
+                  .root = resolved.call.root,
+                  .plan = &plan,
+                  .place = resolved.place,
+                  .element_bytes = resolved.call.element_bytes,
+                  .rules_of = rules_of(resolved),
+                  .at_once = resolved.at_once});
+}
+
 json simulated_text(const ResolvedCall& resolved, const PlanChoice& plan, const RulesOf& rules,
                     FoundAlike& found, std::vector<int> few_steps) {
   SessionOptions options;

@@ -1,6 +1,7 @@
 // A call simulated whole, in a process of its own: what it gives, as text.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -18,6 +19,8 @@ CollectiveOutcome collective_outcome(const nlohmann::json& text);
 // The plan that a call has been resolved to.
 PlanChoice plan_of(const ResolvedCall& resolved);
 RulesOf rules_of(const ResolvedCall& resolved);
+// The same call, by the same rules, of so many bytes.
+ResolvedCall with_bytes(const ResolvedCall& resolved, const PlanChoice& plan, std::int64_t bytes);
 
 // The outcome, and how far its time may be off, relative ("error"): members that are alike stand
 // for all; `found` is of the same call. `few_steps`: of a ring (SessionOptions). Once a process.
