@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -67,14 +69,15 @@ class Pricing {
   std::map<CallKey, ResolvedCall> calls_;
 };
 
-// One worker; every collective takes its price. `slow`: and its error more, and those that are
-// under way together take as long as one after the other.
-TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& run,
+// One worker of each kind; every collective takes its price. `slow`: and its error more, and those
+// that are under way together take as long as one after the other.
+TrainingOutcome simulate_few(const PredictionInputs& inputs, const TrainingRun& run,
                              const Prices& prices, bool slow) {
   SessionOptions options;
   options.workers = run.workers;
   options.choices = inputs.choices;
   options.value_bytes = run.jobs.front().value_bytes;
+  options.noise = inputs.noise;
   TrainingOutcome all;
   std::map<std::string, double> busy_s;  // by resource
   options.price = [&](const CollectiveStep& step) {
@@ -91,8 +94,8 @@ TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& 
                                         ? std::min(1.0, outcome.busiest.busy_s / outcome.time_s)
                                         : 0};
   };
-  TrainingOutcome outcome =
-      simulate_alike(run.platform, inputs.stack, *inputs.schedule, run.jobs, std::move(options));
+  TrainingOutcome outcome = simulate_alike(run.platform, inputs.stack, *inputs.schedule, run.jobs,
+                                           stand_ins(inputs, run), std::move(options));
   outcome.messages = all.messages;
   outcome.bytes_sent = all.bytes_sent;
   outcome.sizes = all.sizes;
@@ -102,11 +105,29 @@ TrainingOutcome simulate_one(const PredictionInputs& inputs, const TrainingRun& 
   return outcome;
 }
 
+// Stragglers among so many workers: those that are, and of the others the slowest, from the last
+// worker on.
+std::map<int, double> stragglers_among(const std::map<int, double>& stragglers, int workers) {
+  std::map<int, double> among;
+  std::vector<double> others;
+  for (const auto& [rank, slowness] : stragglers)
+    if (rank < workers)
+      among[rank] = slowness;
+    else
+      others.push_back(slowness);
+  std::ranges::sort(others, std::greater<>());
+  auto next = others.begin();
+  for (int rank = workers - 1; rank > 0 && next != others.end(); --rank)
+    if (among.try_emplace(rank, *next).second) ++next;
+  return among;
+}
+
 // The same share a GPU on the first nodes.
-PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun& run) {
+PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun& run, int workers) {
   PredictionInputs few = inputs;
   few.scaling = Scaling::kWeak;
   few.batch = run.jobs.front().batch;
+  few.noise.stragglers = stragglers_among(inputs.noise.stragglers, workers);
   return few;
 }
 
@@ -120,6 +141,7 @@ double simulate_whole_s(const PredictionInputs& inputs, const TrainingRun& run) 
   SessionOptions options;
   options.workers = run.workers;
   options.choices = inputs.choices;
+  options.noise = inputs.noise;
   return simulate_training(run.platform, inputs.stack, *inputs.schedule, run.jobs,
                            std::move(options))
       .iteration_s;
@@ -135,8 +157,6 @@ std::vector<std::string> beside_each_other(const std::vector<std::function<std::
 std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& run) {
   if (!inputs.schedule->workers_are_alike)
     return fmt::format("the workers of {} do not all do the same", inputs.schedule->name);
-  if (run.jobs.front().batch != run.jobs.back().batch) return "some GPUs have an image more";
-  if (!inputs.noise.none()) return "kernels vary";
   if (inputs.message_noise.varies()) return "messages vary";
   if (inputs.others.count > 0) return "other jobs run beside it";
   if (!inputs.data.is_synthetic()) return "training data is read";
@@ -154,9 +174,21 @@ std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& 
   return "";
 }
 
+std::vector<int> stand_ins(const PredictionInputs& inputs, const TrainingRun& run) {
+  std::vector<int> ranks;
+  std::map<std::pair<std::int64_t, double>, int> firsts;  // by images and slowness
+  for (int rank = 0; rank < run.workers; ++rank) {
+    const std::pair kind{run.jobs[static_cast<std::size_t>(rank)].batch,
+                         inputs.noise.slowness(rank)};
+    ranks.push_back(inputs.noise.varies() ? rank : firsts.try_emplace(kind, rank).first->second);
+  }
+  return ranks;
+}
+
 Lockstep simulate_lockstep(const PredictionInputs& inputs, const TrainingRun& run) {
-  const PredictionInputs few = on_few_nodes(inputs, run);
-  const TrainingRun small = training_run(few, workers_of_nodes(run, kComparedNodes));
+  const int few_workers = workers_of_nodes(run, kComparedNodes);
+  const PredictionInputs few = on_few_nodes(inputs, run, few_workers);
+  const TrainingRun small = training_run(few, few_workers);
   const Pricing of_all(inputs, run);
   const Pricing of_small(few, small);
   std::vector<std::function<std::string()>> tasks;
@@ -169,11 +201,15 @@ Lockstep simulate_lockstep(const PredictionInputs& inputs, const TrainingRun& ru
   const Prices small_prices = of_small.prices(priced.subspan(of_all.count()));
 
   const std::vector<std::string> compared = beside_each_other(
-      {[&] { return fmt::format("{}", simulate_one(few, small, small_prices, false).iteration_s); },
-       [&] { return fmt::format("{}", simulate_one(inputs, run, prices, true).iteration_s); }});
+      {[&] { return fmt::format("{}", simulate_few(few, small, small_prices, false).iteration_s); },
+       [&] { return fmt::format("{}", simulate_few(inputs, run, prices, true).iteration_s); }});
   const double small_s = std::stod(compared[0]);
   const double slow_s = std::stod(compared[1]);
-  Lockstep found{.outcome = simulate_one(inputs, run, prices, false), .ranks = small.workers};
+  const std::vector<int> stand_in = stand_ins(inputs, run);
+  Lockstep found{
+      .outcome = simulate_few(inputs, run, prices, false),
+      .workers = static_cast<int>(std::set<int>(stand_in.begin(), stand_in.end()).size()),
+      .ranks = small.workers};
   for (const auto& [key, price] : prices) found.ranks = std::max(found.ranks, price.ranks);
   found.error = std::max(kLeastLockstepError, std::abs(small_s / std::stod(answers.front()) - 1) +
                                                   std::abs(slow_s / found.outcome.iteration_s - 1));

@@ -1,14 +1,17 @@
-// Training in which all workers do the same at the same time, simulated as one of them.
+// Training in which all workers make the same calls, simulated as one of each kind: of those that
+// take the same time between them, one; where kernels vary, all.
 //
-// Its collectives take what they take alone, folded where that can be (folded.hpp); those that are
-// under way together share their busiest link (run/priced_collectives.hpp). What that leaves out,
-// above all workers that a collective lets go at different times, is seen on a few nodes, which are
-// also simulated whole: the difference there is part of the error that is said; what sharing gains
-// over one after the other is the rest.
+// Its collectives take what they take alone, folded where that can be (folded.hpp), from when the
+// last worker calls; those that are under way together share their busiest link
+// (run/priced_collectives.hpp). What that leaves out, above all workers that a collective lets go
+// at different times, is seen on a few nodes, which are also simulated whole, with stragglers among
+// them: the difference there is part of the error that is said; what sharing gains over one after
+// the other is the rest.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/predict.hpp"
 #include "sim/run/simulate.hpp"
@@ -24,8 +27,12 @@ inline constexpr double kLeastLockstepError = 0.01;
 // Why the run cannot be simulated so; empty: it can.
 std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& run);
 
+// Of every worker the first that does the same at the same time.
+std::vector<int> stand_ins(const PredictionInputs& inputs, const TrainingRun& run);
+
 struct Lockstep {
   TrainingOutcome outcome;  // what simulate_training() gives for all
+  int workers = 1;          // whose kernels were simulated
   std::int64_t ranks = 0;   // simulated at once, at most
   double error = 0;         // relative, of an iteration
 };

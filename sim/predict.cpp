@@ -34,8 +34,7 @@ Bound compute_bound(const TrainingRun& run, const ComputeNoise& noise, bool asyn
     const TrainingJob& job = run.jobs[static_cast<size_t>(rank)];
     double kernels_s = 0;
     for (const TrainingStage& stage : job.stages) kernels_s += stage.forward_s + stage.backward_s;
-    const auto straggler = noise.stragglers.find(rank);
-    if (straggler != noise.stragglers.end()) kernels_s *= straggler->second;
+    kernels_s *= noise.slowness(rank);
     largest_s = std::max(largest_s, kernels_s);
     images += static_cast<double>(job.batch);
     images_per_s += static_cast<double>(job.batch) / kernels_s;
@@ -127,7 +126,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_p
                                    images_per_s, compute_s, exposed_communication_s, waiting_s,
                                    root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
                                    is_steady, messages, bytes_sent, payload_bytes, beyond_measured,
-                                   simulated_ranks, folded_error)
+                                   simulated_ranks, simulated_workers, folded_error)
 }  // namespace members
 
 }  // namespace
@@ -277,9 +276,16 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   const bool few_stand_for_all = gpus > kWholeWorkersMax && why_whole.empty();
   TrainingOutcome outcome;
   if (few_stand_for_all) {
+    if (inputs.noise.varies())
+      check_size({.option = "--gpus",
+                  .ranks = gpus,
+                  .rank_bytes = kTrainingRankBytes,
+                  .why = "kernels vary"},
+                 inputs.limits);
     Lockstep found = simulate_lockstep(inputs, run);
     outcome = std::move(found.outcome);
     point.simulated_ranks = found.ranks;
+    point.simulated_workers = found.workers;
     point.folded_error = found.error;
   } else {
     check_size({.option = "--gpus",

@@ -75,6 +75,7 @@ struct PredictionPoint {
   // Where a few ranks stand for all (lockstep.hpp): how many at once, at most, and the relative
   // error of the iteration that comes of it; 0: all ranks were simulated.
   std::int64_t simulated_ranks = 0;
+  int simulated_workers = 0;  // whose kernels
   double folded_error = 0;
 };
 void to_json(nlohmann::json& json, const PredictionPoint& point);

@@ -114,9 +114,9 @@ std::string to_table(const Prediction& prediction) {
   text += table.text();
   for (const Row& row : prediction.rows)
     if (row.point.simulated_ranks > 0)
-      text += fmt::format(
-          "{} GPUs: one stands for all, collectives simulated on {}, within {:.0f} %\n",
-          row.point.gpus, row.point.simulated_ranks, std::ceil(100 * row.point.folded_error));
+      text += fmt::format("{} GPUs: kernels simulated on {}, collectives on {}, within {:.0f} %\n",
+                          row.point.gpus, row.point.simulated_workers, row.point.simulated_ranks,
+                          std::ceil(100 * row.point.folded_error));
   if (prediction.baseline_gpus > 0)
     text += fmt::format(
         "speed-up over {} GPU{}, the smallest count asked for that fits in GPU memory\n",

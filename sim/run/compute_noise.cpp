@@ -35,8 +35,12 @@ double ComputeNoise::factor(int rank, std::uint64_t number, std::uint64_t iterat
   if (sigma > 0)
     factor = std::exp(sigma * seeded_normal(mixed(of_rank + number)) - sigma * sigma / 2);
   if (!measured.empty()) factor *= measured[mixed(of_rank + iteration) % measured.size()];
+  return factor * slowness(rank);
+}
+
+double ComputeNoise::slowness(int rank) const {
   const auto straggler = stragglers.find(rank);
-  return straggler == stragglers.end() ? factor : factor * straggler->second;
+  return straggler == stragglers.end() ? 1 : straggler->second;
 }
 
 ComputeNoise parse_noise(const std::string& noise, const std::string& stragglers) {

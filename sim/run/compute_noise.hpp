@@ -18,6 +18,7 @@ struct ComputeNoise {
 
   bool varies() const { return sigma > 0 || !measured.empty(); }
   bool none() const { return !varies() && stragglers.empty(); }
+  double slowness(int rank) const;  // 1 of one that is no straggler
   // Factor on the duration of a rank's `number`-th kernel, in its `iteration`-th iteration; the
   // same on every machine.
   double factor(int rank, std::uint64_t number, std::uint64_t iteration) const;

@@ -180,7 +180,7 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
     fresh->step = step;
     fresh->number = number;
     fresh->first_rank = rank;
-    fresh->members = options_.price ? 1 : communicator.group->shape.ranks;
+    fresh->members = options_.price ? options_.priced_ranks : communicator.group->shape.ranks;
     fresh->least_value = step.value;
     settings.channel = next_channel_;
     fresh->default_stream = settings.default_stream;
@@ -256,11 +256,16 @@ void Session::begin_part(CollectiveRequest& request) {
     request.open(collective_happened(request));
     under_way_->completed(request);
   };
-  if (!options_.price) {
-    request.operation->parts->join(request.member, done);
+  Operation& operation = *request.operation;
+  if (operation.parts != nullptr) {
+    operation.parts->join(request.member, done);
     return;
   }
-  priced_.start(options_.price(request.operation->step), done);
+  operation.priced.emplace_back(done);
+  if (operation.priced.size() < static_cast<size_t>(operation.members)) return;
+  priced_.start(options_.price(operation.step), [all = std::move(operation.priced)] {
+    for (const auto& one : all) one();
+  });
 }
 
 void Session::abort(std::exception_ptr error) {

@@ -53,9 +53,10 @@ struct SessionOptions {
   const DataSource* data = nullptr;
   std::vector<std::int64_t> images_per_rank = {};
   std::int64_t batches = 0;  // that every rank takes that takes any
-  // What a collective takes where rank 0 alone is started and stands for all workers. Null: they
-  // are simulated.
+  // What a collective takes from when the last of the `priced_ranks` workers calls it that are
+  // started and stand for all. Null: collectives are simulated.
   std::function<CollectivePrice(const CollectiveStep&)> price = nullptr;
+  int priced_ranks = 1;
 };
 
 // Where a rank's time went: while its GPU computes, to that phase; else to what its threads wait

@@ -151,8 +151,9 @@ struct Session::Operation {
   std::int64_t least_value = 0;
   std::vector<Waiter> waiters;  // ranks that wait for others to join
   CauseLog::Moment last_call = CauseLog::kStart;
-  std::vector<double> calls_s;  // only with a log of causes
-  std::unique_ptr<CollectiveParts> parts;
+  std::vector<double> calls_s;                     // only with a log of causes
+  std::unique_ptr<CollectiveParts> parts;          // null: it has a price
+  std::vector<std::function<void()>> priced = {};  // of those that have begun, what comes after
   bool default_stream = false;  // a rank's part begins behind the kernels that it has launched
   bool all_joined() const { return joined == members; }
 };

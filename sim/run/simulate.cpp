@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "base/error.hpp"
@@ -13,6 +14,12 @@
 namespace forescale {
 
 namespace {
+
+std::vector<int> first_ranks(std::size_t count) {
+  std::vector<int> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 // One of `steps` for each group that calls, those asked about first.
 CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
@@ -56,9 +63,8 @@ CollectiveOutcome simulate_collective(const Platform& platform, const Stack& sta
                                       SessionOptions options) {
   CollectiveStep first = step;
   if (!first.group) {
-    std::vector<int> ranks(static_cast<size_t>(rank_count));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    first.group = std::make_shared<const std::vector<int>>(std::move(ranks));
+    first.group =
+        std::make_shared<const std::vector<int>>(first_ranks(static_cast<std::size_t>(rank_count)));
   }
   return simulate_steps(platform, stack, {first}, rank_count, std::move(options));
 }
@@ -122,25 +128,25 @@ std::vector<std::int64_t> images_of(const std::vector<TrainingJob>& jobs, int wo
   return images;
 }
 
-// Runs `session`, whose workers train `images` an iteration.
-TrainingOutcome outcome_of(Session& session, int iteration_count,
+// Runs `session`, of which these ranks train `images` an iteration.
+TrainingOutcome outcome_of(Session& session, int iteration_count, const std::vector<int>& ranks,
                            const std::vector<std::int64_t>& images, bool is_asynchronous) {
   const auto iterations = static_cast<size_t>(iteration_count);
   FORESCALE_CHECK(!images.empty() && iterations >= 1, "there is an iteration to be timed");
   session.run();
   TrainingOutcome outcome;
-  const auto& ends = session.iteration_ends();
-  for (size_t rank = 0; rank < images.size(); ++rank) {
-    const double end_s = ends[rank].at(iterations - 1);
+  std::vector<std::vector<double>> ends;
+  for (const int rank : ranks) {
+    const auto at = static_cast<size_t>(rank);
+    ends.push_back(session.iteration_ends()[at]);
+    const double end_s = ends.back().at(iterations - 1);
     if (end_s < outcome.simulated_s) continue;
     outcome.simulated_s = end_s;
-    outcome.last_rank = static_cast<int>(rank);
-    outcome.last_begin_s = iterations > 1 ? ends[rank][iterations - 2] : 0;
-    outcome.last_moment = session.iteration_moments()[rank].at(iterations - 1);
+    outcome.last_rank = rank;
+    outcome.last_begin_s = iterations > 1 ? ends.back()[iterations - 2] : 0;
+    outcome.last_moment = session.iteration_moments()[at].at(iterations - 1);
   }
-  const SteadyState steady =
-      steady_state({ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(images.size())},
-                   images, is_asynchronous);
+  const SteadyState steady = steady_state(ends, images, is_asynchronous);
   outcome.iteration_s = steady.period_s;
   outcome.is_steady = steady.is_steady;
   outcome.counted = iterations - steady.begin;
@@ -195,7 +201,8 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
             record_thread(worker, record->ranks[static_cast<size_t>(rank)],
                           [&](Worker& recorder) { schedule.run(recorder, job); });
         });
-  return outcome_of(session, iterations, images, schedule.is_asynchronous);
+  return outcome_of(session, iterations, first_ranks(images.size()), images,
+                    schedule.is_asynchronous);
 }
 
 TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
@@ -223,19 +230,29 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
         run_in_job(worker, job, [&](Worker& in_job) { schedule.run(in_job, own); });
       });
   }
-  return outcome_of(session, iterations, images, schedule.is_asynchronous);
+  return outcome_of(session, iterations, first_ranks(images.size()), images,
+                    schedule.is_asynchronous);
 }
 
 TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
-                               SessionOptions options) {
-  FORESCALE_CHECK(options.price != nullptr && schedule.workers_are_alike, "one stands for all");
-  const TrainingJob& job = jobs.front();
-  options.keeps_from = first_to_count(static_cast<std::size_t>(job.iterations));
+                               const std::vector<int>& stands_in, SessionOptions options) {
+  FORESCALE_CHECK(options.price != nullptr && schedule.workers_are_alike, "some stand for all");
+  const int iterations = jobs.front().iterations;
+  const std::set<int> started(stands_in.begin(), stands_in.end());
+  options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
+  options.priced_ranks = static_cast<int>(started.size());
   Session session(platform, stack, static_cast<int>(jobs.size()), std::move(options));
-  session.start_rank(0, [&schedule, &job](Worker& worker) { schedule.run(worker, job); });
-  TrainingOutcome outcome = outcome_of(session, job.iterations, {job.batch}, false);
-  outcome.attributions.assign(jobs.size(), outcome.attributions.front());
+  std::vector<std::int64_t> images;
+  for (const int rank : started) {
+    const TrainingJob& job = jobs[static_cast<size_t>(rank)];
+    images.push_back(job.batch);
+    session.start_rank(rank, [&schedule, &job](Worker& worker) { schedule.run(worker, job); });
+  }
+  TrainingOutcome outcome =
+      outcome_of(session, iterations, {started.begin(), started.end()}, images, false);
+  for (size_t rank = 0; rank < jobs.size(); ++rank)
+    outcome.attributions[rank] = outcome.attributions[static_cast<size_t>(stands_in[rank])];
   return outcome;
 }
 
@@ -254,7 +271,8 @@ TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)
     session.start_rank(static_cast<int>(rank),
                        [&program](Worker& worker) { replay_rank(worker, program); });
-  return outcome_of(session, program.iterations, program.images, program.is_asynchronous);
+  return outcome_of(session, program.iterations, first_ranks(program.images.size()), program.images,
+                    program.is_asynchronous);
 }
 
 }  // namespace forescale

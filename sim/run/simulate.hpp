@@ -70,11 +70,12 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
                                 const Schedule& schedule, const std::vector<TrainingJob>& jobs,
                                 const OtherJobs& others, SessionOptions options);
 
-// Workers that are alike (Schedule::workers_are_alike), as one of them: `options.price` says what
-// collectives take. Messages, bytes and the busiest link are not in the outcome.
+// Workers that make the same calls (Schedule::workers_are_alike): rank stands_in[r], which stands
+// for itself, does what r does at the same times. `options.price` says what collectives take.
+// Messages, bytes and the busiest link are not in the outcome.
 TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
-                               SessionOptions options);
+                               const std::vector<int>& stands_in, SessionOptions options);
 
 // A program that was recorded or read, on a platform whose first slots are its ranks.
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,

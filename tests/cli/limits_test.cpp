@@ -24,6 +24,15 @@ TEST(Limits, MoreRanksThanAllowedAreRefusedWithTheReason) {
   EXPECT_EQ(expect_answer(kHorovod + "--gpus 32 --max-ranks 32").json()["points"].size(), 1U);
 }
 
+TEST(Limits, WorkersWhoseKernelsVaryAreCountedAll) {
+  const std::string question =
+      "predict --platform dgx-h100 --gpus 160 --model alexnet --batch 64 --scaling weak --system "
+      "ddp-nccl --iterations 2 --no-range --json --max-ranks 150 ";
+  expect_refused(question + "--noise sigma=0.1", {"--gpus = 160", "kernels vary"});
+  const nlohmann::json slow = expect_answer(question + "--straggler 9:1.5").json();
+  EXPECT_EQ(slow["points"][0]["simulated_workers"], 2);
+}
+
 TEST(Limits, MoreMemoryThanAllowedIsRefusedWithWhatWouldFit) {
   const Outcome outcome = run_program(kHorovod + "--gpus 1000 --max-memory 100MB");
   EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
