@@ -11,6 +11,7 @@
 #include "base/json_text.hpp"
 #include "sim/engine/world.hpp"
 #include "sim/fabric_use.hpp"
+#include "sim/few_nodes.hpp"
 #include "sim/isolate.hpp"
 #include "sim/repeated_chunks.hpp"
 #include "sim/repeated_steps.hpp"
@@ -26,6 +27,8 @@ using nlohmann::json;
 constexpr std::array kRingNodesSimulated{6, 8, 10};
 constexpr double kExact = 1e-9;
 constexpr std::array kTreeNodesSimulated{4, 8, 16};
+// With one of them unlike the others, which has as many peers as among all:
+constexpr std::array kUnlikeTreeNodesSimulated{8, 12, 16};
 // Of so many GPUs each, fewer:
 constexpr size_t kWideNode = 32;
 constexpr std::array kWideRingNodesSimulated{3, 4, 5};
@@ -53,6 +56,18 @@ size_t members_a_node(const ResolvedCall& resolved) {
 }
 
 bool is_wide(const ResolvedCall& resolved) { return members_a_node(resolved) >= kWideNode; }
+
+const std::array<int, 3>& nodes_simulated(const ResolvedCall& resolved) {
+  if (is_tree(*resolved.collective))
+    return unlike_nodes(resolved).empty() ? kTreeNodesSimulated : kUnlikeTreeNodesSimulated;
+  return is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated;
+}
+
+bool few_are_as_all(const ResolvedCall& resolved) {
+  return std::ranges::all_of(nodes_simulated(resolved), [&resolved](int count) {
+    return few_nodes(resolved, count).has_value();
+  });
+}
 
 int device_of(const ResolvedCall& resolved, const SlotGroup& group, int member) {
   const int slot = group.slots[static_cast<size_t>(member)];
@@ -114,29 +129,11 @@ std::int64_t ring_bytes(const ResolvedCall& resolved, int nodes) {
                               nodes * static_cast<std::int64_t>(members_a_node(resolved)));
 }
 
-SharedGroup on_nodes(const Platform& platform, const SlotGroup& group, int nodes) {
-  std::vector<int> slots;
-  for (int node = 0; node < nodes; ++node)
-    for (const int member : group.members_of_node[static_cast<size_t>(node)])
-      slots.push_back(group.slots[static_cast<size_t>(member)]);
-  return shared_group(platform, slots);
-}
-
-// The same on the first nodes.
-ResolvedCall on_nodes(const ResolvedCall& resolved, int nodes, std::int64_t bytes,
-                      const PlanChoice& plan) {
-  const Platform& platform = resolved.lanes->platform();
-  std::vector<SharedGroup> at_once;
-  for (const SharedGroup& group : resolved.at_once)
-    at_once.push_back(on_nodes(platform, *group, nodes));
-  return resolve(*resolved.lanes, on_nodes(platform, *resolved.group, nodes),
-                 {.op = resolved.collective->op,
-                  .bytes = bytes,
-                  .plan = &plan,
-                  .place = resolved.place,
-                  .element_bytes = resolved.call.element_bytes,
-                  .rules_of = rules_of(resolved),
-                  .at_once = at_once});
+ResolvedCall on_few_nodes(const ResolvedCall& resolved, int count, std::int64_t bytes,
+                          const PlanChoice& plan) {
+  const auto nodes = few_nodes(resolved, count);
+  FORESCALE_CHECK(nodes.has_value(), "a call that can be folded has few nodes like all");
+  return on_nodes(resolved, *nodes, bytes, plan);
 }
 
 // Three smaller calls, and what they are counted in.
@@ -221,8 +218,8 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
 
 Smaller smaller_rings(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
-  for (const int nodes : is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated) {
-    smaller.calls.push_back(on_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
+  for (const int nodes : nodes_simulated(resolved)) {
+    smaller.calls.push_back(on_few_nodes(resolved, nodes, ring_bytes(resolved, nodes), plan));
     smaller.counts.push_back(ring_steps(
         resolved.collective->op, static_cast<double>(smaller.calls.back().group->slots.size())));
   }
@@ -269,8 +266,8 @@ std::int64_t even_bytes(const ResolvedCall& resolved) {
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   const std::int64_t bytes = even_bytes(resolved);
-  for (const int nodes : kTreeNodesSimulated) {
-    smaller.calls.push_back(on_nodes(resolved, nodes, bytes, plan));
+  for (const int nodes : nodes_simulated(resolved)) {
+    smaller.calls.push_back(on_few_nodes(resolved, nodes, bytes, plan));
     smaller.counts.push_back(std::log2(nodes));
   }
   smaller.all = std::log2(resolved.group->members_of_node.size());
@@ -306,7 +303,11 @@ std::string why_not_folded(const ResolvedCall& resolved) {
   if (!nodes_are_alike(resolved, *resolved.group))
     return "the group has not the same GPUs of every node";
   if (!groups_are_alike(resolved)) return "groups in each other's way are not on the same nodes";
-  if (resolved.lanes->platform().nodes_differ) return "some links are not as the others (--link)";
+  if (!resolved.lanes->platform().lost_links.empty()) return "messages over some links are lost";
+  if (unlike_nodes(resolved).size() > kUnlikeNodesMax)
+    return "links of several nodes are not as the others'";
+  if (!few_are_as_all(resolved))
+    return "a link is not as the others, on a node with other peers than any of a few";
   const FabricUse use = fabric_use(resolved);
   if (!use.nodes_share_nothing) return "messages of several nodes share links";
   if (!ways_differ(use)) return "";

@@ -7,7 +7,7 @@
 // follow each other as fast. Three numbers of nodes show whether it is so. With one GPU a node a
 // ring does to 1e-9; where parts of a call meet on a node's links, who comes first differs from
 // step to step, and so do steps, by a few per cent; three numbers of nodes on a line are not taken
-// for exact there.
+// for exact there. Nodes with links that are not as those of the others (--link) are among the few.
 #pragma once
 
 #include <cstdint>

@@ -247,6 +247,14 @@ void slow_down(Platform& platform, int number, double share) {
   platform.link_classes.push_back(std::move(slow));
 }
 
+void add_nodes_of(int number, Platform& platform) {
+  const Link& link = platform.links[static_cast<size_t>(number)];
+  for (const int device : {link.from, link.to}) {
+    const int node = platform.devices[static_cast<size_t>(device)].node;
+    if (node >= 0) platform.unlike_nodes.insert(node);
+  }
+}
+
 }  // namespace
 
 LinkFault parse_link_fault(const std::string& text, const std::string& source) {
@@ -281,7 +289,8 @@ void apply_link_faults(Platform& platform, const std::map<std::string, std::stri
   for (const auto& [number, share] : slow) slow_down(platform, number, share);
   if (!down.empty()) go_around(platform, down, source);
   platform.uniform_pairs = false;
-  platform.nodes_differ = true;
+  for (const auto& [number, share] : slow) add_nodes_of(number, platform);
+  for (const int number : down) add_nodes_of(number, platform);
 }
 
 }  // namespace forescale

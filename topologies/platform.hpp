@@ -73,9 +73,9 @@ class Platform {
   std::string nccl;                      // the stack of NCCL on it; empty: not known
   bool is_generated = false;             // from a generator: the stack `ideal` is its default
   bool uniform_pairs = false;  // all pairs of endpoints have equal latency and narrowest link
-  // By link_faults.hpp: some links are not as those of other nodes; messages over some never
-  // arrive.
-  bool nodes_differ = false;
+  // By link_faults.hpp: nodes with links that are not as those of the others; links over which
+  // messages never arrive.
+  std::set<int> unlike_nodes = {};
   std::set<int> lost_links = {};
   Provenance provenance;
 

@@ -2,9 +2,12 @@
 // folded.
 #include "sim/folded.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -15,6 +18,7 @@
 #include "sim/alike_members.hpp"
 #include "sim/ask/isolated.hpp"
 #include "sim/simulated_call.hpp"
+#include "topologies/link_faults.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -108,6 +112,66 @@ TEST(FoldedRingCosts, AreThoseOfAllRanks) {
       EXPECT_EQ(few->operations, all.operations);
       EXPECT_NEAR(few->bytes_sent / all.bytes_sent, 1, 1e-5);
     }
+}
+
+// One or two nodes that are unlike the others.
+TEST(FoldedUnlikeNodes, RingsAndTheirCostsAreThoseOfAll) {
+  for (const auto& links : std::vector<std::map<std::string, std::string>>{
+           {{"host77", "0.5"}}, {{"host0", "0.1"}}, {{"host12", "0.3"}, {"host95", "0.2"}}})
+    for (const CollectiveOp op : {CollectiveOp::kAllReduce, CollectiveOp::kAllGather}) {
+      Platform platform = load_platform("star:hosts=96,bandwidth=12.5GB/s,latency=1us");
+      apply_link_faults(platform, links, "test");
+      const Stack stack = load_stack("ideal");
+      const Lanes lanes(platform, stack);
+      const PlanChoice plan{.collective = &find_collective(op, "ring", "test"), .options = {}};
+      const ResolvedCall call = resolve(lanes, shared_first_slots(platform, 96),
+                                        {.op = op, .bytes = 96 << 10, .plan = &plan});
+      ASSERT_EQ(why_not_folded(call), "");
+      const double whole_s = simulated_whole_s(call);
+      const Folded folded = simulate_folded(call);
+      EXPECT_EQ(folded.error, 0);
+      EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, 1e-9);
+      const auto cost = cost_of_few(call);
+      ASSERT_TRUE(cost.has_value());
+      EXPECT_NEAR(cost->time_s / evaluate_cost(call).time_s, 1, 1e-9);
+    }
+}
+
+TEST(FoldedUnlikeNodes, NcclsRingsAreAsLongAsTheWhole) {
+  for (const auto& links :
+       std::vector<std::map<std::string, std::string>>{{{"node3/nic0", "0.25"}},
+                                                       {{"node15", "0.5"}},
+                                                       {{"node5", "0.5"}, {"node9/nic1", "0.1"}},
+                                                       {{"node8/nic2", "down"}}}) {
+    Platform platform = load_platform("dgx-h100");
+    apply_link_faults(platform, links, "test");
+    const Ring ring(std::move(platform));
+    const ResolvedCall call = ring.call(CollectiveOp::kAllGather, slots_of_nodes(16, 4), kOneGiB);
+    ASSERT_EQ(why_not_folded(call), "");
+    const Folded folded = simulate_folded(call);
+    EXPECT_LE(folded.error, 0.04);
+    EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
+  }
+}
+
+// What a slow adapter costs a tree is more where its node has more peers.
+TEST(FoldedUnlikeNodes, HaveInTreesAsManyPeersAsAmongAll) {
+  const PlanChoice plan = parse_plan("all-reduce/star-tree:chain_size=1,chunk_bytes=524288", "x");
+  std::set<double> times_ms;
+  for (const int node : {0, 3, 30, 31}) {
+    Platform platform = load_platform("dgx-h100");
+    apply_link_faults(platform, {{fmt::format("node{}/nic0", node), "0.25"}}, "test");
+    const Ring ring(std::move(platform));
+    const ResolvedCall call =
+        resolve(ring.lanes, shared_group(ring.platform, slots_of_nodes(32, 1)),
+                {.op = CollectiveOp::kAllReduce, .bytes = 256 << 20, .plan = &plan});
+    ASSERT_EQ(why_not_folded(call), "");
+    const Folded folded = simulate_folded(call);
+    EXPECT_LE(folded.error, 0.15);
+    EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
+    times_ms.insert(std::round(1e3 * folded.outcome.time_s));
+  }
+  EXPECT_GT(*times_ms.rbegin(), 1.5 * *times_ms.begin());
 }
 
 // One byte of 149 blocks, the others empty: nothing is said of it but by all of them.

@@ -71,20 +71,23 @@ TEST(LinkFaults, WhatIsLostEndsTheSimulationAndSaysWhere) {
               HasSubstr("cannot price links that are lost"));
 }
 
-// Few nodes stand for all only where nodes are alike.
-TEST(LinkFaults, NothingIsFoldedBesideThem) {
-  Platform platform = load_platform("star:hosts=128,bandwidth=10GB/s,latency=1us");
+// Few nodes stand for all where one or two are unlike the others.
+TEST(LinkFaults, AFewNodesAreFoldedBesideThem) {
   const Stack stack = load_stack("ideal");
-  const auto reason = [&] {
+  const auto reason = [&](const std::map<std::string, std::string>& links) {
+    Platform platform = load_platform("star:hosts=128,bandwidth=10GB/s,latency=1us");
+    apply_link_faults(platform, links, "--link");
     const Lanes lanes(platform, stack);
     const PlanChoice plan = parse_plan("all-reduce/ring", "test");
     return why_not_folded(
         resolve(lanes, shared_first_slots(platform, 128),
                 {.op = CollectiveOp::kAllReduce, .bytes = 1 << 20, .plan = &plan}));
   };
-  EXPECT_EQ(reason(), "");
-  apply_link_faults(platform, {{"host77", "0.5"}}, "--link");
-  EXPECT_THAT(reason(), HasSubstr("--link"));
+  EXPECT_EQ(reason({}), "");
+  EXPECT_EQ(reason({{"host77", "0.5"}, {"host3", "0.1"}}), "");
+  EXPECT_THAT(reason({{"host77", "0.5"}, {"host3", "0.1"}, {"host4", "0.1"}}),
+              HasSubstr("several nodes"));
+  EXPECT_THAT(reason({{"host77", "lost"}}), HasSubstr("are lost"));
   const double slow_s =
       faulty_s(ring("star:hosts=128,bandwidth=10GB/s,latency=1us", 128, {{"host77", "0.5"}}));
   const double fast_s = faulty_s(ring("star:hosts=128,bandwidth=10GB/s,latency=1us", 128, {}));
