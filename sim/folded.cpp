@@ -362,6 +362,12 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
                     .bytes_sent = smaller.messages_times * last.bytes_sent};
 }
 
+CostResult price_call(const ResolvedCall& resolved, double limit_s) {
+  if (const auto few = cost_of_few(resolved)) return *few;
+  if (const auto few = cost_of_few_chunks(resolved)) return *few;
+  return evaluate_cost(resolved, limit_s);
+}
+
 std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike) {
   if (are_few(resolved, alike)) return std::nullopt;
   if (why_not_folded(resolved).empty()) {

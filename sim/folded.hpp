@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -57,6 +58,10 @@ std::optional<Folded> repeat_where_it_pays(const ResolvedCall& resolved, FoundAl
 
 // The same for the cost engine, of a call that it prices: a ring, where that is exact.
 std::optional<CostResult> cost_of_few(const ResolvedCall& resolved);
+
+// By those, by a few chunks (repeated_chunks.hpp) or whole, up to a limit as evaluate_cost() has.
+CostResult price_call(const ResolvedCall& resolved,
+                      double limit_s = std::numeric_limits<double>::infinity());
 
 // By either or, where both are nothing, whole, in a process of its own.
 Folded simulate_call(const ResolvedCall& resolved);

@@ -17,8 +17,6 @@
 namespace forescale {
 namespace {
 
-using nlohmann::json;
-
 // Chunks of every part that are simulated first, at least; a multiple of what patterns of several
 // chunks are likely to be long, and so are the numbers between.
 constexpr std::int64_t kFewChunks = 16;
@@ -29,6 +27,7 @@ constexpr std::int64_t kHalves = 2;
 constexpr std::int64_t kPays = 9;
 // What takes a moment is simulated whole.
 constexpr double kManyMessages = 200'000;
+constexpr double kManyPricedMessages = 20'000;
 constexpr double kOnLine = 1e-9;
 // The smallest call, in times of what filling the pipeline takes.
 constexpr double kFull = 2;
@@ -72,90 +71,120 @@ class Pipeline {
         chunks_(numbers_from(few, all_)),
         chunk_bytes_(chunk_of(resolved)) {
     const PlanChoice plan = plan_of(resolved);
-    const RulesOf rules = rules_of(resolved);
-    std::vector<std::function<std::string()>> tasks;
     for (const std::int64_t chunks : chunks_)
-      tasks.emplace_back([&resolved, &plan, &rules, chunks] {
-        const ResolvedCall call = with_bytes(resolved, plan, bytes_of_chunks(resolved, chunks));
-        FoundAlike alike(call);
-        return simulated_text(call, plan, rules, alike).dump();
-      });
-    for (const std::string& text : run_isolated(tasks, available_cores(), [](size_t) {})) {
-      found_.push_back(parse_json(text));
-      is_exact_ = is_exact_ && found_.back().at("error") == 0.0;
-    }
+      calls_.push_back(with_bytes(resolved, plan, bytes_of_chunks(resolved, chunks)));
   }
 
-  double of_all(const std::function<double(const json&)>& value) const {
+  const std::vector<ResolvedCall>& calls() const { return calls_; }
+  // Of one call after the other. `is_exact`: nothing is off by what is known of it.
+  void add(CollectiveOutcome outcome, bool is_exact) {
+    found_.push_back(std::move(outcome));
+    is_exact_ = is_exact_ && is_exact;
+  }
+
+  using Value = std::function<double(const CollectiveOutcome&)>;
+  double of_all(const Value& value) const {
     return value(found_.back()) + static_cast<double>(all_ - chunks_.back()) * a_chunk(value);
   }
-  double of_all(const char* name) const {
-    return of_all([name](const json& each) { return each.at(name).get<double>(); });
-  }
 
+  bool adds_whole_chunks() const {
+    return more(bytes_sent, 0, 2) == more(messages, 0, 2) * static_cast<double>(chunk_bytes_) &&
+           more(messages, 0, 2) == 2 * more(messages, 0, 1) &&
+           found_.front().sizes.least == found_.back().sizes.least &&
+           found_.front().sizes.most == found_.back().sizes.most;
+  }
   // All that is counted.
   bool is_on_line() const {
-    bool is = is_exact_ && adds_whole_chunks();
-    for (const char* name : {"time_s", "busy_s"})
-      is = is && grows_evenly([name](const json& each) { return each.at(name).get<double>(); });
-    for (const auto& [name, root_s] : last().at("root_s").items())
-      is = is && grows_evenly([&](const json& each) { return each.at("root_s").value(name, 0.0); });
+    bool is = is_exact_ && grows_evenly(time_s) && grows_evenly(busy_s);
+    for (const auto& [name, root_s] : last().root_s) is = is && grows_evenly(at_root(name));
     return is;
   }
   // The chunks that take as long as filling the pipeline did.
   double filling() const {
-    const double chunk_s = more("time_s", 0, 2) / static_cast<double>(chunks_[2] - chunks_[0]);
-    return at("time_s", 0) / chunk_s - static_cast<double>(chunks_[0]);
+    return found_.front().time_s / a_chunk(time_s) - static_cast<double>(chunks_[0]);
   }
   bool was_full() const { return kFull * filling() <= static_cast<double>(chunks_[0]); }
 
-  const json& last() const { return found_.back(); }
+  const CollectiveOutcome& last() const { return found_.back(); }
+
+  static double time_s(const CollectiveOutcome& each) { return each.time_s; }
+  static double busy_s(const CollectiveOutcome& each) { return each.busiest.busy_s; }
+  static double bytes_sent(const CollectiveOutcome& each) { return each.bytes_sent; }
+  static double messages(const CollectiveOutcome& each) {
+    return static_cast<double>(each.messages);
+  }
+  static Value at_root(const std::string& name) {
+    return [name](const CollectiveOutcome& each) {
+      const auto found = each.root_s.find(name);
+      return found == each.root_s.end() ? 0 : found->second;
+    };
+  }
 
  private:
-  double at(const char* name, size_t call) const { return found_[call].at(name).get<double>(); }
-  double more(const char* name, size_t from, size_t to) const {
-    return at(name, to) - at(name, from);
+  double more(const Value& value, size_t from, size_t to) const {
+    return value(found_[to]) - value(found_[from]);
   }
-  double a_chunk(const std::function<double(const json&)>& value) const {
-    return (value(found_.back()) - value(found_.front())) /
-           static_cast<double>(chunks_[2] - chunks_[0]);
+  double a_chunk(const Value& value) const {
+    return more(value, 0, 2) / static_cast<double>(chunks_[2] - chunks_[0]);
   }
   // As times do.
-  bool grows_evenly(const std::function<double(const json&)>& value_s) const {
-    const double more_s = value_s(found_[2]) - value_s(found_[0]);
-    return std::abs(value_s(found_[1]) - value_s(found_[0]) - more_s / 2) <=
-           kOnLine * more("time_s", 0, 2);
+  bool grows_evenly(const Value& value_s) const {
+    return std::abs(more(value_s, 0, 1) - more(value_s, 0, 2) / 2) <= kOnLine * more(time_s, 0, 2);
   }
-  bool adds_whole_chunks() const {
-    return more("bytes_sent", 0, 2) == more("messages", 0, 2) * static_cast<double>(chunk_bytes_) &&
-           more("messages", 0, 2) == 2 * more("messages", 0, 1) &&
-           found_.front().at("least_bytes") == found_.back().at("least_bytes") &&
-           found_.front().at("most_bytes") == found_.back().at("most_bytes");
-  }
-
   std::int64_t all_;
   std::array<std::int64_t, 3> chunks_;
   std::int64_t chunk_bytes_;
-  std::vector<json> found_ = {};
+  std::vector<ResolvedCall> calls_ = {};
+  std::vector<CollectiveOutcome> found_ = {};
   bool is_exact_ = true;
 };
 
-CollectiveOutcome outcome_of(const Pipeline& pipeline) {
-  CollectiveOutcome outcome = collective_outcome(pipeline.last());
-  outcome.time_s = pipeline.of_all("time_s");
-  outcome.messages = static_cast<std::uint64_t>(std::llround(pipeline.of_all("messages")));
-  outcome.bytes_sent = pipeline.of_all("bytes_sent");
-  outcome.busiest.busy_s = pipeline.of_all("busy_s");
-  for (auto& [name, root_s] : outcome.root_s)
-    root_s = std::max(0.0, pipeline.of_all([&name](const json& each) {
-      return each.at("root_s").value(name, 0.0);  // 0: rounding may leave less
-    }));
-  return outcome;
+void simulate(Pipeline& pipeline, const ResolvedCall& resolved) {
+  std::vector<std::function<std::string()>> tasks;
+  for (const ResolvedCall& call : pipeline.calls())
+    tasks.emplace_back([&resolved, &call] {
+      FoundAlike alike(call);
+      return simulated_text(call, plan_of(resolved), rules_of(resolved), alike).dump();
+    });
+  for (const std::string& text : run_isolated(tasks, available_cores(), [](size_t) {})) {
+    const nlohmann::json found = parse_json(text);
+    pipeline.add(collective_outcome(found), found.at("error") == 0.0);
+  }
 }
 
-}  // namespace
+void price(Pipeline& pipeline) {
+  for (const ResolvedCall& call : pipeline.calls()) {
+    const CostResult cost = evaluate_cost(call);
+    CollectiveOutcome outcome;
+    outcome.time_s = cost.time_s;
+    outcome.messages = cost.messages;
+    outcome.bytes_sent = cost.bytes_sent;
+    pipeline.add(std::move(outcome), true);
+  }
+}
 
-std::string why_chunks_do_not_repeat(const ResolvedCall& resolved) {
+// Tried with ever more of all chunks, until few say what all would.
+std::optional<Pipeline> few_as_all(const ResolvedCall& resolved,
+                                   const std::function<void(Pipeline&)>& run) {
+  const std::int64_t all = chunks_of(resolved);
+  for (std::int64_t few = kFewChunks, most = all / kPays; few <= most; most = all / kPays / 2) {
+    Pipeline pipeline(resolved, few);
+    run(pipeline);
+    if (!pipeline.adds_whole_chunks()) return std::nullopt;  // a level that is not cut, say
+    const bool is_on_line = pipeline.is_on_line();
+    if (is_on_line && pipeline.was_full()) return pipeline;
+    const double needed = is_on_line ? kFull * pipeline.filling() : 0;
+    few = std::max(2 * few, static_cast<std::int64_t>(needed / kFewChunks + 1) * kFewChunks);
+  }
+  return std::nullopt;
+}
+
+std::uint64_t messages_of_all(const Pipeline& pipeline) {
+  return static_cast<std::uint64_t>(std::llround(pipeline.of_all(Pipeline::messages)));
+}
+
+// Whatever runs them.
+std::string why_chunks_never_repeat(const ResolvedCall& resolved) {
   const std::string& name = resolved.collective->name;
   if (find_option(*resolved.collective, kChunkBytes.name) == nullptr)
     return name + " has no chunks";
@@ -163,21 +192,41 @@ std::string why_chunks_do_not_repeat(const ResolvedCall& resolved) {
   if (chunk_of(resolved) == 0) return "it is one chunk";
   if (resolved.lanes->platform().has_bursts()) return "a link lets more pass at first";
   if (chunks_of(resolved) < kPays * kFewChunks) return "there are few chunks";
-  if (messages_of(resolved) < kManyMessages) return "there are few messages";
   return "";
+}
+
+}  // namespace
+
+std::string why_chunks_do_not_repeat(const ResolvedCall& resolved) {
+  if (std::string reason = why_chunks_never_repeat(resolved); !reason.empty()) return reason;
+  return messages_of(resolved) < kManyMessages ? "there are few messages" : "";
 }
 
 std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolved) {
   load_simgrid();
-  const std::int64_t all = chunks_of(resolved);
-  for (std::int64_t few = kFewChunks, most = all / kPays; few <= most; most = all / kPays / 2) {
-    const Pipeline pipeline(resolved, few);
-    const bool is_on_line = pipeline.is_on_line();
-    if (is_on_line && pipeline.was_full()) return outcome_of(pipeline);
-    const double needed = is_on_line ? kFull * pipeline.filling() : 0;
-    few = std::max(2 * few, static_cast<std::int64_t>(needed / kFewChunks + 1) * kFewChunks);
-  }
-  return std::nullopt;
+  const auto pipeline =
+      few_as_all(resolved, [&resolved](Pipeline& few) { simulate(few, resolved); });
+  if (!pipeline) return std::nullopt;
+  CollectiveOutcome outcome = pipeline->last();
+  outcome.time_s = pipeline->of_all(Pipeline::time_s);
+  outcome.messages = messages_of_all(*pipeline);
+  outcome.bytes_sent = pipeline->of_all(Pipeline::bytes_sent);
+  outcome.busiest.busy_s = pipeline->of_all(Pipeline::busy_s);
+  for (auto& [name, root_s] : outcome.root_s)  // rounding may leave less than nothing
+    root_s = std::max(0.0, pipeline->of_all(Pipeline::at_root(name)));
+  return outcome;
+}
+
+std::optional<CostResult> cost_of_few_chunks(const ResolvedCall& resolved) {
+  if (!why_chunks_never_repeat(resolved).empty() || messages_of(resolved) < kManyPricedMessages)
+    return std::nullopt;
+  const auto pipeline = few_as_all(resolved, price);
+  if (!pipeline) return std::nullopt;
+  const std::uint64_t messages = messages_of_all(*pipeline);
+  return CostResult{.time_s = pipeline->of_all(Pipeline::time_s),
+                    .operations = 2 * messages,
+                    .messages = messages,
+                    .bytes_sent = pipeline->of_all(Pipeline::bytes_sent)};
 }
 
 }  // namespace forescale

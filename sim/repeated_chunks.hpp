@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/cost_engine.hpp"
 #include "sim/resolved_call.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -24,5 +25,9 @@ std::string why_chunks_do_not_repeat(const ResolvedCall& resolved);
 // Of a call that can be tried; nothing: few chunks say nothing of all. Simulates in processes of
 // its own.
 std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolved);
+
+// What evaluate_cost() gives for all chunks, to 1e-9, of a call that it prices; nothing: few say
+// nothing of all, or all take a moment.
+std::optional<CostResult> cost_of_few_chunks(const ResolvedCall& resolved);
 
 }  // namespace forescale

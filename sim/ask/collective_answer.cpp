@@ -36,8 +36,7 @@ std::optional<double> optional_time(const json& time_s) {
 
 void price(const ResolvedCall& resolved, CollectiveAnswer& answer) {
   if (!resolved.why_not_priced().empty()) return;
-  const std::optional<CostResult> few = cost_of_few(resolved);
-  const CostResult cost = few ? *few : evaluate_cost(resolved);
+  const CostResult cost = price_call(resolved);
   answer.time_s = cost.time_s;
   answer.cost_engine_s = cost.time_s;
   answer.messages = cost.messages;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/cost_engine.hpp"
+#include "sim/folded.hpp"
 #include "sim/pair_times.hpp"
 
 namespace forescale {
@@ -124,8 +124,7 @@ std::optional<ContestTimes> cost_engine_times(const Contest& contest, const Lane
   const ResolvedCall first = contest.resolved(contest.first, lanes, chunks);
   const ResolvedCall second = contest.resolved(contest.second, lanes, chunks);
   if (!first.why_not_priced().empty() || !second.why_not_priced().empty()) return std::nullopt;
-  return ContestTimes{.first_s = evaluate_cost(first).time_s,
-                      .second_s = evaluate_cost(second).time_s};
+  return ContestTimes{.first_s = price_call(first).time_s, .second_s = price_call(second).time_s};
 }
 
 SimulatedTimes SimulatedContest::times(std::int64_t chunks) {

@@ -5,7 +5,7 @@
 
 #include "algorithms/common_options.hpp"
 #include "sim/bounds.hpp"
-#include "sim/cost_engine.hpp"
+#include "sim/folded.hpp"
 
 namespace forescale {
 namespace {
@@ -75,7 +75,7 @@ double PlanBounds::of_bytes(const PlanChoice& plan) {
 
 double PlanBounds::of_messages(const PlanChoice& plan, double limit_s) const {
   const ResolvedCall call = resolved(plan);
-  return call.why_not_priced().empty() ? evaluate_cost(call, limit_s).time_s : 0;
+  return call.why_not_priced().empty() ? price_call(call, limit_s).time_s : 0;
 }
 
 std::uint64_t PlanBounds::fingerprint(const PlanChoice& plan) const {

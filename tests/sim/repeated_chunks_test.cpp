@@ -77,6 +77,18 @@ std::vector<const Collective*> collectives_with_chunks() {
   return found;
 }
 
+// Of the cost engine, whether it was found.
+bool few_cost_as_all(const ResolvedCall& call) {
+  const auto few = cost_of_few_chunks(call);
+  if (!few) return false;
+  const CostResult all = evaluate_cost(call);
+  EXPECT_NEAR(few->time_s / all.time_s, 1, 1e-9);
+  EXPECT_EQ(few->messages, all.messages);
+  EXPECT_EQ(few->operations, all.operations);
+  EXPECT_DOUBLE_EQ(few->bytes_sent, all.bytes_sent);
+  return true;
+}
+
 class RepeatedChunks_OfEach : public ::testing::TestWithParam<const Collective*> {};
 
 // An odd and an even number of chunks, and a last one that is smaller.
@@ -97,6 +109,22 @@ TEST_P(RepeatedChunks_OfEach, AreAllOfThem) {
         const bool has_blocks = collective.name == "all-reduce/hierarchical" && ranks == 16;
         EXPECT_TRUE(is_found || !is_chain);
         EXPECT_TRUE(!is_found || !has_blocks);
+      }
+}
+
+TEST_P(RepeatedChunks_OfEach, CostAsAllOfThem) {
+  const Collective& collective = *GetParam();
+  const PipelineMachine star("star:hosts=16,bandwidth=12.5GB/s,latency=1us", "ideal");
+  const PipelineMachine nodes("kesch", "mvapich2-gdr");
+  for (const PipelineMachine* machine : {&star, &nodes})
+    for (const int ranks : {7, 16})
+      for (const std::int64_t bytes : {4001 * kChunk, 4000 * kChunk + 5000}) {
+        SCOPED_TRACE(fmt::format("{} of {} bytes, {} ranks on {}", collective.name, bytes, ranks,
+                                 machine->platform.name));
+        const ResolvedCall call =
+            machine->call(fmt::format("{}:chunk_bytes={}", collective.name, kChunk), ranks, bytes);
+        if (!call.why_not_priced().empty()) continue;
+        EXPECT_TRUE(few_cost_as_all(call) || collective.algorithm != "chain");
       }
 }
 
