@@ -132,15 +132,12 @@ json pipeline_of(const LayoutPrediction& prediction) {
   json ranks = json::array();
   for (size_t rank = 0; rank < prediction.memory.by_pipeline_rank.size(); ++rank) {
     json row = {{"rank", rank}, {"memory", to_json(prediction.memory.by_pipeline_rank[rank])}};
-    if (prediction.may_fit() && rank < prediction.times.passes.size()) {
-      double forward_s = 0;
-      double backward_s = 0;
-      for (const PassTime& pass : prediction.times.passes[rank])
-        (pass.pass.kind == PassKind::kForward ? forward_s : backward_s) +=
-            pass.end_s - pass.begin_s;
-      row["forward_s"] = forward_s;
-      row["backward_s"] = backward_s;
-      row["idle_s"] = std::max(0.0, prediction.times.passes_end_s() - forward_s - backward_s);
+    const PipelineTotals& passes = prediction.passes;
+    if (prediction.may_fit() && rank < passes.forward_s.size()) {
+      row["forward_s"] = passes.forward_s[rank];
+      row["backward_s"] = passes.backward_s[rank];
+      row["idle_s"] =
+          std::max(0.0, passes.passes_end_s - passes.forward_s[rank] - passes.backward_s[rank]);
     }
     ranks.push_back(std::move(row));
   }

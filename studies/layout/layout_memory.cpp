@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/layout/repeated_micro_batches.hpp"
+
 namespace forescale {
 namespace {
 
@@ -83,8 +85,9 @@ std::vector<MemoryPart> activations_of(const LayoutSetUp& set_up,
 
 LayoutMemory layout_memory(const LayoutSetUp& set_up) {
   const TransformerFramework& framework = set_up.framework;
+  const PipelineSchedule& schedule = *set_up.work.schedule;
   const std::vector<std::vector<PipelinePass>> orders =
-      set_up.work.schedule->orders(set_up.work.shape);
+      schedule.orders(holding_as_many(schedule, set_up.work.shape));
   LayoutMemory memory;
   for (int rank = 0; rank < set_up.work.shape.ranks; ++rank) {
     std::vector<MemoryPart> parts = state_of(set_up, rank);

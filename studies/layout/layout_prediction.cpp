@@ -191,23 +191,30 @@ class LayoutRun {
       costs.push_back(cost_of(work().stages[stage], times[stage], 1, waits[stage]));
     }
     const double between_s = collectives_.transfer_s();
-    answer_.times = pipeline_times(*work().schedule, work().shape, costs, between_s);
+    answer_.schedule = work().schedule;
+    answer_.shape = work().shape;
+    answer_.copies = {{.stages = costs, .transfer_s = between_s}};
+    answer_.passes = totals(answer_.copies).front();
     answer_.norm_s = collectives_.norm_s();
     const std::vector<double> update_s = optimizer_s();
     answer_.optimizer_s = *std::max_element(update_s.begin(), update_s.end());
-    answer_.iteration_s = answer_.times.end_s() + answer_.norm_s + answer_.optimizer_s;
+    answer_.iteration_s = answer_.passes.end_s + answer_.norm_s + answer_.optimizer_s;
     const int longest = longest_rank(costs);
     for (size_t stage = 0; stage < work().stages.size(); ++stage)
       if (work().rank_of_stage(stage) == longest)
         add_to_breakdown(work().stages[stage], times[stage], waits[stage]);
     for (StageCost& cost : costs) cost.parameters = cost.gradients = {};
     const double passes_s =
-        pipeline_times(*work().schedule, work().shape, costs, between_s).passes_end_s();
+        totals({{.stages = costs, .transfer_s = between_s}}).front().passes_end_s;
     const double known_s = answer_.compute_s + answer_.recompute_s + answer_.host_s +
                            answer_.tensor_s + answer_.context_s + answer_.expert_s + answer_.data_s;
     answer_.pipeline_s = std::max(0.0, passes_s - known_s);  // less by rounding alone
-    answer_.data_s += answer_.times.end_s() - passes_s + answer_.norm_s;
+    answer_.data_s += answer_.passes.end_s - passes_s + answer_.norm_s;
     set_iteration(answer_.iteration_s);
+  }
+
+  std::vector<PipelineTotals> totals(const std::vector<PipelineCopy>& copies) const {
+    return pipeline_totals(*work().schedule, work().shape, copies);
   }
 
   void set_iteration(double iteration_s) {
@@ -250,15 +257,13 @@ class LayoutRun {
         if (std::find(unlike.begin(), unlike.end(), copy) == unlike.end())
           unlike.push_back(std::move(copy));
       }
-      std::vector<PipelineTimes> ends = pipeline_times(*work().schedule, work().shape, unlike);
-      const auto last = std::max_element(ends.begin(), ends.end(),
-                                         [](const PipelineTimes& one, const PipelineTimes& other) {
-                                           return one.passes_end_s() < other.passes_end_s();
-                                         });
+      const std::vector<PipelineTotals> ends = totals(unlike);
       double end_s = 0;
-      for (const PipelineTimes& each : ends) end_s = std::max(end_s, each.end_s());
+      for (const PipelineTotals& each : ends) end_s = std::max(end_s, each.end_s);
       sum_s += end_s + norm_s + updated_s;
-      if (iteration == 0) answer_.times = std::move(*last);
+      if (iteration > 0) continue;
+      answer_.passes = *std::ranges::max_element(ends, {}, &PipelineTotals::passes_end_s);
+      answer_.copies = std::move(unlike);
     }
     const double mean_s = sum_s / static_cast<double>(iterations);
     answer_.variation_s = mean_s - answer_.iteration_s;

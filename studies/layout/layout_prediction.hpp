@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/layout/pipeline.hpp"
+#include "algorithms/layout/repeated_micro_batches.hpp"
 #include "studies/layout/layout_memory.hpp"
 #include "studies/layout/layout_setup.hpp"
 
@@ -50,8 +50,12 @@ struct LayoutPrediction {
   double optimizer_s = 0;
   // What slow ranks, slow links and noise add, where there are any: all above is without.
   std::optional<double> variation_s = {};
-  // Of the passes, by pipeline rank; of copies that differ the last to end, in the first iteration.
-  PipelineTimes times = {};
+  // Of copies that differ the last to end, in the first iteration.
+  PipelineTotals passes = {};
+  // What has those passes: pipeline_times() of these, none where nothing fits.
+  std::shared_ptr<const PipelineSchedule> schedule = nullptr;
+  PipelineShape shape = {};
+  std::vector<PipelineCopy> copies = {};
   LayoutMemory memory;
   std::int64_t gpu_memory_bytes = 0;
   FullMemory full_memory;  // of its framework

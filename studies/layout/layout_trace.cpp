@@ -31,7 +31,10 @@ std::string label_of(const PipelinePass& pass) {
 void write_layout_trace(const LayoutPrediction& prediction, std::ostream& out) {
   Timeline timeline;
   std::vector<RankPlace> places;
-  const PipelineTimes& times = prediction.times;
+  const std::vector<PipelineTimes> copies =
+      pipeline_times(*prediction.schedule, prediction.shape, prediction.copies);
+  const PipelineTimes& times = *std::ranges::max_element(
+      copies, {}, [](const PipelineTimes& copy) { return copy.passes_end_s(); });
   const double update_s = times.end_s() + prediction.norm_s;
   for (size_t i = 0; i < times.passes.size(); ++i) {
     const int rank = static_cast<int>(i);

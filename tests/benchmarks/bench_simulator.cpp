@@ -39,6 +39,7 @@ void simulator(benchmark::State& state, const BenchmarkCall& question) {
 BENCHMARK_CAPTURE(simulator, ring, ring())
     ->Arg(64)
     ->Arg(256)
+    ->Arg(1024)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulator, cb8, cb8())->Arg(160)->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -213,13 +213,15 @@ std::set<std::string> names_of_turned(const Place& place, int ranks) {
   return names;
 }
 
+constexpr int kMostRanks = 256;
+
 TEST_P(AlikeMembers_OfTurns, OneBlockTakesAsLongAsAll) {
   const auto& [platform, stack, gpus, name] = GetParam();
   const Place place(platform, stack);
   int found = 0;
-  for (const int nodes : {4, 6, 8, 12, 16, 32, 64}) {
+  for (const int nodes : {4, 6, 8, 12, 16, 32, 64, 128, 256}) {
     const int ranks = nodes * gpus;
-    if (ranks < 8 || ranks > std::min(64, place.platform.slot_count())) continue;
+    if (ranks < 8 || ranks > std::min(kMostRanks, place.platform.slot_count())) continue;
     for (const ResolvedCall& call : calls_of_registry(place, ranks)) {
       SCOPED_TRACE(fmt::format("{}/{} of {} ranks", name_of(call.collective->op),
                                call.collective->algorithm, ranks));
@@ -235,14 +237,15 @@ TEST_P(AlikeMembers_OfTurns, OneBlockTakesAsLongAsAll) {
 INSTANTIATE_TEST_SUITE_P(
     Where, AlikeMembers_OfTurns,
     ::testing::Values(
-        TurnedPlace{"star:hosts=64,bandwidth=12.5GB/s,latency=1us", "ideal", 1, "Star"},
-        TurnedPlace{"fat-tree:down=8x8,up=8,bandwidth=12.5GB/s,latency=1us", "ideal", 1, "FatTree"},
-        TurnedPlace{"fat-tree:down=8x8,up=4,bandwidth=12.5GB/s,latency=1us", "ideal", 1,
+        TurnedPlace{"star:hosts=256,bandwidth=12.5GB/s,latency=1us", "ideal", 1, "Star"},
+        TurnedPlace{"fat-tree:down=8x32,up=8,bandwidth=12.5GB/s,latency=1us", "ideal", 1,
+                    "FatTree"},
+        TurnedPlace{"fat-tree:down=8x32,up=4,bandwidth=12.5GB/s,latency=1us", "ideal", 1,
                     "CrowdedFatTree"},
-        TurnedPlace{"torus:dims=4x4x4,bandwidth=10GB/s,latency=1us", "ideal", 1, "Torus"},
+        TurnedPlace{"torus:dims=4x4x16,bandwidth=10GB/s,latency=1us", "ideal", 1, "Torus"},
         TurnedPlace{"dragonfly:groups=9,routers=4,hosts=4,globals=2,bandwidth=12.5GB/s,latency=1us",
                     "ideal", 1, "Dragonfly"},
-        TurnedPlace{"dgx-h100", "nccl-2.20-h100", 8, "DgxH100"},
+        TurnedPlace{"dgx-h100:nodes=32", "nccl-2.20-h100", 8, "DgxH100"},
         TurnedPlace{"aws-p4de", "nccl-2.20-a100-efa", 8, "P4de"},
         TurnedPlace{"kesch", "mvapich2-gdr", 16, "Kesch"}),
     [](const auto& tested) { return tested.param.name; });

@@ -144,7 +144,7 @@ TEST(LayoutPrediction, ThePipelinesCpuIsSlowerBetweenNodes) {
   const auto passes_s = [](const char* layout, std::int64_t gpus, Framework framework) {
     Question question = question_of(layout);
     question.framework = framework;
-    return predicted(question, gpus).times.passes_end_s();
+    return predicted(question, gpus).passes.passes_end_s;
   };
   constexpr double kPasses = 16 + 1;  // micro-batches, and the pipeline's filling
   constexpr double kLayers = 16;

@@ -59,7 +59,7 @@ TEST_P(SimulatedLayout, IsTheFoldedOne) {
   about.question.framework = GetParam().framework;
   Asker asker;
   const LayoutPrediction folded = predict_layouts({about}, asker).front();
-  const double passes_s = folded.times.end_s();
+  const double passes_s = folded.passes.end_s;
   const double allowed_s = 1e-9 * passes_s + kOneValue_s;
   EXPECT_NEAR(simulated_s(about, false), passes_s, allowed_s);
   // Ranks of a pipeline ask for the norm one after the other: it has begun when the last one does.
