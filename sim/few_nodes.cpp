@@ -40,7 +40,7 @@ std::vector<std::size_t> peers(const ResolvedCall& call, std::size_t node) {
   return by_part;
 }
 
-SharedGroup on_nodes(const Platform& platform, const SlotGroup& group,
+SharedGroup group_on(const Platform& platform, const SlotGroup& group,
                      const std::vector<std::size_t>& nodes) {
   std::vector<int> slots;
   for (const std::size_t node : nodes)
@@ -91,8 +91,8 @@ ResolvedCall on_nodes(const ResolvedCall& resolved, const std::vector<std::size_
   const Platform& platform = resolved.lanes->platform();
   std::vector<SharedGroup> at_once;
   for (const SharedGroup& group : resolved.at_once)
-    at_once.push_back(on_nodes(platform, *group, nodes));
-  return resolve(*resolved.lanes, on_nodes(platform, *resolved.group, nodes),
+    at_once.push_back(group_on(platform, *group, nodes));
+  return resolve(*resolved.lanes, group_on(platform, *resolved.group, nodes),
                  {.op = resolved.collective->op,
                   .bytes = bytes,
                   .plan = &plan,
