@@ -69,10 +69,10 @@ bool reduces_gradients(const PipelineTimes& times) {
   });
 }
 
-double grown(double few, double more, double rounds) { return few + rounds * (more - few); }
+double grown(double few, double more, int rounds) { return few + rounds * (more - few); }
 
 std::vector<double> grown(const std::vector<double>& few, const std::vector<double>& more,
-                          double rounds) {
+                          int rounds) {
   std::vector<double> all;
   for (size_t rank = 0; rank < few.size(); ++rank)
     all.push_back(grown(few[rank], more[rank], rounds));
@@ -93,7 +93,7 @@ std::optional<std::vector<PipelineTotals>> totals_of_few(const PipelineSchedule&
   }
   const std::vector<PipelineTimes> more =
       pipeline_times(schedule, a_round_more(*few_shape), copies);
-  const double rounds = (shape.micro_batches - few_shape->micro_batches) / round_of(shape);
+  const int rounds = (shape.micro_batches - few_shape->micro_batches) / round_of(shape);
   const double slowest_s = *std::ranges::max_element(round_s);
   std::vector<PipelineTotals> all;
   for (size_t copy = 0; copy < few.size(); ++copy) {
