@@ -13,6 +13,7 @@
 #include "sim/fabric_use.hpp"
 #include "sim/few_nodes.hpp"
 #include "sim/isolate.hpp"
+#include "sim/limits.hpp"
 #include "sim/repeated_chunks.hpp"
 #include "sim/repeated_steps.hpp"
 #include "sim/ring_call.hpp"
@@ -26,7 +27,9 @@ using nlohmann::json;
 // Three, so that two messages of one pair never meet, and more, so that all ranks have begun.
 constexpr std::array kRingNodesSimulated{6, 8, 10};
 constexpr double kExact = 1e-9;
-constexpr std::array kTreeNodesSimulated{4, 8, 16};
+constexpr std::array kTreeNodesSimulated{8, 16, 32};
+// Of up to kWholeNodesMax, or of many GPUs each, fewer:
+constexpr std::array kFewTreeNodesSimulated{4, 8, 16};
 // With one of them unlike the others, which has as many peers as among all:
 constexpr std::array kUnlikeTreeNodesSimulated{8, 12, 16};
 // Of so many GPUs each, fewer:
@@ -59,7 +62,10 @@ bool is_wide(const ResolvedCall& resolved) { return members_a_node(resolved) >= 
 
 const std::array<int, 3>& nodes_simulated(const ResolvedCall& resolved) {
   if (is_tree(*resolved.collective))
-    return unlike_nodes(resolved).empty() ? kTreeNodesSimulated : kUnlikeTreeNodesSimulated;
+    return !unlike_nodes(resolved).empty() ? kUnlikeTreeNodesSimulated
+           : is_wide(resolved) || resolved.group->shape.nodes <= kWholeNodesMax
+               ? kFewTreeNodesSimulated
+               : kTreeNodesSimulated;
   return is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated;
 }
 
@@ -110,8 +116,10 @@ bool groups_are_alike(const ResolvedCall& resolved) {
 // Simulated at once, of those for which members that are alike stand.
 bool are_few(const ResolvedCall& resolved, FoundAlike& found) {
   const bool are_few_nodes = resolved.group->shape.nodes <= kWholeNodesMax;
-  if (!is_ring(*resolved.collective)) return are_few_nodes;
-  const double messages = ring_messages(resolved);
+  const bool is_a_ring = is_ring(*resolved.collective);
+  if (!is_a_ring && (are_few_nodes || !is_tree(*resolved.collective))) return are_few_nodes;
+  if (!is_a_ring && resolved.rank_count() > kMaxRanks) return false;
+  const double messages = is_a_ring ? ring_messages(resolved) : chunked_messages(resolved);
   if (are_few_nodes && messages <= kWholeMessagesMax) return true;
   const auto parts = static_cast<double>(resolved.parts().size());
   if (!are_few_nodes && 2 * messages / parts > kTurnedOperationsMax) return false;
@@ -141,6 +149,7 @@ class Smaller {
  public:
   std::vector<ResolvedCall> calls = {};
   std::vector<double> counts = {};  // steps, or levels
+  size_t line_from = 0;             // the line goes through this one and the last
   double all = 0;                   // of the whole
   double messages_times = 0;        // messages of the whole over those of the last one
   // What ways that are longer than the shortest add, to each and to the whole.
@@ -148,13 +157,12 @@ class Smaller {
   double all_longer_s = 0;
   double unsure_s = 0;  // of that
 
-  // Along the line through the first and the last of them.
-  double of_all(double first, double last) const {
-    return last + (last - first) / (counts.back() - counts.front()) * (all - counts.back());
+  double of_all(double before, double last) const {
+    return last + (last - before) / (counts.back() - counts[line_from]) * (all - counts.back());
   }
   double time_of_all_s(std::vector<double> times_s) const {
     take_longer(times_s);
-    return of_all(times_s.front(), times_s.back()) + all_longer_s;
+    return of_all(times_s[line_from], times_s.back()) + all_longer_s;
   }
   std::uint64_t count_of_all(double last) const {
     return static_cast<std::uint64_t>(std::llround(messages_times * last));
@@ -198,18 +206,19 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
     found.push_back(parse_json(text));
     times_s.push_back(found.back().at("time_s").get<double>());
   }
+  const json& before = found[smaller.line_from];
   const json& last = found.back();
   Folded folded{.outcome = {}, .ranks = smaller.calls.back().rank_count()};
   folded.outcome.time_s = smaller.time_of_all_s(times_s);
   folded.outcome.messages = smaller.count_of_all(last.at("messages").get<double>());
   folded.outcome.bytes_sent = smaller.messages_times * last.at("bytes_sent").get<double>();
-  folded.outcome.busiest = {.name = last.at("busiest").get<std::string>(),
-                            .busy_s = smaller.of_all(found.front().at("busy_s").get<double>(),
-                                                     last.at("busy_s").get<double>()),
-                            .bytes = 0};
+  folded.outcome.busiest = {
+      .name = last.at("busiest").get<std::string>(),
+      .busy_s = smaller.of_all(before.at("busy_s").get<double>(), last.at("busy_s").get<double>()),
+      .bytes = 0};
   for (const auto& [name, last_s] : last.at("root_s").items())
     folded.outcome.root_s[name] =
-        smaller.of_all(found.front().at("root_s").value(name, 0.0), last_s.get<double>());
+        smaller.of_all(before.at("root_s").value(name, 0.0), last_s.get<double>());
   folded.error = smaller.off_line_s(times_s) / folded.outcome.time_s;
   for (const json& each : found)
     if (each.at("has_shared").get<bool>()) folded.outcome.has_shared = true;
@@ -262,7 +271,7 @@ std::int64_t even_bytes(const ResolvedCall& resolved) {
   return (resolved.call.bytes + element - 1) / element * element;
 }
 
-// A doubling of the nodes is a level more, and as many messages a rank.
+// A doubling of the nodes, begun or whole, is a level more, and as many messages a rank.
 Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
   Smaller smaller;
   const std::int64_t bytes = even_bytes(resolved);
@@ -270,7 +279,10 @@ Smaller smaller_trees(const ResolvedCall& resolved, const PlanChoice& plan) {
     smaller.calls.push_back(on_few_nodes(resolved, nodes, bytes, plan));
     smaller.counts.push_back(std::log2(nodes));
   }
-  smaller.all = std::log2(resolved.group->members_of_node.size());
+  // A level costs ever more until there are as many as chunks under way. Where the numbers of nodes
+  // are no powers of two, a level is not all there or twice.
+  smaller.line_from = unlike_nodes(resolved).empty() ? 1 : 0;
+  smaller.all = std::ceil(std::log2(resolved.group->members_of_node.size()));
   smaller.messages_times = static_cast<double>(resolved.group->slots.size()) /
                            static_cast<double>(smaller.calls.back().group->slots.size());
   return smaller;

@@ -46,12 +46,6 @@ std::int64_t chunks_of(const ResolvedCall& resolved) {
   return resolved.call.bytes / bytes_a_chunk(resolved);
 }
 
-// About: up and down a tree.
-double messages_of(const ResolvedCall& resolved) {
-  return 2 * static_cast<double>(resolved.rank_count()) * static_cast<double>(resolved.call.bytes) /
-         static_cast<double>(chunk_of(resolved));
-}
-
 std::int64_t bytes_of_chunks(const ResolvedCall& resolved, std::int64_t chunks) {
   return resolved.call.bytes - (chunks_of(resolved) - chunks) * bytes_a_chunk(resolved);
 }
@@ -197,9 +191,14 @@ std::string why_chunks_never_repeat(const ResolvedCall& resolved) {
 
 }  // namespace
 
+double chunked_messages(const ResolvedCall& resolved) {
+  return 2 * static_cast<double>(resolved.rank_count()) * static_cast<double>(resolved.call.bytes) /
+         static_cast<double>(chunk_of(resolved));
+}
+
 std::string why_chunks_do_not_repeat(const ResolvedCall& resolved) {
   if (std::string reason = why_chunks_never_repeat(resolved); !reason.empty()) return reason;
-  return messages_of(resolved) < kManyMessages ? "there are few messages" : "";
+  return chunked_messages(resolved) < kManyMessages ? "there are few messages" : "";
 }
 
 std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolved) {
@@ -218,7 +217,8 @@ std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolve
 }
 
 std::optional<CostResult> cost_of_few_chunks(const ResolvedCall& resolved) {
-  if (!why_chunks_never_repeat(resolved).empty() || messages_of(resolved) < kManyPricedMessages)
+  if (!why_chunks_never_repeat(resolved).empty() ||
+      chunked_messages(resolved) < kManyPricedMessages)
     return std::nullopt;
   const auto pipeline = few_as_all(resolved, price);
   if (!pipeline) return std::nullopt;

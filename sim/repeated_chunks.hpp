@@ -17,6 +17,9 @@
 
 namespace forescale {
 
+// About how many messages a plan in chunks has: up and down a tree.
+double chunked_messages(const ResolvedCall& resolved);
+
 // Why it is not tried; empty: it is.
 std::string why_chunks_do_not_repeat(const ResolvedCall& resolved);
 

@@ -3,6 +3,7 @@
 #include "sim/folded.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -432,23 +433,44 @@ INSTANTIATE_TEST_SUITE_P(
       return name.substr(0, name.find_first_of(":-")) + std::to_string(tested.index);
     });
 
-// NCCL's trees on 32 nodes, in chunks of 64 KiB.
+// NCCL's trees on 64 nodes, in chunks of 64 KiB.
 TEST(FoldedTree, IsAsLongAsTheWholeOne) {
-  const Ring ring;
+  const Ring ring(load_platform("dgx-h100:nodes=64"));
   for (const int each : {1, 4}) {
     const PlanChoice plan =
         parse_plan(each == 1 ? "all-reduce/star-tree:chain_size=1,chunk_bytes=65536"
                              : "all-reduce/chain-tree:chain_size=4,chunk_bytes=65536",
                    "x");
     const ResolvedCall call =
-        resolve(ring.lanes, shared_group(ring.platform, slots_of_nodes(32, each)),
+        resolve(ring.lanes, shared_group(ring.platform, slots_of_nodes(64, each)),
                 {.op = CollectiveOp::kAllReduce, .bytes = 32 << 20, .plan = &plan});
     ASSERT_EQ(why_not_folded(call), "");
     const Folded folded = simulate_folded(call);
-    EXPECT_EQ(folded.ranks, 16 * each);
+    EXPECT_EQ(folded.ranks, 32 * each);
     EXPECT_GT(folded.error, 0);
     EXPECT_LT(folded.error, 0.1);
     EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, folded.error);
+  }
+}
+
+// As NCCL has it on 1,024 GPUs: of two in sixteen parts, as all of it is simulated.
+TEST(FoldedTree, OfManyLevelsIsAsNearAsItSays) {
+  const Platform platform = load_platform("dgx-h100:nodes=128");
+  const Stack stack = load_stack("nccl-2.20-h100");
+  const Lanes lanes(platform, stack);
+  for (const std::int64_t bytes : {1 << 20, 16 << 20, 64 << 20, 256 << 20}) {
+    const ResolvedCall call = resolve(lanes, shared_first_slots(platform, 1024),
+                                      {.op = CollectiveOp::kAllReduce, .bytes = bytes});
+    ASSERT_THAT(call.collective->algorithm, ::testing::HasSubstr("tree"));
+    FoundAlike alike(call);
+    EXPECT_FALSE(fold_where_it_pays(call, alike).has_value());
+    const auto whole = [&] {
+      return simulated_text(call, plan_of(call), rules_of(call), alike).at("time_s").get<double>();
+    };
+    const double whole_s = isolated<double>({whole}, "simulating").front();
+    const Folded folded = simulate_folded(call);
+    EXPECT_LE(folded.error, 0.05);
+    EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, folded.error) << bytes;
   }
 }
 
