@@ -28,8 +28,10 @@ using nlohmann::json;
 constexpr std::array kRingNodesSimulated{6, 8, 10};
 constexpr double kExact = 1e-9;
 constexpr std::array kTreeNodesSimulated{8, 16, 32};
-// Of up to kWholeNodesMax, or of many GPUs each, fewer:
+// Of up to kWholeNodesMax, of many GPUs each, or where many chunks of each part make levels little
+// of the time, fewer:
 constexpr std::array kFewTreeNodesSimulated{4, 8, 16};
+constexpr double kManyChunksAPart = 64;
 // With one of them unlike the others, which has as many peers as among all:
 constexpr std::array kUnlikeTreeNodesSimulated{8, 12, 16};
 // Of so many GPUs each, fewer:
@@ -60,10 +62,16 @@ size_t members_a_node(const ResolvedCall& resolved) {
 
 bool is_wide(const ResolvedCall& resolved) { return members_a_node(resolved) >= kWideNode; }
 
+double chunks_a_part(const ResolvedCall& resolved) {
+  return chunked_messages(resolved) / 2 / static_cast<double>(resolved.rank_count()) /
+         static_cast<double>(resolved.parts().size());
+}
+
 const std::array<int, 3>& nodes_simulated(const ResolvedCall& resolved) {
   if (is_tree(*resolved.collective))
     return !unlike_nodes(resolved).empty() ? kUnlikeTreeNodesSimulated
-           : is_wide(resolved) || resolved.group->shape.nodes <= kWholeNodesMax
+           : is_wide(resolved) || resolved.group->shape.nodes <= kWholeNodesMax ||
+                   chunks_a_part(resolved) > kManyChunksAPart
                ? kFewTreeNodesSimulated
                : kTreeNodesSimulated;
   return is_wide(resolved) ? kWideRingNodesSimulated : kRingNodesSimulated;
