@@ -32,6 +32,7 @@ constexpr std::array kTreeNodesSimulated{8, 16, 32};
 // of the time, fewer:
 constexpr std::array kFewTreeNodesSimulated{4, 8, 16};
 constexpr double kManyChunksAPart = 64;
+constexpr double kSaysNothing = 1;  // as an error: more than kMostFoldedError
 // With one of them unlike the others, which has as many peers as among all:
 constexpr std::array kUnlikeTreeNodesSimulated{8, 12, 16};
 // Of so many GPUs each, fewer:
@@ -227,7 +228,8 @@ Folded fold(const ResolvedCall& resolved, const Smaller& smaller) {
   for (const auto& [name, last_s] : last.at("root_s").items())
     folded.outcome.root_s[name] =
         smaller.of_all(before.at("root_s").value(name, 0.0), last_s.get<double>());
-  folded.error = smaller.off_line_s(times_s) / folded.outcome.time_s;
+  folded.error = folded.outcome.time_s > 0 ? smaller.off_line_s(times_s) / folded.outcome.time_s
+                                           : kSaysNothing;  // a line that leads below nothing
   for (const json& each : found)
     if (each.at("has_shared").get<bool>()) folded.outcome.has_shared = true;
   return folded;

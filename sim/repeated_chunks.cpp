@@ -192,8 +192,11 @@ std::string why_chunks_never_repeat(const ResolvedCall& resolved) {
 }  // namespace
 
 double chunked_messages(const ResolvedCall& resolved) {
-  return 2 * static_cast<double>(resolved.rank_count()) * static_cast<double>(resolved.call.bytes) /
-         static_cast<double>(chunk_of(resolved));
+  const std::int64_t chunk = chunk_of(resolved);
+  const double chunks = chunk == 0
+                            ? static_cast<double>(resolved.parts().size())
+                            : static_cast<double>(resolved.call.bytes) / static_cast<double>(chunk);
+  return 2 * static_cast<double>(resolved.rank_count()) * chunks;
 }
 
 std::string why_chunks_do_not_repeat(const ResolvedCall& resolved) {
