@@ -23,8 +23,8 @@
 
 namespace forescale {
 
-// Up to so many nodes, and of rings up to so many messages, a second or two (of the members that
-// stand for all: sim/alike_members.hpp), all is simulated whole
+// Up to so many nodes, of rings up to so many messages, a second or two (of the members that stand
+// for all: sim/alike_members.hpp), and of trees on more nodes up to as many, all is simulated whole
 inline constexpr int kWholeNodesMax = 63;
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
 // whatever the nodes, where folding is not exact.
