@@ -19,11 +19,12 @@ PredictionInputs inputs_of(Question question) {
   return load_inputs(question, Scenario::kNominal);
 }
 
-// The iteration, and of it the kernels of a rank.
+// The iteration, and of it the kernels of a rank, and how long it waits for others to call.
 std::vector<double> times_of(const TrainingOutcome& outcome, int rank) {
   const Attribution& of_rank = outcome.attributions[static_cast<std::size_t>(rank)];
-  return {outcome.iteration_s,
-          time_of(by_name(of_rank.phase_s, of_rank.idle_s), TimeKind::kCompute)};
+  const PhaseTimes phases = by_name(of_rank.phase_s, of_rank.idle_s);
+  return {outcome.iteration_s, time_of(phases, TimeKind::kCompute),
+          time_of(phases, TimeKind::kWaiting)};
 }
 
 std::vector<double> whole(const PredictionInputs& inputs, const TrainingRun& run, int rank) {
@@ -44,7 +45,7 @@ struct Off {
   double iteration_s = 0;
 };
 
-// And the kernels of `rank` are those that they are among all.
+// And the kernels of `rank` are those that they are among all, and it waits as long.
 Off off(const Question& question, int gpus, int rank = 0) {
   const PredictionInputs inputs = inputs_of(question);
   const TrainingRun run = training_run(inputs, gpus);
@@ -58,9 +59,10 @@ Off off(const Question& question, int gpus, int rank = 0) {
   });
   const std::vector<double> all = whole(inputs, run, rank);
   EXPECT_NEAR(found[1], all[1], 1e-6 * all[1]);
+  EXPECT_NEAR(found[2], all[2], found[3] * all[0]);
   return {.is = std::abs(found[0] / all[0] - 1),
-          .says = found[2],
-          .workers = static_cast<int>(found[3]),
+          .says = found[3],
+          .workers = static_cast<int>(found[4]),
           .iteration_s = found[0]};
 }
 
