@@ -47,7 +47,6 @@ void finish_output() {
 void add_commands(Subcommand app, const std::string& first_word) {
   const auto& all = Registry<Command>::all();
   const auto named = all.find(first_word);
-  if (first_word == "--version") return;
   if (named != all.end() && !named->second.knows_all) return named->second.add(app);
   for (const auto& [name, command] : all) command.add(app);
 }
@@ -60,6 +59,12 @@ void check_text(int count, char** arguments) {
 }
 
 int run_program(int count, char** arguments) {
+  const std::string first_word = count > 1 ? arguments[1] : "";
+  const std::string version = fmt::format("forescale {}", kVersion);
+  if (first_word == "--version") {  // needs no command
+    fmt::print("{}\n", version);
+    return 0;
+  }
   CommandParser parser(
       "forescale predicts how distributed DNN training scales before the nodes are bought.");
   Subcommand app = parser.root();
@@ -72,9 +77,9 @@ int run_program(int count, char** arguments) {
       "  forescale platform show kesch\n"
       "Exit codes: 0 answer, 1 output cannot be written, 2 bad input, 3 the simulation could not\n"
       "finish, 4 a check failed.");
-  parser.set_version(fmt::format("forescale {}", kVersion));
+  parser.set_version(version);
   app.require_subcommand();
-  add_commands(app, count > 1 ? arguments[1] : "");
+  add_commands(app, first_word);
   check_text(count, arguments);
   const std::optional<UsageError> error = parser.parse(count, arguments);
   if (error) print(*error);

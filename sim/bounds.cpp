@@ -160,14 +160,14 @@ Cuts find_cuts(const Lanes& lanes, BufferPlace place, std::span<const int> slots
   Cuts cuts;
   cuts.node_out.resize(static_cast<size_t>(platform.node_count));
   const std::optional<std::set<Capacity>> crossed = crossed_between_nodes(lanes, place, slots);
-  std::map<int, Width> by_device;
+  std::vector<Width> by_device(platform.devices.size());
   for (size_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
     const auto capacity = static_cast<Capacity>(2 * i);
     const Width width{.bandwidth = platform.bandwidth(capacity).value / wire_factor,
                       .burst = static_cast<double>(platform.burst(capacity).value)};
-    by_device[link.from] += width;
-    by_device[link.to] += width;
+    by_device[static_cast<size_t>(link.from)] += width;
+    by_device[static_cast<size_t>(link.to)] += width;
     const int from_node = platform.devices[static_cast<size_t>(link.from)].node;
     const int to_node = platform.devices[static_cast<size_t>(link.to)].node;
     if (from_node == to_node ||
@@ -179,7 +179,7 @@ Cuts find_cuts(const Lanes& lanes, BufferPlace place, std::span<const int> slots
   cuts.ranks_of_node.resize(static_cast<size_t>(platform.node_count));
   for (const int slot : slots) {
     const int device = platform.endpoints[static_cast<size_t>(slot)];
-    cuts.ranks_out.push_back(by_device[device]);
+    cuts.ranks_out.push_back(by_device[static_cast<size_t>(device)]);
     ++cuts.ranks_of_node[static_cast<size_t>(platform.devices[static_cast<size_t>(device)].node)];
   }
   cuts.root_node = node_of_slot(platform, slots[static_cast<size_t>(root)]);

@@ -417,10 +417,7 @@ Folded simulate_call(const ResolvedCall& resolved) {
   FoundAlike alike(resolved);
   if (const auto few = fold_where_it_pays(resolved, alike)) return *few;
   if (const auto few = repeat_where_it_pays(resolved, alike)) return *few;
-  const auto whole = [&resolved, &alike] {
-    return simulated_text(resolved, plan_of(resolved), rules_of(resolved), alike).dump();
-  };
-  const json text = parse_json(run_isolated({whole}, 1, [](size_t) {}).front());
+  const json text = simulated_text(resolved, plan_of(resolved), rules_of(resolved), alike);
   return {.outcome = collective_outcome(text),
           .ranks = resolved.rank_count(),
           .error = text.at("error").get<double>()};

@@ -63,7 +63,7 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved);
 CostResult price_call(const ResolvedCall& resolved,
                       double limit_s = std::numeric_limits<double>::infinity());
 
-// By either or, where both are nothing, whole, in a process of its own.
+// By either or, where both are nothing, whole and in this process: once a process.
 Folded simulate_call(const ResolvedCall& resolved);
 
 }  // namespace forescale

@@ -109,7 +109,8 @@ void place_nodes(Platform& platform, const NodeTemplate& node, int count, const 
   platform.node_device_count = static_cast<int>(node.devices.size());
   platform.node_link_count = static_cast<int>(node.links.size());
   const size_t device_total = node.devices.size() * static_cast<size_t>(count);
-  platform.devices.reserve(device_total + 1);
+  std::vector<Device>& devices = platform.devices.edit();
+  devices.reserve(device_total + 1);
   platform.host_of_device.reserve(device_total + 1);
   platform.nic_of_device.reserve(device_total + 1);
   platform.endpoints.reserve(routes.endpoints.size() * static_cast<size_t>(count));
@@ -120,7 +121,7 @@ void place_nodes(Platform& platform, const NodeTemplate& node, int count, const 
       Device device = node.devices[i];
       device.node = number;
       device.name = device_name(node, number, device.name);
-      platform.devices.push_back(std::move(device));
+      devices.push_back(std::move(device));
       platform.host_of_device.push_back(shifted(routes.host_of[i]));
       platform.nic_of_device.push_back(shifted(routes.nic_of[i]));
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json_input.hpp"
+#include "base/shared_vector.hpp"
 #include "models/hardware.hpp"
 #include "models/storage.hpp"
 
@@ -56,7 +57,7 @@ class Platform {
   std::string description;
   std::vector<std::string> assumptions;  // about the structure, where no source says
   std::vector<LinkClass> link_classes;
-  std::vector<Device> devices;
+  SharedVector<Device> devices;
   std::vector<Link> links;
   std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
   // Name or file of the GPU model fitted to measurements of it (models/compute/fitted_gpu.hpp),

@@ -18,9 +18,13 @@ std::uint64_t pair_key(int from_slot, int to_slot, MessageKind kind) {
          (kind.place == BufferPlace::kGpu ? 1U : 0U);
 }
 
+constexpr std::uint64_t kMixed = 0x9E3779B97F4A7C15ULL;
+constexpr int kRecentShift = 64 - 9;  // of 2^9 lanes
+
 }  // namespace
 
-Lanes::Lanes(const Platform& platform, const Stack& stack) : platform_(platform), stack_(stack) {}
+Lanes::Lanes(const Platform& platform, const Stack& stack)
+    : platform_(platform), stack_(stack), recent_(std::size_t{1} << (64 - kRecentShift)) {}
 
 MessageKind Lanes::message_kind() const {
   const BufferPlace place = default_place();
@@ -32,14 +36,30 @@ BufferPlace Lanes::default_place() const {
 }
 
 const Lane& Lanes::lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const {
+  const std::uint64_t pair = pair_key(from_slot, to_slot, kind);
+  Found& recent = recent_[(pair * kMixed) >> kRecentShift];
+  if (recent.pair != pair || bytes <= recent.above_bytes || bytes > recent.up_to_bytes)
+    recent = find(pair, from_slot, to_slot, kind, bytes);
+  return *recent.lane;
+}
+
+Lanes::Found Lanes::find(std::uint64_t pair, int from_slot, int to_slot, MessageKind kind,
+                         std::int64_t bytes) const {
   const int from = platform_.endpoints[static_cast<size_t>(from_slot)];
   const int to = platform_.endpoints[static_cast<size_t>(to_slot)];
-  auto [entry, fresh] = pairs_.try_emplace(pair_key(from_slot, to_slot, kind));
+  auto [entry, fresh] = pairs_.try_emplace(pair);
   if (fresh) entry->second = make_pair(from, to, kind);
+  std::int64_t above_bytes = -1;
   for (Pair::Choice& choice : entry->second.choices) {
-    if (bytes > choice.up_to_bytes) continue;
+    if (bytes > choice.up_to_bytes) {
+      above_bytes = std::max(above_bytes, choice.up_to_bytes);
+      continue;
+    }
     if (!choice.lane) choice.lane = make_lane(from, to, *choice.rule);
-    return *choice.lane;
+    return {.pair = pair,
+            .above_bytes = above_bytes,
+            .up_to_bytes = choice.up_to_bytes,
+            .lane = choice.lane.get()};
   }
   // Says which path is missing.
   stack_.path(name_of(platform_.locality(from, to)), kind.place, bytes);

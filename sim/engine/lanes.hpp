@@ -121,6 +121,15 @@ class Lanes {
     };
     std::vector<Choice> choices;
   };
+  // A lane that was asked for, and for which messages of its pair.
+  struct Found {
+    std::uint64_t pair = 0;
+    std::int64_t above_bytes = 0;  // and
+    std::int64_t up_to_bytes = -1;
+    const Lane* lane = nullptr;
+  };
+  Found find(std::uint64_t pair, int from_slot, int to_slot, MessageKind kind,
+             std::int64_t bytes) const;
   Pair make_pair(int from_device, int to_device, MessageKind kind) const;
   std::unique_ptr<Lane> make_lane(int from_device, int to_device, const PathRule& rule) const;
   int adapter_of(int device) const;  // InputError where there is none
@@ -131,6 +140,7 @@ class Lanes {
   const Platform& platform_;
   const Stack& stack_;
   mutable std::unordered_map<std::uint64_t, Pair> pairs_;
+  mutable std::vector<Found> recent_;  // the last one of all pairs that come to lie there
   mutable int lane_count_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 const SimGridModule& simgrid() {
   static const SimGridModule& module = [&]() -> const SimGridModule& {
     const std::string path = library_path(kSimGridLibrary);
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) refuse(path, "", dlerror());
     const void* const symbol = dlsym(library, kSimGridSymbol);
     FORESCALE_CHECK(symbol != nullptr, path + " is of this program");

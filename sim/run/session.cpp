@@ -254,6 +254,7 @@ void Session::begin_part(CollectiveRequest& request) {
     if (!what.control) communicates(request.rank, -1);
     record(request.rank, Track::kCollective, what.label, request.begin_s, what.bytes);
     request.open(collective_happened(request));
+    if (request.then) request.then();
     under_way_->completed(request);
   };
   Operation& operation = *request.operation;

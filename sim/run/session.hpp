@@ -77,6 +77,13 @@ class Session : private ProgressGate {
 
   // The main thread of a rank.
   void start_rank(int rank, std::function<void(Worker&)> main_thread);
+  // A collective of each of these ranks, called when the simulation begins: as by main threads that
+  // do nothing else, but that one thread of control does for all. `on_done` at the end of each.
+  struct Call {
+    int rank = 0;
+    const CollectiveStep* step = nullptr;
+  };
+  void start_calls(std::vector<Call> calls, std::function<void()> on_done);
   void fail_link(const Resource& resource, double at_s);
   void run();
 

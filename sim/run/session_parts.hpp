@@ -184,6 +184,7 @@ struct Session::CollectiveRequest : Done {
   double begin_s = 0;
   int member = 0;
   std::shared_ptr<Operation> operation;
+  std::function<void()> then = {};  // once it is complete, in kernel context
 };
 
 struct Session::Rank {
@@ -256,6 +257,15 @@ class Session::Thread : public Worker {
 
   // A thread from beginning to end; an InputError or SimulationStuck ends the simulation with it.
   void run_body(const std::function<void(Worker&)>& body);
+
+  // What goes before a wait and after it, where no thread of control is there to block.
+  struct Wait {
+    Done* done = nullptr;
+    double begin_s = 0;
+    std::optional<Phase> phase;
+  };
+  Wait begin_wait(Done& done);
+  void end_wait(const Wait& wait);
 
  private:
   void run_until_now();

@@ -105,23 +105,31 @@ void Session::Thread::wait_any(const std::vector<Request>& requests) {
 
 // Blocks at a gate that is closed, as a wait for `request`.
 void Session::Thread::wait_at(const Request& request, Gate& gate) {
-  Done& done = static_cast<Done&>(*request);
+  const Wait wait = begin_wait(static_cast<Done&>(*request));
+  gate.wait();
+  end_wait(wait);
+}
+
+Session::Thread::Wait Session::Thread::begin_wait(Done& done) {
   Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
-  const bool communication = done.is_communication();
-  const double begin_s = now_s();
-  const std::optional<Phase> phase = done.phase();
+  const Wait wait{.done = &done, .begin_s = now_s(), .phase = done.phase()};
   rank.waiting[name_] = &done;
-  if (phase) {
+  if (wait.phase) {
     session_.account(rank_);
-    ++rank.waits[static_cast<size_t>(*phase)];
+    ++rank.waits[static_cast<size_t>(*wait.phase)];
   }
-  if (phase == Phase::kWaiting) {
+  if (wait.phase == Phase::kWaiting) {
     Operation& operation = *static_cast<CollectiveRequest&>(done).operation;
     operation.waiters.push_back({.rank = rank_, .phase = operation.step.phase});
   }
-  if (communication) session_.enter_call(rank_);
-  gate.wait();
-  if (phase) {
+  if (done.is_communication()) session_.enter_call(rank_);
+  return wait;
+}
+
+void Session::Thread::end_wait(const Wait& wait) {
+  Done& done = *wait.done;
+  Rank& rank = *session_.ranks_[static_cast<size_t>(rank_)];
+  if (wait.phase) {
     session_.account(rank_);
     // A wait for other ranks has become one for the operation once all had joined.
     --rank.waits[static_cast<size_t>(*done.phase())];
@@ -132,14 +140,14 @@ void Session::Thread::wait_at(const Request& request, Gate& gate) {
                                  [&](const auto& waiter) { return waiter.rank == rank_; }));
     }
   }
-  if (communication) session_.leave_call(rank_);
+  if (done.is_communication()) session_.leave_call(rank_);
   rank.waiting.erase(name_);
-  if (session_.options_.timeline != nullptr && now_s() > begin_s)
+  if (session_.options_.timeline != nullptr && now_s() > wait.begin_s)
     session_.options_.timeline->add(
         {.rank = rank_,
          .track = track_,
          .label = session_.options_.timeline->label("wait: " + done.label()),
-         .begin_s = begin_s,
+         .begin_s = wait.begin_s,
          .end_s = now_s()});
 }
 
@@ -193,6 +201,27 @@ void Session::Thread::end_iteration() {
   session_.iteration_ends_[static_cast<size_t>(rank_)].push_back(now_s());
   if (session_.reading_ && !rank.takes_batches) session_.reading_->leave_out(rank_);
   session_.end_iteration(rank_, moment_);
+}
+
+void Session::start_calls(std::vector<Call> calls, std::function<void()> on_done) {
+  world_.spawn("calls", [this, calls = std::move(calls), on_done = std::move(on_done)] {
+    std::deque<Thread> threads;
+    std::vector<Request> requests;
+    std::size_t open = calls.size();
+    Gate all_done;
+    for (const Call& call : calls) {
+      Thread& thread = threads.emplace_back(*this, call.rank, "main thread", Track::kMainThread);
+      requests.push_back(thread.start(*call.step));
+      auto& request = static_cast<CollectiveRequest&>(*requests.back());
+      request.then = [&, wait = thread.begin_wait(request)] {
+        thread.end_wait(wait);
+        finished_s_ = std::max(finished_s_, world_.now_s());
+        on_done();
+        if (--open == 0) all_done.open();
+      };
+    }
+    all_done.wait();
+  });
 }
 
 }  // namespace forescale

@@ -33,21 +33,22 @@ CollectiveOutcome simulate_steps(const Platform& platform, const Stack& stack,
   if (options.timeline == nullptr) options.timeline = &root;
   const Timeline& timeline = *options.timeline;
   Session session(platform, stack, rank_count, std::move(options));
-  double first_done_s = std::numeric_limits<double>::infinity();
+  std::vector<Session::Call> calls;
   for (const CollectiveStep& step : steps) {
     const bool is_turned = alike != nullptr && alike->turn.blocks > 1;
     for (const int rank :
          std::span(*step.group).first(is_turned ? alike->turn.block : step.group->size()))
-      session.start_rank(rank, [&step, &first_done_s](Worker& worker) {
-        worker.run(step);
-        first_done_s = std::min(first_done_s, worker.now_s());
-      });
+      calls.push_back({.rank = rank, .step = &step});
   }
+  std::optional<double> first_done_s;
+  session.start_calls(std::move(calls), [&session, &first_done_s] {
+    if (!first_done_s) first_done_s = session.finished_s();
+  });
   session.run();
   const int times = alike == nullptr ? 1 : alike->count();
   return {
       .time_s = session.finished_s(),
-      .first_done_s = first_done_s,
+      .first_done_s = first_done_s.value(),
       .messages = session.transport().message_count() * static_cast<std::uint64_t>(times),
       .bytes_sent = session.transport().bytes_sent() * times,
       .sizes = session.transport().sizes(),

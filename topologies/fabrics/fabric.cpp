@@ -83,7 +83,7 @@ int FabricSite::together(int link_class_, std::int64_t count) {
 }
 
 int FabricSite::add_switch(const std::string& name) {
-  platform.devices.push_back(
+  platform.devices.edit().push_back(
       {.kind = DeviceKind::kFabricSwitch, .node = -1, .socket = -1, .name = name});
   return static_cast<int>(platform.devices.size()) - 1;
 }
