@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ struct TrainingJob {
     return total;
   }
 };
+
+// By rank; equal ones are the same.
+using TrainingJobs = std::vector<std::shared_ptr<const TrainingJob>>;
 
 // Ranks of a schedule beside its workers, without GPUs.
 struct Servers {

@@ -37,7 +37,7 @@ ResolvedCall resolved_call(const PredictionInputs& inputs, const Lanes& lanes,
 }
 
 std::vector<CollectiveStep> traffic_of(const PredictionInputs& inputs, const TrainingRun& run) {
-  return inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes).collectives;
+  return inputs.schedule->traffic(*run.jobs.front(), run.workers, run.nodes).collectives;
 }
 
 // What a run's collectives take, simulated beside each other.
@@ -76,7 +76,7 @@ TrainingOutcome simulate_few(const PredictionInputs& inputs, const TrainingRun& 
   SessionOptions options;
   options.workers = run.workers;
   options.choices = inputs.choices;
-  options.value_bytes = run.jobs.front().value_bytes;
+  options.value_bytes = run.jobs.front()->value_bytes;
   options.noise = inputs.noise;
   TrainingOutcome all;
   std::map<std::string, double> busy_s;  // by resource
@@ -126,7 +126,7 @@ std::map<int, double> stragglers_among(const std::map<int, double>& stragglers, 
 PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun& run, int workers) {
   PredictionInputs few = inputs;
   few.scaling = Scaling::kWeak;
-  few.batch = run.jobs.front().batch;
+  few.batch = run.jobs.front()->batch;
   few.noise.stragglers = stragglers_among(inputs.noise.stragglers, workers);
   return few;
 }
@@ -178,7 +178,7 @@ std::vector<int> stand_ins(const PredictionInputs& inputs, const TrainingRun& ru
   std::vector<int> ranks;
   std::map<std::pair<std::int64_t, double>, int> firsts;  // by images and slowness
   for (int rank = 0; rank < run.workers; ++rank) {
-    const std::pair kind{run.jobs[static_cast<std::size_t>(rank)].batch,
+    const std::pair kind{run.jobs[static_cast<std::size_t>(rank)]->batch,
                          inputs.noise.slowness(rank)};
     ranks.push_back(inputs.noise.varies() ? rank : firsts.try_emplace(kind, rank).first->second);
   }

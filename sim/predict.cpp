@@ -31,7 +31,7 @@ Bound compute_bound(const TrainingRun& run, const ComputeNoise& noise, bool asyn
   double images = 0;
   double images_per_s = 0;
   for (int rank = 0; rank < run.workers; ++rank) {
-    const TrainingJob& job = run.jobs[static_cast<size_t>(rank)];
+    const TrainingJob& job = *run.jobs[static_cast<size_t>(rank)];
     double kernels_s = 0;
     for (const TrainingStage& stage : job.stages) kernels_s += stage.forward_s + stage.backward_s;
     kernels_s *= noise.slowness(rank);
@@ -46,7 +46,7 @@ Bound compute_bound(const TrainingRun& run, const ComputeNoise& noise, bool asyn
 // An iteration lasts at least as long as the largest share's compute, its collectives of one kind,
 // or its messages, whichever is longest: a schedule may overlap all.
 Bound iteration_bound(const PredictionInputs& inputs, const TrainingRun& run) {
-  const TrainingJob& job = run.jobs.front();  // the largest share
+  const TrainingJob& job = *run.jobs.front();  // the largest share
   Bound bound;
   // With noise kernels may be faster than the table says.
   if (!inputs.noise.varies())
@@ -216,19 +216,22 @@ int nodes_of_each(const Platform& platform, int gpus, int jobs) {
 
 TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
   TrainingRun run{.platform = inputs.platform, .jobs = {}, .nodes = {}, .workers = gpus};
-  std::map<std::int64_t, TrainingJob> by_share;
+  std::map<std::int64_t, std::shared_ptr<const TrainingJob>> by_share;
   for (const std::int64_t share : batch_shares(inputs.batch, inputs.scaling, gpus)) {
-    if (!by_share.contains(share)) by_share[share] = training_job(inputs, share);
-    run.jobs.push_back(by_share[share]);
-  }
-  for (TrainingJob& job : run.jobs) {
-    job.largest_batch = run.jobs.front().batch;
-    // An all-to-all is of equal blocks: those of the largest share.
-    for (std::size_t i = 0; i < job.stages.size(); ++i)
-      job.stages[i].looked_up_bytes = run.jobs.front().stages[i].looked_up_bytes;
+    std::shared_ptr<const TrainingJob>& known = by_share[share];
+    if (!known) {
+      TrainingJob job = training_job(inputs, share);
+      const TrainingJob& largest = run.jobs.empty() ? job : *run.jobs.front();
+      job.largest_batch = largest.batch;
+      // An all-to-all is of equal blocks: those of the largest share.
+      for (std::size_t i = 0; i < job.stages.size(); ++i)
+        job.stages[i].looked_up_bytes = largest.stages[i].looked_up_bytes;
+      known = std::make_shared<const TrainingJob>(std::move(job));
+    }
+    run.jobs.push_back(known);
   }
   if (inputs.schedule->servers != nullptr) {
-    Servers servers = inputs.schedule->servers(run.jobs.front(), gpus);
+    Servers servers = inputs.schedule->servers(*run.jobs.front(), gpus);
     if (servers.each_node)
       servers.count = nodes_of_each(run.platform, gpus, inputs.others.count + 1);
     place_servers(run.platform,

@@ -94,7 +94,7 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
 // platform whose slots are those ranks. InputError when no node is left for a server.
 struct TrainingRun {
   Platform platform;
-  std::vector<TrainingJob> jobs;
+  TrainingJobs jobs;
   std::vector<int> nodes;  // by rank
   int workers = 0;
 };

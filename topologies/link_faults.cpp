@@ -204,7 +204,7 @@ void use_other_adapters(Platform& platform, const Detours& detours, const std::s
       refuse_link(source, fmt::format("node{}", node), "must keep a link that is not down");
     for (int device = 0; device < platform.node_device_count; ++device) {
       const int numbered = first + device;
-      int& nic = platform.nic_of_device[static_cast<size_t>(numbered)];
+      int& nic = platform.nic_of_device.edit()[static_cast<size_t>(numbered)];
       if (nic < 0 || detours.has_links(nic)) continue;
       const auto distance = [&](int port) {
         return std::make_pair(routes.between(device, port).crosses_socket,
@@ -238,7 +238,7 @@ void go_around(Platform& platform, const std::set<int>& down, const std::string&
 }
 
 void slow_down(Platform& platform, int number, double share) {
-  Link& link = platform.links[static_cast<size_t>(number)];
+  Link& link = platform.links.edit()[static_cast<size_t>(number)];
   LinkClass slow = platform.link_classes[static_cast<size_t>(link.link_class)];
   slow.name = fmt::format("{} at {:g}", slow.name, share);
   slow.bandwidth = share * slow.bandwidth;

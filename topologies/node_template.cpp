@@ -77,10 +77,8 @@ class TreeBuilder {
   int gpus_ = 0;
 };
 
-// The node's prefix of a device name; a bare host is named by itself: "host12".
-std::string device_name(const NodeTemplate& node, int number, const std::string& device) {
-  const bool is_bare = node.devices.size() == 1 && node.devices[0].kind == DeviceKind::kHost;
-  return is_bare ? fmt::format("host{}", number) : fmt::format("node{}/{}", number, device);
+bool is_bare(const NodeTemplate& node) {
+  return node.devices.size() == 1 && node.devices[0].kind == DeviceKind::kHost;
 }
 
 }  // namespace
@@ -111,24 +109,30 @@ void place_nodes(Platform& platform, const NodeTemplate& node, int count, const 
   const size_t device_total = node.devices.size() * static_cast<size_t>(count);
   std::vector<Device>& devices = platform.devices.edit();
   devices.reserve(device_total + 1);
-  platform.host_of_device.reserve(device_total + 1);
-  platform.nic_of_device.reserve(device_total + 1);
+  std::vector<int>& host_of_device = platform.host_of_device.edit();
+  host_of_device.reserve(device_total + 1);
+  std::vector<int>& nic_of_device = platform.nic_of_device.edit();
+  nic_of_device.reserve(device_total + 1);
+  std::vector<Link>& links = platform.links.edit();
   platform.endpoints.reserve(routes.endpoints.size() * static_cast<size_t>(count));
   for (int number = 0; number < count; ++number) {
     const int first = number * platform.node_device_count;
     const auto shifted = [&](int local) { return local < 0 ? -1 : first + local; };
+    const std::string prefix =
+        is_bare(node) ? fmt::format("host{}", number) : fmt::format("node{}/", number);
     for (size_t i = 0; i < node.devices.size(); ++i) {
-      Device device = node.devices[i];
-      device.node = number;
-      device.name = device_name(node, number, device.name);
-      devices.push_back(std::move(device));
-      platform.host_of_device.push_back(shifted(routes.host_of[i]));
-      platform.nic_of_device.push_back(shifted(routes.nic_of[i]));
+      const Device& device = node.devices[i];
+      devices.push_back({.kind = device.kind,
+                         .node = number,
+                         .socket = device.socket,
+                         .name = is_bare(node) ? prefix : prefix + device.name});
+      host_of_device.push_back(shifted(routes.host_of[i]));
+      nic_of_device.push_back(shifted(routes.nic_of[i]));
     }
     for (Link link : node.links) {
       link.from += first;
       link.to += first;
-      platform.links.push_back(link);
+      links.push_back(link);
     }
     for (int endpoint : routes.endpoints) platform.endpoints.push_back(first + endpoint);
   }

@@ -58,7 +58,7 @@ class Platform {
   std::vector<std::string> assumptions;  // about the structure, where no source says
   std::vector<LinkClass> link_classes;
   SharedVector<Device> devices;
-  std::vector<Link> links;
+  SharedVector<Link> links;
   std::vector<GpuModel> gpu_models;  // at most one: all GPUs of a platform are alike
   // Name or file of the GPU model fitted to measurements of it (models/compute/fitted_gpu.hpp),
   // whose numbers it has already; empty: none.
@@ -112,8 +112,8 @@ class Platform {
   // fabric (NICs or hosts).
   std::function<Route(int from, int to)> fabric_route;
   // Per device (same indices as `devices`), filled by finish_platform().
-  std::vector<int> host_of_device;
-  std::vector<int> nic_of_device;
+  SharedVector<int> host_of_device;
+  SharedVector<int> nic_of_device;
   // All nodes are replicas: device d of node n is n * node_device_count + d, links alike; what
   // belongs to the fabric comes after them.
   int node_device_count = 0;

@@ -194,8 +194,13 @@ std::string Asker::simulated(const Task& task, const AskSettings& settings) {
                 {"nodes", nodes_under(slots_of(question, read.platform), read.platform)}}
         .dump();
   }
-  PredictionInputs read = inputs(question, task.scenario);
-  if (task.iterations > 0) read.iterations = task.iterations;
+  const PredictionInputs& kept = inputs(question, task.scenario);
+  std::optional<PredictionInputs> longer;
+  if (task.iterations > 0) {
+    longer = kept;
+    longer->iterations = task.iterations;
+  }
+  const PredictionInputs& read = longer ? *longer : kept;
   const int gpus = gpu_counts(question, read).front();
   return json{{"training", simulated_point(question, read, gpus, files)},
               {"compute_ratio", compute_ratio(read, gpus)},

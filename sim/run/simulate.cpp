@@ -122,10 +122,10 @@ Attribution filling(Attribution attribution, double period_s) {
 }
 
 // Of each worker, an iteration.
-std::vector<std::int64_t> images_of(const std::vector<TrainingJob>& jobs, int workers) {
+std::vector<std::int64_t> images_of(const TrainingJobs& jobs, int workers) {
   std::vector<std::int64_t> images;
   for (int rank = 0; rank < workers; ++rank)
-    images.push_back(jobs[static_cast<size_t>(rank)].batch);
+    images.push_back(jobs[static_cast<size_t>(rank)]->batch);
   return images;
 }
 
@@ -170,32 +170,31 @@ TrainingOutcome outcome_of(Session& session, int iteration_count, const std::vec
 }  // namespace
 
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
-                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                  const Schedule& schedule, const TrainingJobs& jobs,
                                   SessionOptions options, Program* record) {
   const int rank_count = static_cast<int>(jobs.size());
   const int workers = options.workers == 0 ? rank_count : options.workers;
-  const int iterations = jobs.front().iterations;
+  const int iterations = jobs.front()->iterations;
   const std::vector<std::int64_t> images = images_of(jobs, workers);
   if (record != nullptr) {
     record->workers = workers;
     record->iterations = iterations;
-    record->value_bytes = jobs.front().value_bytes;
+    record->value_bytes = jobs.front()->value_bytes;
     record->is_asynchronous = schedule.is_asynchronous;
     record->images = images;
     record->ranks.assign(jobs.size(), {});
     if (schedule.follows_arrivals) {
       record->schedule = schedule.name;
-      for (const TrainingJob& job : jobs)
-        record->jobs.push_back(std::make_shared<const TrainingJob>(job));
+      record->jobs = jobs;
       record = nullptr;  // nothing to write down of what the ranks do
     }
   }
-  options.value_bytes = jobs.front().value_bytes;
+  options.value_bytes = jobs.front()->value_bytes;
   options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
   Session session(platform, stack, rank_count, std::move(options));
   for (int rank = 0; rank < rank_count; ++rank)
     session.start_rank(
-        rank, [&schedule, &job = jobs[static_cast<size_t>(rank)], record, rank](Worker& worker) {
+        rank, [&schedule, &job = *jobs[static_cast<size_t>(rank)], record, rank](Worker& worker) {
           if (record == nullptr)
             schedule.run(worker, job);
           else
@@ -207,14 +206,14 @@ TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
 }
 
 TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
-                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                const Schedule& schedule, const TrainingJobs& jobs,
                                 const OtherJobs& others, SessionOptions options) {
   const int ranks = static_cast<int>(jobs.size());
   const int workers = options.workers == 0 ? ranks : options.workers;
-  const int iterations = jobs.front().iterations;
+  const int iterations = jobs.front()->iterations;
   const std::vector<std::int64_t> images = images_of(jobs, workers);
   options.workers = 0;  // of each job its own
-  options.value_bytes = jobs.front().value_bytes;
+  options.value_bytes = jobs.front()->value_bytes;
   options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
   const std::vector<std::int64_t> images_of_job = options.images_per_rank;
   for (int other = 0; other < others.count; ++other)
@@ -225,7 +224,7 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
     const JobRanks job = job_ranks(number * ranks, ranks, workers);
     const double begin_s = number * others.after_s;
     for (int rank = 0; rank < ranks; ++rank)
-      session.start_rank(job.first + rank, [&schedule, &own = jobs[static_cast<size_t>(rank)], job,
+      session.start_rank(job.first + rank, [&schedule, &own = *jobs[static_cast<size_t>(rank)], job,
                                             begin_s](Worker& worker) {
         if (begin_s > 0) worker.wait(worker.timer(begin_s));
         run_in_job(worker, job, [&](Worker& in_job) { schedule.run(in_job, own); });
@@ -236,17 +235,17 @@ TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
 }
 
 TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
-                               const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                               const Schedule& schedule, const TrainingJobs& jobs,
                                const std::vector<int>& stands_in, SessionOptions options) {
   FORESCALE_CHECK(options.price != nullptr && schedule.workers_are_alike, "some stand for all");
-  const int iterations = jobs.front().iterations;
+  const int iterations = jobs.front()->iterations;
   const std::set<int> started(stands_in.begin(), stands_in.end());
   options.keeps_from = first_to_count(static_cast<std::size_t>(iterations));
   options.priced_ranks = static_cast<int>(started.size());
   Session session(platform, stack, static_cast<int>(jobs.size()), std::move(options));
   std::vector<std::int64_t> images;
   for (const int rank : started) {
-    const TrainingJob& job = jobs[static_cast<size_t>(rank)];
+    const TrainingJob& job = *jobs[static_cast<size_t>(rank)];
     images.push_back(job.batch);
     session.start_rank(rank, [&schedule, &job](Worker& worker) { schedule.run(worker, job); });
   }
@@ -260,12 +259,9 @@ TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
 TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
                                  const Program& program, SessionOptions options) {
   options.workers = program.workers;
-  if (!program.schedule.empty()) {
-    std::vector<TrainingJob> jobs;
-    for (const auto& job : program.jobs) jobs.push_back(*job);
+  if (!program.schedule.empty())
     return simulate_training(platform, stack, Registry<Schedule>::find(program.schedule, "program"),
-                             jobs, std::move(options));
-  }
+                             program.jobs, std::move(options));
   options.value_bytes = program.value_bytes;
   options.keeps_from = first_to_count(static_cast<std::size_t>(program.iterations));
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));

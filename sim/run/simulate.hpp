@@ -60,21 +60,21 @@ struct TrainingOutcome {
 // `jobs[rank]` for every rank, servers last; all with the same number of iterations, at least 2.
 // What every thread does goes into `record`, if there is one.
 TrainingOutcome simulate_training(const Platform& platform, const Stack& stack,
-                                  const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                  const Schedule& schedule, const TrainingJobs& jobs,
                                   SessionOptions options, Program* record = nullptr);
 
 // The same with copies of it on the next slots of the platform, as many ranks each, a copy's
 // servers behind its workers. Times are those of the first job; messages, bytes and the busiest
 // link of all.
 TrainingOutcome simulate_beside(const Platform& platform, const Stack& stack,
-                                const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                                const Schedule& schedule, const TrainingJobs& jobs,
                                 const OtherJobs& others, SessionOptions options);
 
 // Workers that make the same calls (Schedule::workers_are_alike): rank stands_in[r], which stands
 // for itself, does what r does at the same times. `options.price` says what collectives take.
 // Messages, bytes and the busiest link are not in the outcome.
 TrainingOutcome simulate_alike(const Platform& platform, const Stack& stack,
-                               const Schedule& schedule, const std::vector<TrainingJob>& jobs,
+                               const Schedule& schedule, const TrainingJobs& jobs,
                                const std::vector<int>& stands_in, SessionOptions options);
 
 // A program that was recorded or read, on a platform whose first slots are its ranks.

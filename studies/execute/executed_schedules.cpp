@@ -126,7 +126,7 @@ IterationTimes iteration_times(const json& answer, const std::string& source,
     in.at("iterations").fail(fmt::format("must be {}", experiment.inputs.iterations));
   std::vector<std::vector<double>> ends_s(workers);
   std::vector<std::int64_t> images;
-  for (size_t rank = 0; rank < workers; ++rank) images.push_back(experiment.run.jobs[rank].batch);
+  for (size_t rank = 0; rank < workers; ++rank) images.push_back(experiment.run.jobs[rank]->batch);
   for (const JsonInput& iteration : iterations) {
     const std::vector<JsonInput> ranks = iteration.at("ranks").elements();
     if (ranks.size() < workers) iteration.at("ranks").fail(fmt::format("must be {}", workers));

@@ -80,7 +80,7 @@ ScheduleRequest request_for(const PredictionInputs& inputs, const TrainingRun& r
   ScheduleRequest request;
   request.schedule = inputs.schedule->name;
   request.workers = run.workers;
-  request.jobs = run.jobs;
+  for (const auto& job : run.jobs) request.jobs.push_back(*job);
   for (const auto& [rank, factor] : inputs.noise.stragglers)
     slow_down(request.jobs[static_cast<size_t>(rank)], factor);
   request.nodes = run.nodes;

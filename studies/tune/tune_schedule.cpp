@@ -55,7 +55,7 @@ std::map<CollectiveOp, std::vector<std::int64_t>> calls_of(const PredictionInput
   if (inputs.schedule->traffic == nullptr) return calls;
   const TrainingRun run = training_run(inputs, gpus);
   for (const CollectiveStep& step :
-       inputs.schedule->traffic(run.jobs.front(), gpus, run.nodes).collectives)
+       inputs.schedule->traffic(*run.jobs.front(), gpus, run.nodes).collectives)
     if (step.group == nullptr) calls[step.op].push_back(step.bytes);
   for (auto& [op, sizes] : calls) std::sort(sizes.begin(), sizes.end());
   return calls;

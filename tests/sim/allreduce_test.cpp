@@ -47,9 +47,8 @@ Outcome all_reduce_outcome(const std::string& name, const TrainingJob& job, int 
   const std::vector<double> numbers = numbers_in_child([&] {
     Stack stack = load_stack("ideal");
     stack.progress = progress;
-    const std::vector<TrainingJob> jobs(static_cast<size_t>(workers), job);
-    const TrainingOutcome outcome =
-        simulate_training(load_platform(star_of(workers)), stack, schedule_of(name), jobs, {});
+    const TrainingOutcome outcome = simulate_training(load_platform(star_of(workers)), stack,
+                                                      schedule_of(name), jobs_of(workers, job), {});
     return std::vector<double>{outcome.iteration_s, static_cast<double>(outcome.messages),
                                outcome.bytes_sent - outcome.control_bytes};
   });
@@ -293,8 +292,8 @@ TEST(Horovod, CopiesInTheDefaultStreamWaitForTheBackwardPass) {
       Stack stack = load_stack("mvapich2-2.3");
       for (SelectionRule& rule : stack.selection["all-reduce"])
         rule.default_stream = default_stream;
-      const std::vector<TrainingJob> jobs(2, job);
-      return simulate_training(load_platform("owens"), stack, schedule_of("horovod"), jobs, {})
+      return simulate_training(load_platform("owens"), stack, schedule_of("horovod"),
+                               jobs_of(2, job), {})
           .iteration_s;
     });
   };

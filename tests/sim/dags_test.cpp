@@ -125,13 +125,12 @@ TEST(MxnetDepCha, LeadNarrowsWhereCommunicationOutgrowsCompute) {
       const Schedule& schedule = schedule_of(name);
       const TrainingJob job =
           layered_job(schedule, std::vector<MadeUpLayer>(5, {forward_s, 2 * forward_s, 8}), 4);
-      const std::vector<TrainingJob> jobs(static_cast<size_t>(gpus), job);
       SessionOptions options;
       options.choices[CollectiveOp::kAllReduce] =
           parse_plan("all-reduce/recursive-doubling", "test");
       return in_child([&] {
         return simulate_training(load_platform("star:hosts=32,bandwidth=25GB/s,latency=1ms"),
-                                 load_stack("ideal"), schedule, jobs, options)
+                                 load_stack("ideal"), schedule, jobs_of(gpus, job), options)
             .iteration_s;
       });
     };
@@ -298,8 +297,7 @@ TEST(CaffeGpi, CopiesBetweenGpuAndHost) {
         layered_job(schedule, std::vector<MadeUpLayer>(4, {3e-3, 6e-3, kGpiTensor}), 6);
     job.host.stages_through_host = true;
     Timeline timeline;
-    simulate_training(load_platform("taurus-smp4"), load_stack("gpi-2"), schedule,
-                      std::vector<TrainingJob>(4, job),
+    simulate_training(load_platform("taurus-smp4"), load_stack("gpi-2"), schedule, jobs_of(4, job),
                       {.choices = {}, .timeline = &timeline, .noise = {}});
     std::vector<double> bytes(4);
     for (const Span& span : timeline.spans())

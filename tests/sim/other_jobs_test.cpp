@@ -60,11 +60,10 @@ TEST(OtherJobs, ShareWhatTheyBothCross) {
       worker.end_iteration();
     }
   };
-  std::vector<TrainingJob> jobs(2);
-  for (TrainingJob& job : jobs) {
-    job.iterations = 3;
-    job.batch = 1;
-  }
+  TrainingJob job;
+  job.iterations = 3;
+  job.batch = 1;
+  const TrainingJobs jobs = jobs_of(2, job);
   const auto iteration_s = [&](const OtherJobs& others) {
     return in_child(
         [&] { return simulate_beside(platform, stack, exchange, jobs, others, {}).iteration_s; });

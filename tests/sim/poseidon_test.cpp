@@ -52,8 +52,7 @@ TrainingOutcome train(const Schedule& schedule, const TrainingJob& job, const Cl
                       const ComputeNoise& noise = {}, Timeline* timeline = nullptr) {
   const int ranks = cluster.workers + cluster.servers;
   return simulate_training(
-      load_platform(star_of(ranks)), load_stack("ideal"), schedule,
-      std::vector<TrainingJob>(static_cast<size_t>(ranks), job),
+      load_platform(star_of(ranks)), load_stack("ideal"), schedule, jobs_of(ranks, job),
       {.workers = cluster.workers, .choices = {}, .timeline = timeline, .noise = noise});
 }
 

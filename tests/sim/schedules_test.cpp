@@ -196,7 +196,7 @@ TEST(PredictPoint, LargestShareSetsThePace) {
 
 double sent_bytes(const PredictionInputs& inputs) {
   const TrainingRun run = training_run(inputs, 4);
-  const Traffic traffic = inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes);
+  const Traffic traffic = inputs.schedule->traffic(*run.jobs.front(), run.workers, run.nodes);
   double bytes = 0;
   for (const CollectiveStep& step : traffic.collectives) bytes += static_cast<double>(step.bytes);
   for (const auto& [pair, message] : traffic.messages) bytes += message;
@@ -253,7 +253,7 @@ TEST(PredictPoint, TheSimulatorSendsWholeHalfPrecisionValues) {
     return in_child([&] {
       return simulate_training(platform, stack,
                                Registry<Schedule>::find("layer-all-reduce", "test"),
-                               std::vector<TrainingJob>(4, job), options)
+                               jobs_of(4, job), options)
           .iteration_s;
     });
   };
@@ -275,8 +275,7 @@ TEST(PredictPoint, WhatWasLookedUpIsExchangedBothWays) {
   const Schedule& ddp = Registry<Schedule>::find("ddp", "test");
   job.options = ScheduleOptions::parse(ddp.options, {}, "test");
   const double iteration_s = in_child([&] {
-    return simulate_training(platform, load_stack("ideal"), ddp, std::vector<TrainingJob>(4, job),
-                             options)
+    return simulate_training(platform, load_stack("ideal"), ddp, jobs_of(4, job), options)
         .iteration_s;
   });
   EXPECT_NEAR(iteration_s, 7e-3 + 6e-3, 20e-6);
@@ -292,8 +291,7 @@ TEST(PredictPoint, UnequalSharesExchangeAsMuchAsTheLargest) {
   inputs.compute =
       compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);
   const TrainingRun run = training_run(inputs, 3);
-  for (const TrainingJob& job : run.jobs)
-    EXPECT_EQ(job.stages.front().looked_up_bytes, 4 * 26 * 128 * 4);
+  for (const auto& job : run.jobs) EXPECT_EQ(job->stages.front().looked_up_bytes, 4 * 26 * 128 * 4);
   EXPECT_GT(prediction(inputs, 3).exposed_communication_s, 0);
 }
 

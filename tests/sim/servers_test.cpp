@@ -51,11 +51,13 @@ struct Served {
 // Workers on the first hosts of a star, servers on the next ones.
 TrainingOutcome served_outcome(const Served& setting, const TrainingJob& job) {
   const int ranks = setting.workers + setting.servers;
-  std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
-  for (TrainingStage& stage : jobs[static_cast<size_t>(setting.workers - 1)].stages) {
+  TrainingJob slow = job;
+  for (TrainingStage& stage : slow.stages) {
     stage.forward_s *= setting.slow_factor;
     stage.backward_s *= setting.slow_factor;
   }
+  TrainingJobs jobs = jobs_of(ranks, job);
+  jobs[static_cast<size_t>(setting.workers - 1)] = jobs_of(1, slow).front();
   SessionOptions options;
   options.workers = setting.workers;
   return simulate_training(load_platform(star_of(ranks)), load_stack(setting.stack),
@@ -190,7 +192,7 @@ TEST(ParameterServer, WithoutProgressPullsWaitForTheirLayer) {
     SessionOptions options;
     options.workers = 1;
     return simulate_training(load_platform(star_of(2)), stack, schedule_of("parameter-server"),
-                             {job, job}, options)
+                             jobs_of(2, job), options)
         .iteration_s;
   });
   const double compute_s = 6 * (kWorkerForward_s + kWorkerBackward_s);
@@ -316,7 +318,7 @@ TEST(StripedAggregation, TwoWorkersByHand) {
   const double exchange_s = 2 * (kAlpha_s + kPackedBytes / 2 / kStarBytesPerS);
   const double period_s = in_child([&] {
     return simulate_training(load_platform(star_of(2)), load_stack("ideal"),
-                             schedule_of("striped-aggregation"), {job, job}, {})
+                             schedule_of("striped-aggregation"), jobs_of(2, job), {})
         .iteration_s;
   });
   EXPECT_NEAR(period_s, kWorkerForward_s + kWorkerBackward_s + exchange_s, 1e-9);

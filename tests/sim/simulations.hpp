@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -110,11 +111,14 @@ inline const Schedule& schedule_of(const std::string& name) {
   return Registry<Schedule>::find(name, "test");
 }
 
-// Training with the same job on every rank.
+// The same job on every rank.
+inline TrainingJobs jobs_of(int ranks, const TrainingJob& job) {
+  return {static_cast<size_t>(ranks), std::make_shared<const TrainingJob>(job)};
+}
+// Training with it.
 inline TrainingOutcome outcome_of(const Platform& platform, const Stack& stack,
                                   const Schedule& schedule, int ranks, const TrainingJob& job) {
-  const std::vector<TrainingJob> jobs(static_cast<size_t>(ranks), job);
-  return simulate_training(platform, stack, schedule, jobs, {});
+  return simulate_training(platform, stack, schedule, jobs_of(ranks, job), {});
 }
 // The same in a child.
 inline double iteration_s(const Platform& platform, const Stack& stack, const Schedule& schedule,

@@ -30,7 +30,7 @@ double tensor_rate(const std::string& name, std::int64_t bytes) {
     SessionOptions options;
     options.workers = 1;
     const TrainingOutcome outcome =
-        simulate_training(load_platform(star_of(2)), stack, schedule, {job, job}, options);
+        simulate_training(load_platform(star_of(2)), stack, schedule, jobs_of(2, job), options);
     return 2 * static_cast<double>(bytes) / outcome.iteration_s;
   });
 }

@@ -37,8 +37,7 @@ json trace_of(const std::string& schedule) {
                                    SessionOptions options;
                                    options.timeline = &timeline;
                                    simulate_training(platform, stack, schedule_of(schedule),
-                                                     std::vector<TrainingJob>(3, two_layer_job(2)),
-                                                     options);
+                                                     jobs_of(3, two_layer_job(2)), options);
                                    std::ostringstream text;
                                    write_chrome_trace(timeline, rank_places(platform, 3), text);
                                    return text.str();

@@ -22,9 +22,8 @@ TrainingJob one_layer_job(int iterations) {
 
 TrainingOutcome one_layer_outcome(const Schedule& schedule, int iterations,
                                   SessionOptions options = {}) {
-  const std::vector<TrainingJob> jobs(kRanks, one_layer_job(iterations));
-  return simulate_training(load_platform("kesch"), load_stack("ideal"), schedule, jobs,
-                           std::move(options));
+  return simulate_training(load_platform("kesch"), load_stack("ideal"), schedule,
+                           jobs_of(kRanks, one_layer_job(iterations)), std::move(options));
 }
 
 TEST(ThreadsOfARank, TakeTurns) {

@@ -158,7 +158,7 @@ TEST_F(ExecutedSchedules, ProgressAndStragglersReachTheWorkers) {
     EXPECT_DOUBLE_EQ(stage.backward_s, factor * before.backward_s);
     EXPECT_DOUBLE_EQ(stage.update_s, factor * before.update_s);
     // The simulator slows kernels down itself.
-    EXPECT_EQ(odd.run.jobs[rank].stages.front().forward_s, before.forward_s);
+    EXPECT_EQ(odd.run.jobs[rank]->stages.front().forward_s, before.forward_s);
   }
 }
 
@@ -183,7 +183,7 @@ TEST_F(ExecutedSchedules, BytesScaleLeavesComputeAlone) {
     bytes += stage.parameter_bytes;
   }
   EXPECT_NEAR(static_cast<double>(bytes), 5823, 40);  // ten tensors, each rounded
-  EXPECT_EQ(small.run.jobs.front().parameter_bytes(), bytes);
+  EXPECT_EQ(small.run.jobs.front()->parameter_bytes(), bytes);
 }
 
 TEST_F(ExecutedSchedules, WhatCannotRunIsRefused) {

@@ -60,7 +60,7 @@ double plan_bytes(const PredictionInputs& inputs, const CollectiveStep& step, in
 
 double bytes_by_definition(const PredictionInputs& inputs, int gpus) {
   const TrainingRun run = training_run(inputs, gpus);
-  const Traffic traffic = inputs.schedule->traffic(run.jobs.front(), run.workers, run.nodes);
+  const Traffic traffic = inputs.schedule->traffic(*run.jobs.front(), run.workers, run.nodes);
   double bytes = 0;
   for (const CollectiveStep& step : traffic.collectives)
     bytes += plan_bytes(inputs, step, run.workers);

@@ -54,7 +54,7 @@ TEST_F(Kesch, Counts) {
   EXPECT_EQ(kesch.gpu_models.size(), 1u);
   EXPECT_EQ(kesch.gpu_models[0].name, "k80");
   EXPECT_EQ(kesch.cpu_models[0].cores, 12);
-  EXPECT_EQ(kesch.devices.back().name, "hub0");
+  EXPECT_EQ(kesch.devices[kesch.devices.size() - 1].name, "hub0");
   EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 5))].name, "node3/gpu5");
   EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 5))].socket, 0);
   EXPECT_EQ(kesch.devices[static_cast<size_t>(slot(3, 8))].socket, 1);

@@ -96,7 +96,7 @@ LinkRun FabricSite::start_run(int link_class_) const {
 }
 
 void FabricSite::add_link(int from, int to, int link_class_) {
-  platform.links.push_back({.from = from, .to = to, .link_class = link_class_});
+  platform.links.edit().push_back({.from = from, .to = to, .link_class = link_class_});
 }
 
 bool add_fabric(Fabric fabric) {
@@ -127,8 +127,8 @@ void build_fabric(const Fabric& fabric, FabricSite& site) {
     };
     return port_route(port_of(from), port_of(to));
   };
-  platform.host_of_device.resize(platform.devices.size(), -1);
-  platform.nic_of_device.resize(platform.devices.size(), -1);
+  platform.host_of_device.edit().resize(platform.devices.size(), -1);
+  platform.nic_of_device.edit().resize(platform.devices.size(), -1);
 }
 
 std::int64_t hosts_or(const JsonInput& in, std::int64_t room) {

@@ -14,7 +14,7 @@ PortRoute build_star(FabricSite& site) {
       {.prefix = "", .fallback = -1, .latency_share = site.is_generated ? kHalf : 1});
   const int hub = site.add_switch("hub0");
   const LinkRun up = site.start_run(link_class);
-  site.platform.links.reserve(site.platform.links.size() + site.ports.size());
+  site.platform.links.edit().reserve(site.platform.links.size() + site.ports.size());
   for (int port : site.ports) site.add_link(port, hub, link_class);
   site.platform.fabric_summary = "star: one switch";
   site.platform.uniform_pairs = site.is_generated;

@@ -46,7 +46,7 @@ struct Program {
   // Of a schedule that follows arrivals: its name and what each rank trains, in place of what the
   // ranks' threads do, which are empty.
   std::string schedule;
-  std::vector<std::shared_ptr<const TrainingJob>> jobs;  // by rank; equal ones may be shared
+  TrainingJobs jobs;
 };
 
 // JSON lines. Ranks that do the same as an earlier one are written as such.
