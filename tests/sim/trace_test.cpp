@@ -2,6 +2,7 @@
 // Chrome trace that is made of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -56,6 +57,30 @@ TEST(Trace, HasEveryKernel) {
     EXPECT_EQ(kernels[name].size(), 6u) << name;
   EXPECT_EQ(kernels["update"].size(), 2u);
   for (const double duration : kernels["forward fc"]) EXPECT_GE(duration, 1e3 * (1 - 1e-9));
+}
+
+// In its call a rank waits until its own part is done: rank 2 first, that the root sends to first.
+TEST(Trace, HasTheWaitOfEveryRankInACollective) {
+  const std::vector<double> numbers = numbers_in_child([] {
+    Timeline timeline;
+    SessionOptions options;
+    options.timeline = &timeline;
+    const CollectiveOutcome outcome = simulate_collective(
+        load_platform("star:hosts=4,bandwidth=1GB/s,latency=1us"), load_stack("ideal"),
+        {.op = CollectiveOp::kBroadcast, .bytes = 1 << 20, .label = "model"}, 3,
+        options);
+    std::vector<double> found{outcome.first_done_s, outcome.time_s};
+    for (const Span& span : timeline.spans())
+      if (timeline.labels()[static_cast<size_t>(span.label)] == "wait: model") {
+        EXPECT_EQ(span.begin_s, 0);
+        found.push_back(span.end_s);
+      }
+    return found;
+  });
+  ASSERT_EQ(numbers.size(), 2U + 3U);
+  EXPECT_DOUBLE_EQ(*std::min_element(numbers.begin() + 2, numbers.end()), numbers[0]);
+  EXPECT_DOUBLE_EQ(*std::max_element(numbers.begin() + 2, numbers.end()), numbers[1]);
+  EXPECT_LT(numbers[0], numbers[1]);
 }
 
 }  // namespace
