@@ -196,18 +196,26 @@ void raise(Bound& bound, double bytes, const Width& width, const std::string& wh
 
 // One message at least, of the smallest alpha that any rule and any pair with the root has; where
 // one port and its latency are all that there is, as many as knowledge needs to double, each but
-// the last of which costs its sender no more than the hold.
+// the last of which costs its sender no more than the hold. Pairs are looked at until that is below
+// the bound.
 void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
                    BufferPlace place, std::span<const int> slots) {
   const Stack& stack = lanes.stack();
+  const double needed = rounds_min(op, call);
+  if (needed < 1) return;
+  const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
+                        stack.channels_of == ChannelsOf::kRank && stack.eager_limit.value == 0 &&
+                        lanes.platform().uniform_pairs;
   const int root_slot = slots[static_cast<size_t>(call.root)];
+  const std::vector<std::int64_t> sizes = rule_sizes(stack, call.bytes);
   double hold_s = std::numeric_limits<double>::infinity();
   double alpha_s = hold_s;
+  const auto time_s = [&] { return alpha_s + (one_port ? (needed - 1) * hold_s : 0); };
   PassingLanes passing(lanes);
   for (int rank = 0; rank < call.rank_count; ++rank) {
     if (rank == call.root) continue;
     const int slot = slots[static_cast<size_t>(rank)];
-    for (const std::int64_t size : rule_sizes(stack, call.bytes))
+    for (const std::int64_t size : sizes)
       for (const auto& [from, to] : {std::pair(slot, root_slot), std::pair(root_slot, slot)})
         for (size_t protocol = 0; protocol < stack.protocols.size(); ++protocol) {
           const MessageKind kind(place, static_cast<int>(protocol));
@@ -215,15 +223,9 @@ void raise_latency(Bound& bound, CollectiveOp op, const CollectiveCall& call, co
           hold_s = std::min(hold_s, cost.hold_s);
           alpha_s = std::min(alpha_s, cost.hold_s + cost.o_recv_s + cost.deliver_s);
         }
+    if (time_s() <= bound.time_s) return;
   }
-  const bool one_port = stack.latency_holds_ports && stack.channels == 1 &&
-                        stack.channels_of == ChannelsOf::kRank && stack.eager_limit.value == 0 &&
-                        lanes.platform().uniform_pairs;
-  const double needed = rounds_min(op, call);
-  if (needed < 1) return;
-  const double time_s = alpha_s + (one_port ? (needed - 1) * hold_s : 0);
-  if (time_s > bound.time_s)
-    bound = {time_s, fmt::format("{:.0f} message latencies of {}", one_port ? needed : 1,
+  bound = {time_s(), fmt::format("{:.0f} message latencies of {}", one_port ? needed : 1,
                                  to_text(Seconds{alpha_s}))};
 }
 
@@ -235,22 +237,12 @@ std::int64_t least_piece(const CollectiveCall& call) {
   return least;
 }
 
-}  // namespace
-
-double least_wire_factor(const Stack& stack) {
-  double least = 1;
-  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
-  return least;
-}
-
-Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
-                       BufferPlace place, std::span<const int> slots) {
+Bound bytes_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
+                  BufferPlace place, std::span<const int> slots) {
   Bound bound;
   const int ranks = call.rank_count;
-  if (ranks < 2 || call.bytes == 0) return bound;
-  const Platform& platform = lanes.platform();
-  raise_latency(bound, op, call, lanes, place, slots);
   if (least_piece(call) <= lanes.stack().packet_limit.value) return bound;  // they load no link
+  const Platform& platform = lanes.platform();
   const Cuts cuts = find_cuts(lanes, place, slots, call.root);
   Width sum;
   std::vector<double> blocks_of_node(cuts.ranks_of_node.size());
@@ -283,6 +275,22 @@ Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes&
   }
   if (nodes > 1)
     raise(bound, total_traffic(op, call, nodes), all_nodes, "between all nodes together");
+  return bound;
+}
+
+}  // namespace
+
+double least_wire_factor(const Stack& stack) {
+  double least = 1;
+  for (const PathRule& rule : stack.paths) least = std::min(least, rule.wire_factor);
+  return least;
+}
+
+Bound collective_bound(CollectiveOp op, const CollectiveCall& call, const Lanes& lanes,
+                       BufferPlace place, std::span<const int> slots) {
+  if (call.rank_count < 2 || call.bytes == 0) return {};
+  Bound bound = bytes_bound(op, call, lanes, place, slots);
+  raise_latency(bound, op, call, lanes, place, slots);
   return bound;
 }
 

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <csignal>
-#include <fstream>
+#include <cstdint>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -31,17 +33,28 @@ double needed_bytes(const WholeSimulation& simulation, std::int64_t ranks) {
          (simulation.rank_bytes * count + simulation.pair_bytes * count * count);
 }
 
-// Linux' own estimate; 0: it is not known.
+// So much of a file of the kernel; empty: it is not there.
+template <size_t kBytes>
+std::string_view beginning(const char* path, std::array<char, kBytes>& text) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t count = read(file, text.data(), text.size());
+  close(file);
+  return {text.data(), static_cast<size_t>(std::max<ssize_t>(0, count))};
+}
+
+// Linux' own estimate; 0: it is not known. "MemAvailable:    1234 kB" is the third line.
 double free_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  double kilobytes = 0;
-  std::string unit;
-  while (file >> name >> kilobytes) {
-    if (name == "MemAvailable:") return kFreeShare * 1024 * kilobytes;
-    std::getline(file, unit);
-  }
-  return 0;
+  constexpr std::string_view kName = "MemAvailable:";
+  std::array<char, 256> text{};
+  std::string_view rest = beginning("/proc/meminfo", text);
+  const size_t at = rest.find(kName);
+  if (at == std::string_view::npos) return 0;
+  rest.remove_prefix(at + kName.size());
+  rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
+  std::int64_t kilobytes = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), kilobytes);
+  return kFreeShare * 1024 * static_cast<double>(kilobytes);
 }
 
 double allowed_bytes(const SimulationLimits& limits) {
@@ -63,16 +76,12 @@ volatile long allowed_pages = 0;
 // What is resident, of /proc/self/statm: size, resident, ... in pages. Stacks of threads are mapped
 // whole and used in part, so that a limit on what is mapped would say nothing.
 void end_if_too_large(int /*signal*/) {
-  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  std::array<char, 64> text{};
-  const ssize_t count = read(file, text.data(), text.size());
-  close(file);
-  ssize_t at = 0;
-  while (at < count && text[static_cast<size_t>(at)] != ' ') ++at;
+  std::array<char, 64> buffer{};
+  const std::string_view text = beginning("/proc/self/statm", buffer);
+  size_t at = 0;
+  while (at < text.size() && text[at] != ' ') ++at;
   long pages = 0;
-  for (++at; at < count && text[static_cast<size_t>(at)] != ' '; ++at)
-    pages = 10 * pages + (text[static_cast<size_t>(at)] - '0');
+  for (++at; at < text.size() && text[at] != ' '; ++at) pages = 10 * pages + (text[at] - '0');
   if (pages > allowed_pages) _exit(kOutOfMemory);
 }
 

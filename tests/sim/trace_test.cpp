@@ -67,8 +67,7 @@ TEST(Trace, HasTheWaitOfEveryRankInACollective) {
     options.timeline = &timeline;
     const CollectiveOutcome outcome = simulate_collective(
         load_platform("star:hosts=4,bandwidth=1GB/s,latency=1us"), load_stack("ideal"),
-        {.op = CollectiveOp::kBroadcast, .bytes = 1 << 20, .label = "model"}, 3,
-        options);
+        {.op = CollectiveOp::kBroadcast, .bytes = 1 << 20, .label = "model"}, 3, options);
     std::vector<double> found{outcome.first_done_s, outcome.time_s};
     for (const Span& span : timeline.spans())
       if (timeline.labels()[static_cast<size_t>(span.label)] == "wait: model") {
