@@ -15,10 +15,10 @@ struct SimulationLimits {
 inline constexpr std::int64_t kMaxRanks = 4096;
 
 // What every rank of a simulation takes: of training 0.17 to 0.27 MB were measured, mostly stacks,
-// of collectives 7 to 14 kB (docs/performance.md). Messages to servers come on top of it, 2 kB each
+// of collectives 2 to 4 kB (docs/performance.md). Messages to servers come on top of it, 2 kB each
 // of those under way: what they need nobody knows before, and limit_memory() holds it.
 inline constexpr double kTrainingRankBytes = 300e3;
-inline constexpr double kCollectiveRankBytes = 20e3;
+inline constexpr double kCollectiveRankBytes = 10e3;
 // All-to-all: all messages at once.
 inline constexpr double kCollectivePairBytes = 400;
 
