@@ -84,6 +84,24 @@ TEST(Bound, OfTwoNodesOfKesch) {
     EXPECT_NEAR(bound_s(kesch, stack, op, 32, 1 << 28), time_s, 1e-9 * time_s) << name_of(op);
 }
 
+// GPUDirect to another node's on kesch, as CUDA IPC takes longer, whichever rank that is.
+TEST(Bound, OfAFewBytesIsTheSmallestLatencyOfAnyPair) {
+  const Platform kesch = load_platform("kesch");
+  const Stack stack = load_stack("mvapich2-gdr");
+  const Lanes lanes(kesch, stack);
+  const auto bound = [&](const std::vector<int>& slots, std::int64_t bytes) {
+    const CollectiveCall call{.rank_count = static_cast<int>(slots.size()), .bytes = bytes};
+    return collective_bound(CollectiveOp::kBroadcast, call, lanes, lanes.default_place(), slots);
+  };
+  const double least_s = bound({0, 16}, 4).time_s;
+  EXPECT_GT(bound({0, 1, 2}, 4).time_s, 2 * least_s);
+  for (const std::vector<int>& slots : {std::vector{0, 1, 2, 16}, std::vector{0, 16, 1, 2}}) {
+    EXPECT_DOUBLE_EQ(bound(slots, 4).time_s, least_s);
+    EXPECT_THAT(bound(slots, 4).reason, ::testing::HasSubstr("message latencies"));
+    EXPECT_THAT(bound(slots, 1 << 28).reason, ::testing::Not(::testing::HasSubstr("latencies")));
+  }
+}
+
 // Eight adapters a node: a group with one GPU of each node leaves it by one, with two by two, and
 // with half of the GPUs of p4de, two to an adapter, by those beside them.
 TEST(Bound, OfSomeGpusOfANodeIsThatOfTheirAdapters) {

@@ -11,7 +11,7 @@
 namespace forescale::testing {
 namespace {
 
-// The rules of MVAPICH2 change with the size, up and down again, and between nodes.
+// Peers on the same socket, the other one and two other nodes; sizes on both sides of every rule.
 TEST(Lanes, OfAPairChangeWithTheSizeThatIsAskedFor) {
   const Platform platform = load_platform("kesch");
   const Stack stack = load_stack("mvapich2-gdr");
