@@ -14,7 +14,7 @@ class SharedVector {
   const T& operator[](std::size_t i) const { return (*values_)[i]; }
   auto begin() const { return values_->cbegin(); }
   auto end() const { return values_->cend(); }
-  // Of this copy alone. What was got before from it, or by iterating, is of the others.
+  // Of this copy alone. References and iterators taken before may lead to what the others share.
   std::vector<T>& edit() {
     if (values_.use_count() > 1) values_ = std::make_shared<std::vector<T>>(*values_);
     return *values_;

@@ -121,11 +121,11 @@ class Lanes {
     };
     std::vector<Choice> choices;
   };
-  // A lane that was asked for, and for which messages of its pair.
+  // A lane, and the messages of its pair that take it: of more than `above_bytes`.
   struct Found {
     std::uint64_t pair = 0;
-    std::int64_t above_bytes = 0;  // and
-    std::int64_t up_to_bytes = -1;
+    std::int64_t above_bytes = 0;
+    std::int64_t up_to_bytes = -1;  // none yet
     const Lane* lane = nullptr;
   };
   Found find(std::uint64_t pair, int from_slot, int to_slot, MessageKind kind,
