@@ -96,8 +96,12 @@ std::vector<Level> parse_levels(const std::string& text, const std::string& sour
 }
 
 std::vector<Level> levels_of_call(const CollectiveCall& call) {
-  if (const std::string levels = call.options.text(kLevels); !levels.empty())
-    return parse_levels(levels, "--levels");
+  if (const std::string levels = call.options.text(kLevels); !levels.empty()) {
+    // One rank after the other asks.
+    thread_local std::pair<std::string, std::vector<Level>> last;
+    if (last.first != levels) last = {levels, parse_levels(levels, "--levels")};
+    return last.second;
+  }
   return {{.kind = TreeKind::kChain, .member_count = chain_size(call)},
           {.kind = TreeKind::kBinomial, .member_count = 0}};
 }

@@ -71,11 +71,14 @@ std::optional<std::vector<OptionValue>> tried_values(const Collective& collectiv
   return values;
 }
 
+// How far its bound was looked for, cheapest first.
+enum class Bounded { kByBytes, kByPorts, kByMessages };
+
 struct Candidate {
   const PlanChoice* plan = nullptr;
-  size_t index = 0;                                         // in the order of the candidates
-  double bound_s = 0;                                       // not less than that
-  bool is_priced = false;                                   // by the cost engine too
+  size_t index = 0;    // in the order of the candidates
+  double bound_s = 0;  // not less than that
+  Bounded bounded = Bounded::kByBytes;
   double time_s = std::numeric_limits<double>::infinity();  // not simulated
   std::uint64_t fingerprint = 0;                            // of what was simulated
 };
@@ -125,8 +128,8 @@ class CollectiveSearch {
       std::pop_heap(open.begin(), open.end(), higher);
       Candidate& candidate = *open.back();
       const double limit_s = limit_of(candidate);
-      if (candidate.bound_s < limit_s && !candidate.is_priced) {
-        price(candidate, bounds, limit_s);
+      if (candidate.bound_s < limit_s && candidate.bounded != Bounded::kByMessages) {
+        raise(candidate, bounds, limit_s);
         std::push_heap(open.begin(), open.end(), higher);
         continue;
       }
@@ -147,22 +150,33 @@ class CollectiveSearch {
  private:
   static constexpr double kNotSimulated = std::numeric_limits<double>::infinity();
 
-  static void price(Candidate& candidate, const PlanBounds& bounds, double limit_s) {
-    candidate.bound_s = std::max(candidate.bound_s, bounds.of_messages(*candidate.plan, limit_s));
-    candidate.is_priced = true;
+  // By what costs more to know.
+  static void raise(Candidate& candidate, PlanBounds& bounds, double limit_s) {
+    const bool by_ports = candidate.bounded == Bounded::kByBytes;
+    candidate.bound_s =
+        std::max(candidate.bound_s, by_ports ? bounds.of_ports(*candidate.plan)
+                                             : bounds.of_messages(*candidate.plan, limit_s));
+    candidate.bounded = by_ports ? Bounded::kByPorts : Bounded::kByMessages;
+  }
+
+  // In place of `least`, whose messages are looked at, or of nothing; looked at no longer than that
+  // is open.
+  static void take_if_lower(Candidate& candidate, PlanBounds& bounds, Candidate*& least) {
+    const auto may_be_lower = [&] { return least == nullptr || bounded_lower(&candidate, least); };
+    while (candidate.bounded != Bounded::kByMessages && may_be_lower())
+      raise(candidate, bounds, kNotSimulated);
+    if (may_be_lower()) least = &candidate;
   }
 
   // Of the two algorithms that the cost engine likes best in a few chunks, the best chunks.
   std::vector<Candidate*> likely_ones(std::vector<Candidate>& candidates,
-                                      const PlanBounds& bounds) const {
+                                      PlanBounds& bounds) const {
     constexpr std::int64_t kFewChunks = 16;
     std::map<const Collective*, Candidate*> of_kind;
     for (Candidate& candidate : candidates) {
       if (!is_of_chunks(candidate, question_.bytes, kFewChunks)) continue;
-      price(candidate, bounds, kNotSimulated);
-      Candidate*& likely =
-          of_kind.try_emplace(candidate.plan->collective, &candidate).first->second;
-      if (bounded_lower(&candidate, likely)) likely = &candidate;
+      Candidate*& likely = of_kind[candidate.plan->collective];
+      take_if_lower(candidate, bounds, likely);
     }
     std::vector<Candidate*> likely;
     for (const auto& [kind, candidate] : of_kind) likely.push_back(candidate);
@@ -170,11 +184,8 @@ class CollectiveSearch {
     if (likely.size() > 2) likely.resize(2);
     for (Candidate*& best : likely) {
       const PlanChoice& plan = *best->plan;
-      for (Candidate& candidate : candidates) {
-        if (!differ_in_chunks(*candidate.plan, plan)) continue;
-        if (!candidate.is_priced) price(candidate, bounds, kNotSimulated);
-        if (bounded_lower(&candidate, best)) best = &candidate;
-      }
+      for (Candidate& candidate : candidates)
+        if (differ_in_chunks(*candidate.plan, plan)) take_if_lower(candidate, bounds, best);
     }
     return likely;
   }

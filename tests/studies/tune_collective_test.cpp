@@ -1,6 +1,7 @@
 // The search for the best plan against an exhaustive one, and the regions that are made of answers.
 #include "studies/tune/tune_collective.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,8 +106,8 @@ TEST_P(Tuned, IsTheBestOfAllCandidatesSimulated) {
     }
 }
 
-// Lower than what is simulated, the second also where it gives up early; bytes are the same however
-// they are cut into chunks.
+// Lower than what is simulated, that of messages also where it gives up early; bytes are the same
+// however they are cut into chunks.
 TEST_P(Tuned, BoundsAreBelowTheTime) {
   for (const auto& [platform, stack] : {std::pair("star:hosts=6,bandwidth=1GB/s,latency=5us", ""),
                                         std::pair("kesch", "mvapich2-gdr")}) {
@@ -124,6 +125,7 @@ TEST_P(Tuned, BoundsAreBelowTheTime) {
       EXPECT_LE(bounds.of_bytes(plan), most_s);
       const double to_the_end_s = bounds.of_messages(plan, INFINITY);
       EXPECT_LE(to_the_end_s, most_s);
+      EXPECT_LE(bounds.of_ports(plan), most_s);
       const double given_up_s = bounds.of_messages(plan, to_the_end_s / 3);
       EXPECT_LE(given_up_s, to_the_end_s);
       if (to_the_end_s > 0) {
@@ -131,6 +133,46 @@ TEST_P(Tuned, BoundsAreBelowTheTime) {
       }
     }
   }
+}
+
+// Also a last chunk that is shorter, and eager messages, which are copied on each side.
+TEST_P(Tuned, PortsTakeNoLongerThanTheMessages) {
+  for (const auto& [platform, stack] :
+       {std::pair("star:hosts=16,bandwidth=1GB/s,latency=5us", ""),
+        std::pair("kesch", "mvapich2-gdr"),
+        std::pair("star:hosts=16,bandwidth=1GB/s,latency=5us", "mpi-host-edr")}) {
+    const MachineScenarios machine = {load_machines(platform, stack).front()};
+    for (const int ranks : {3, 8, 16})
+      for (const std::int64_t bytes : {1L, 4096L, 100'003L, 1L << 20}) {
+        const TuneQuestion question{.op = GetParam(), .ranks = ranks, .bytes = bytes};
+        PlanBounds bounds(question, machine.front());
+        for (const PlanChoice& plan : tune_candidates(question)) {
+          SCOPED_TRACE(
+              fmt::format("{}, {}, {} ranks, {} bytes", plan_text(plan), platform, ranks, bytes));
+          EXPECT_LE(bounds.of_ports(plan), bounds.of_messages(plan, INFINITY) * (1 + 1e-9));
+        }
+      }
+  }
+}
+
+// Three messages into one port; four chunks into each port of a chain. The root of one of a
+// node has its neighbour on its own socket.
+TEST(PlanBounds, OfPortsIsWhatTheBusiestOneNeeds) {
+  const MachineScenarios machine = load_machines("star:hosts=4,bandwidth=1GB/s,latency=5us", "");
+  PlanBounds bounds({.op = CollectiveOp::kReduce, .ranks = 4, .bytes = 3'500'000}, machine.front());
+  const auto of = [&](const std::string& plan) {
+    return bounds.of_ports(parse_plan(plan, "plan"));
+  };
+  EXPECT_NEAR(of("reduce/flat"), 3 * (5e-6 + 3.5e-3), 1e-12);
+  EXPECT_NEAR(of("reduce/chain:chunk_bytes=1000000"), 4 * 5e-6 + 3.5e-3, 1e-12);
+
+  const MachineScenarios nodes = load_machines("kesch", "mvapich2-gdr");
+  const auto of_chain = [&](int ranks) {
+    PlanBounds of_nodes({.op = CollectiveOp::kReduce, .ranks = ranks, .bytes = 1 << 24},
+                        nodes.front());
+    return of_nodes.of_ports(parse_plan("reduce/chain:chunk_bytes=1048576", "plan"));
+  };
+  EXPECT_GT(of_chain(16), of_chain(2) * 1.1);
 }
 
 TEST(PlanBounds, OnePlanUnderTwoNamesHasOneFingerprint) {
