@@ -318,6 +318,7 @@ class Engine {
 
   void sent(Rank& state, std::int64_t bytes, double done_s) {
     result_.bytes_sent += static_cast<double>(bytes);
+    result_.sizes.add(bytes);
     finish(state.send, done_s, done_s);
     settle(state);  // its arrived receive may have waited for this send
   }

@@ -20,6 +20,7 @@ struct CostResult {
   std::uint64_t operations = 0;
   std::uint64_t messages = 0;
   double bytes_sent = 0;
+  MessageSizes sizes;  // of messages
 };
 
 // Every pair costs the same. Throws SimulationStuck when the plan cannot finish.

@@ -381,7 +381,8 @@ std::optional<CostResult> cost_of_few(const ResolvedCall& resolved) {
   return CostResult{.time_s = smaller.of_all(times_s.front(), times_s.back()),
                     .operations = smaller.count_of_all(static_cast<double>(last.operations)),
                     .messages = smaller.count_of_all(static_cast<double>(last.messages)),
-                    .bytes_sent = smaller.messages_times * last.bytes_sent};
+                    .bytes_sent = smaller.messages_times * last.bytes_sent,
+                    .sizes = last.sizes};
 }
 
 CostResult price_call(const ResolvedCall& resolved, double limit_s) {

@@ -63,10 +63,20 @@ class Pipeline {
   Pipeline(const ResolvedCall& resolved, std::int64_t few)
       : all_(chunks_of(resolved)),
         chunks_(numbers_from(few, all_)),
-        chunk_bytes_(chunk_of(resolved)) {
+        chunk_bytes_(chunk_of(resolved)),
+        vector_bytes_(resolved.call.bytes) {
     const PlanChoice plan = plan_of(resolved);
     for (const std::int64_t chunks : chunks_)
       calls_.push_back(with_bytes(resolved, plan, bytes_of_chunks(resolved, chunks)));
+    const Stack& stack = resolved.lanes->stack();
+    const std::int64_t least = calls_.front().call.bytes;
+    const auto tells_apart = [&](std::int64_t up_to) {
+      return least <= up_to && up_to < vector_bytes_;
+    };
+    vectors_are_alike_ =
+        !tells_apart(stack.eager_limit.value) &&
+        std::none_of(stack.paths.begin(), stack.paths.end(),
+                     [&](const PathRule& rule) { return tells_apart(rule.up_to_bytes); });
   }
 
   const std::vector<ResolvedCall>& calls() const { return calls_; }
@@ -81,11 +91,13 @@ class Pipeline {
     return value(found_.back()) + static_cast<double>(all_ - chunks_.back()) * a_chunk(value);
   }
 
+  // Of chunks; or also of whole vectors, where a level is not cut, if those of all chunks are as
+  // these to the stack.
   bool adds_whole_chunks() const {
-    return more(bytes_sent, 0, 2) == more(messages, 0, 2) * static_cast<double>(chunk_bytes_) &&
-           more(messages, 0, 2) == 2 * more(messages, 0, 1) &&
+    return more(messages, 0, 2) == 2 * more(messages, 0, 1) &&
+           more(bytes_sent, 0, 2) == 2 * more(bytes_sent, 0, 1) &&
            found_.front().sizes.least == found_.back().sizes.least &&
-           found_.front().sizes.most == found_.back().sizes.most;
+           (adds_chunks_only() || (has_whole_vectors() && vectors_are_alike_));
   }
   // All that is counted.
   bool is_on_line() const {
@@ -100,6 +112,11 @@ class Pipeline {
   bool was_full() const { return kFull * filling() <= static_cast<double>(chunks_[0]); }
 
   const CollectiveOutcome& last() const { return found_.back(); }
+  MessageSizes sizes() const {
+    MessageSizes sizes = last().sizes;
+    if (!adds_chunks_only()) sizes.most = vector_bytes_;
+    return sizes;
+  }
 
   static double time_s(const CollectiveOutcome& each) { return each.time_s; }
   static double busy_s(const CollectiveOutcome& each) { return each.busiest.busy_s; }
@@ -125,9 +142,21 @@ class Pipeline {
   bool grows_evenly(const Value& value_s) const {
     return std::abs(more(value_s, 0, 1) - more(value_s, 0, 2) / 2) <= kOnLine * more(time_s, 0, 2);
   }
+  bool adds_chunks_only() const {
+    return found_.front().sizes.most == found_.back().sizes.most &&
+           more(bytes_sent, 0, 2) == more(messages, 0, 2) * static_cast<double>(chunk_bytes_);
+  }
+  bool has_whole_vectors() const {
+    return std::equal(found_.begin(), found_.end(), calls_.begin(),
+                      [](const CollectiveOutcome& found, const ResolvedCall& call) {
+                        return found.sizes.most == call.call.bytes;
+                      });
+  }
   std::int64_t all_;
   std::array<std::int64_t, 3> chunks_;
   std::int64_t chunk_bytes_;
+  std::int64_t vector_bytes_;
+  bool vectors_are_alike_ = false;  // of all these calls, and of all chunks
   std::vector<ResolvedCall> calls_ = {};
   std::vector<CollectiveOutcome> found_ = {};
   bool is_exact_ = true;
@@ -153,6 +182,7 @@ void price(Pipeline& pipeline) {
     outcome.time_s = cost.time_s;
     outcome.messages = cost.messages;
     outcome.bytes_sent = cost.bytes_sent;
+    outcome.sizes = cost.sizes;
     pipeline.add(std::move(outcome), true);
   }
 }
@@ -164,8 +194,10 @@ std::optional<Pipeline> few_as_all(const ResolvedCall& resolved,
   for (std::int64_t few = kFewChunks, most = all / kPays; few <= most; most = all / kPays / 2) {
     Pipeline pipeline(resolved, few);
     run(pipeline);
-    if (!pipeline.adds_whole_chunks()) return std::nullopt;  // a level that is not cut, say
-    const bool is_on_line = pipeline.is_on_line();
+    // Of blocks, say, or so few that another plan is taken for them.
+    const bool adds_whole_chunks = pipeline.adds_whole_chunks();
+    if (!adds_whole_chunks && few > kFewChunks) return std::nullopt;
+    const bool is_on_line = adds_whole_chunks && pipeline.is_on_line();
     if (is_on_line && pipeline.was_full()) return pipeline;
     const double needed = is_on_line ? kFull * pipeline.filling() : 0;
     few = std::max(2 * few, static_cast<std::int64_t>(needed / kFewChunks + 1) * kFewChunks);
@@ -213,6 +245,7 @@ std::optional<CollectiveOutcome> simulate_few_chunks(const ResolvedCall& resolve
   outcome.time_s = pipeline->of_all(Pipeline::time_s);
   outcome.messages = messages_of_all(*pipeline);
   outcome.bytes_sent = pipeline->of_all(Pipeline::bytes_sent);
+  outcome.sizes = pipeline->sizes();
   outcome.busiest.busy_s = pipeline->of_all(Pipeline::busy_s);
   for (auto& [name, root_s] : outcome.root_s)  // rounding may leave less than nothing
     root_s = std::max(0.0, pipeline->of_all(Pipeline::at_root(name)));
@@ -229,7 +262,8 @@ std::optional<CostResult> cost_of_few_chunks(const ResolvedCall& resolved) {
   return CostResult{.time_s = pipeline->of_all(Pipeline::time_s),
                     .operations = 2 * messages,
                     .messages = messages,
-                    .bytes_sent = pipeline->of_all(Pipeline::bytes_sent)};
+                    .bytes_sent = pipeline->of_all(Pipeline::bytes_sent),
+                    .sizes = pipeline->sizes()};
 }
 
 }  // namespace forescale

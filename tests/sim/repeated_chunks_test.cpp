@@ -109,6 +109,7 @@ TEST_P(RepeatedChunks_OfEach, AreAllOfThem) {
         const bool has_blocks = collective.name == "all-reduce/hierarchical" && ranks == 16;
         EXPECT_TRUE(is_found || !is_chain);
         EXPECT_TRUE(!is_found || !has_blocks);
+        EXPECT_TRUE(is_found || collective.name != "reduce/cb");
       }
 }
 
@@ -163,6 +164,24 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineOfALibrary{"dgx-b200", "nccl-2.29-b200:NCCL_COLLNET_ENABLE=1,NCCL_NVLS_ENABLE=0",
                            32, 2048 * kMiB, "CollNet"}),
     [](const auto& tested) { return tested.param.name; });
+
+// Chains of 8 in chunks, and a binomial tree of their leaders, whose vectors are whole. By 16
+// chunks it is the tree alone that is taken, which is seen.
+TEST(RepeatedChunks, AreBelowLevelsThatAreNotCut) {
+  const PipelineMachine nodes("kesch", "mvapich2-gdr");
+  const ResolvedCall call = nodes.own_call(CollectiveOp::kReduce, 160, 1 << 30);
+  ASSERT_EQ(plan_text(plan_of(call)), "reduce/tuned:chunk_bytes=512KiB");
+  EXPECT_TRUE(few_are_as_all(call));
+
+  // Open MPI sends up to 16 KiB in another way.
+  const PipelineMachine hosts("fat-tree:down=4x4,up=2,bandwidth=12.5GB/s,latency=1us",
+                              "openmpi-1.10");
+  const auto of_chunks = [&](std::int64_t bytes) {
+    return hosts.call(fmt::format("reduce/cb:chunk_bytes={}", bytes), 16, 601 * bytes);
+  };
+  EXPECT_FALSE(simulate_few_chunks(of_chunks(128)).has_value());
+  EXPECT_TRUE(few_are_as_all(of_chunks(1024)));
+}
 
 // One chain of 48 ranks up and down again: nothing comes down before 94 chunks are on their way up,
 // and from then on each port carries two a chunk.
