@@ -68,6 +68,11 @@ std::vector<std::string> catalogue(const std::string& folder) {
   return names;
 }
 
+bool is_in_catalogue(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  return fs::is_regular_file(data_root() / folder / (name + ".json"), error);
+}
+
 std::string find_data_file(const std::string& folder, const std::string& name,
                            const std::string& option) {
   std::error_code error;
@@ -77,8 +82,7 @@ std::string find_data_file(const std::string& folder, const std::string& name,
     throw InputError(
         {.source = option, .path = "", .value = name, .constraint = why_no_file(name)});
   }
-  const fs::path file = data_root() / folder / (name + ".json");
-  if (fs::is_regular_file(file, error)) return file.string();
+  if (is_in_catalogue(folder, name)) return (data_root() / folder / (name + ".json")).string();
   throw InputError({.source = option,
                     .path = "",
                     .value = name,

@@ -13,6 +13,9 @@ namespace forescale {
 // Names (without ".json") of the catalogue's files in `folder`, sorted: catalogue("models/stacks").
 std::vector<std::string> catalogue(const std::string& folder);
 
+// Whether that has NAME, without looking at the others.
+bool is_in_catalogue(const std::string& folder, const std::string& name);
+
 // The file that `name` means: a path if it ends in ".json" or has a '/', else NAME.json in
 // `folder`. InputError naming `option` and the nearest known name when there is none.
 std::string find_data_file(const std::string& folder, const std::string& name,

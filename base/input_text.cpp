@@ -4,12 +4,22 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
 
 namespace forescale {
+
+std::string text_of(std::istream& in) {
+  std::string text;
+  constexpr std::size_t kAtOnce = 1 << 14;
+  for (std::size_t read = 0;; read = text.size()) {
+    text.resize(read + kAtOnce);
+    in.read(text.data() + read, kAtOnce);
+    text.resize(read + static_cast<std::size_t>(in.gcount()));
+    if (!in) return text;
+  }
+}
 
 std::string read_input_text(const std::string& file, std::uintmax_t bytes_max) {
   std::error_code error;
@@ -19,9 +29,7 @@ std::string read_input_text(const std::string& file, std::uintmax_t bytes_max) {
   if (std::filesystem::is_regular_file(file, error) &&
       std::filesystem::file_size(file, error) > bytes_max)
     refuse(file, "", fmt::format("must not be longer than {} MiB", bytes_max >> 20));
-  std::ostringstream stream;
-  stream << in.rdbuf();
-  std::string text = stream.str();
+  std::string text = text_of(in);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse(file, "", "is empty");
   return text;
 }

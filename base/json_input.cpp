@@ -8,9 +8,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "base/input_text.hpp"
 #include "base/json_text.hpp"
 #include "base/seeded_random.hpp"
 
@@ -141,9 +141,7 @@ JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) 
   if (!stream)
     throw InputError(
         {.source = file, .path = "", .value = "", .constraint = "cannot be opened for reading"});
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return from_text(text.str(), file, provenance);
+  return from_text(text_of(stream), file, provenance);
 }
 
 JsonInput JsonInput::from_text(const std::string& text, const std::string& file,

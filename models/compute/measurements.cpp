@@ -1,6 +1,5 @@
 #include "models/compute/measurements.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "base/data_files.hpp"
@@ -64,8 +63,7 @@ std::vector<TimedIteration> used_measurements(const std::string& gpu, const std:
                                               const std::optional<Framework>& wanted,
                                               Provenance* provenance) {
   const std::string name = gpu + "-" + network;
-  const std::vector<std::string> names = catalogue(kFolder);
-  if (!std::binary_search(names.begin(), names.end(), name)) return {};
+  if (!is_in_catalogue(kFolder, name)) return {};
   const std::string file = find_data_file(kFolder, name, kFolder);
   std::vector<Framework> order = frameworks();
   if (wanted) order.insert(order.begin(), *wanted);
