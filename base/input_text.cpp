@@ -10,7 +10,7 @@
 
 namespace forescale {
 
-std::string text_of(std::istream& in) {
+std::string rest_of(std::istream& in) {
   std::string text;
   constexpr std::size_t kAtOnce = 1 << 14;
   for (std::size_t read = 0;; read = text.size()) {
@@ -29,7 +29,7 @@ std::string read_input_text(const std::string& file, std::uintmax_t bytes_max) {
   if (std::filesystem::is_regular_file(file, error) &&
       std::filesystem::file_size(file, error) > bytes_max)
     refuse(file, "", fmt::format("must not be longer than {} MiB", bytes_max >> 20));
-  std::string text = text_of(in);
+  std::string text = rest_of(in);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse(file, "", "is empty");
   return text;
 }

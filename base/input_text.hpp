@@ -8,7 +8,7 @@
 namespace forescale {
 
 // What is left of `in`.
-std::string text_of(std::istream& in);
+std::string rest_of(std::istream& in);
 
 // Of a file that a user names. InputError for a folder, what cannot be read, what is longer than
 // `bytes_max`, and what has nothing but white space.

@@ -141,7 +141,7 @@ JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) 
   if (!stream)
     throw InputError(
         {.source = file, .path = "", .value = "", .constraint = "cannot be opened for reading"});
-  return from_text(text_of(stream), file, provenance);
+  return from_text(rest_of(stream), file, provenance);
 }
 
 JsonInput JsonInput::from_text(const std::string& text, const std::string& file,

@@ -22,6 +22,9 @@ inline constexpr double kCollectiveRankBytes = 10e3;
 // All-to-all: all messages at once.
 inline constexpr double kCollectivePairBytes = 400;
 
+// Why no rank stands for others.
+inline constexpr const char* kAskedForWhole = "--whole asks for them";
+
 struct WholeSimulation {
   std::string option;  // that asks for so many ranks: "--gpus"
   std::int64_t ranks = 0;

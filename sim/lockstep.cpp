@@ -185,7 +185,8 @@ std::vector<int> stand_ins(const PredictionInputs& inputs, const TrainingRun& ru
   return ranks;
 }
 
-Lockstep simulate_lockstep(const PredictionInputs& inputs, const TrainingRun& run) {
+std::optional<Lockstep> simulate_lockstep(const PredictionInputs& inputs, const TrainingRun& run,
+                                          bool may_be_whole) {
   const int few_workers = workers_of_nodes(run, kComparedNodes);
   const PredictionInputs few = on_few_nodes(inputs, run, few_workers);
   const TrainingRun small = training_run(few, few_workers);
@@ -205,14 +206,22 @@ Lockstep simulate_lockstep(const PredictionInputs& inputs, const TrainingRun& ru
        [&] { return fmt::format("{}", simulate_few(inputs, run, prices, true).iteration_s); }});
   const double small_s = std::stod(compared[0]);
   const double slow_s = std::stod(compared[1]);
+  const double few_off = kLockstepUnsure * std::abs(small_s / std::stod(answers.front()) - 1);
+  const auto off = [&](double all_s) { return few_off + std::abs(slow_s / all_s - 1); };
+  if (may_be_whole && off(small_s) > kMostFoldedError / 2) {
+    const std::vector<std::string> alone = beside_each_other(
+        {[&] { return fmt::format("{}", simulate_few(inputs, run, prices, false).iteration_s); }});
+    if (off(std::stod(alone.front())) > kMostFoldedError) return std::nullopt;
+  }
   const std::vector<int> stand_in = stand_ins(inputs, run);
   Lockstep found{
       .outcome = simulate_few(inputs, run, prices, false),
       .workers = static_cast<int>(std::set<int>(stand_in.begin(), stand_in.end()).size()),
       .ranks = small.workers};
   for (const auto& [key, price] : prices) found.ranks = std::max(found.ranks, price.ranks);
-  found.error = std::max(kLeastLockstepError, std::abs(small_s / std::stod(answers.front()) - 1) +
-                                                  std::abs(slow_s / found.outcome.iteration_s - 1));
+  found.error =
+      std::max(inputs.noise.stragglers.empty() ? kLeastLockstepError : kLeastStragglerError,
+               off(found.outcome.iteration_s));
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -273,29 +274,31 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   std::vector<std::int64_t> images = shares;
   images.resize(run.jobs.size());  // servers read nothing
   point.servers = static_cast<int>(run.jobs.size()) - gpus;
-  std::string why_whole = timeline != nullptr || record != nullptr
+  std::string why_whole = inputs.whole ? kAskedForWhole
+                          : timeline != nullptr || record != nullptr
                               ? "what each does is written down"
                               : why_not_lockstep(inputs, run);
-  const bool few_stand_for_all = gpus > kWholeWorkersMax && why_whole.empty();
+  WholeSimulation all{
+      .option = "--gpus",
+      .ranks = static_cast<std::int64_t>(run.jobs.size()) * (inputs.others.count + 1),
+      .rank_bytes = kTrainingRankBytes,
+      .why = why_whole};
+  std::optional<Lockstep> found;
+  if (gpus > kWholeWorkersMax && why_whole.empty()) {
+    if (inputs.noise.varies()) {
+      all.why = "kernels vary";
+      check_size(all, inputs.limits);
+    }
+    found = simulate_lockstep(inputs, run, why_too_large(all, inputs.limits).empty());
+  }
   TrainingOutcome outcome;
-  if (few_stand_for_all) {
-    if (inputs.noise.varies())
-      check_size({.option = "--gpus",
-                  .ranks = gpus,
-                  .rank_bytes = kTrainingRankBytes,
-                  .why = "kernels vary"},
-                 inputs.limits);
-    Lockstep found = simulate_lockstep(inputs, run);
-    outcome = std::move(found.outcome);
-    point.simulated_ranks = found.ranks;
-    point.simulated_workers = found.workers;
-    point.folded_error = found.error;
+  if (found) {
+    outcome = std::move(found->outcome);
+    point.simulated_ranks = found->ranks;
+    point.simulated_workers = found->workers;
+    point.folded_error = found->error;
   } else {
-    check_size({.option = "--gpus",
-                .ranks = static_cast<std::int64_t>(run.jobs.size()) * (inputs.others.count + 1),
-                .rank_bytes = kTrainingRankBytes,
-                .why = why_whole},
-               inputs.limits);
+    check_size(all, inputs.limits);
     SessionOptions options{.workers = gpus,
                            .choices = inputs.choices,
                            .solver = SharingSolver::kLazy,

@@ -41,6 +41,7 @@ struct PredictionInputs {
   DataSource data;  // of training images; synthetic unless set
   std::map<CollectiveOp, PlanChoice> choices;
   Provenance provenance;  // of the workload's numbers
+  bool whole = false;     // no worker stands for others
   SimulationLimits limits = {};
 };
 

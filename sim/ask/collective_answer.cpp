@@ -60,8 +60,8 @@ void take(const CollectiveOutcome& outcome, const Stack& stack, CollectiveAnswer
 void simulate(const Question& question, const ResolvedCall& resolved,
               const std::optional<PlanChoice>& plan, const std::string& trace,
               CollectiveAnswer& answer) {
-  const bool is_plain =
-      trace.empty() && !question.explicit_staging && question.message_noise.empty();
+  const bool is_plain = trace.empty() && !question.whole && !question.explicit_staging &&
+                        question.message_noise.empty();
   const auto take_few = [&](const std::optional<Folded>& few) {
     if (!few) return false;
     take(few->outcome, resolved.lanes->stack(), answer);
@@ -80,7 +80,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
                             .ranks = ranks,
                             .rank_bytes = kCollectiveRankBytes,
                             .pair_bytes = has_pairs ? blocks * kCollectivePairBytes : 0,
-                            .why = why_not_folded(resolved)};
+                            .why = question.whole ? kAskedForWhole : why_not_folded(resolved)};
   // Where the cost engine has answered already, that is the answer.
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;

@@ -241,6 +241,7 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   inputs.network = load_network(question.model, "--model", shape);
   choose_compute(question, scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);
+  inputs.whole = question.whole;
   inputs.limits = question.limits;
   inputs.batch = question.batch;
   if (inputs.batch < 1) refuse("--batch", std::to_string(question.batch), "must be >= 1");

@@ -493,6 +493,12 @@ std::vector<QuestionField> make_fields() {
                              "formula)",
                       .parse = parse_flag<&Question::explicit_staging>,
                       .print = print_flag<&Question::explicit_staging>}),
+      of_both({.name = "whole",
+               .repeats = QuestionField::kFlag,
+               .doc = "Simulate every rank, also where a few would stand for all (slow; shows how "
+                      "near those come)",
+               .parse = parse_flag<&Question::whole>,
+               .print = print_flag<&Question::whole>}),
       of_both({.name = "max_ranks",
                .doc = "Up to so many ranks are simulated where not a few of them stand for all "
                       "(default 4096)",

@@ -73,7 +73,8 @@ struct Question {
   int root = 0;                   // rank
   bool explicit_staging = false;  // every segment of staged copies is simulated
 
-  // Of both: how large a simulation may become.
+  // Of both: whether no rank stands for others, and how large a simulation may become.
+  bool whole = false;
   SimulationLimits limits = {};
 
   // Hardware as it is not: factors on the bandwidth of links between nodes, and on single numbers

@@ -51,6 +51,41 @@ TEST(Limits, WhatFoldsIsNotCounted) {
   EXPECT_EQ(expect_answer(ring).json()["simulated_ranks"], 10);
 }
 
+// Where a few would stand for all; these come near, as they say.
+TEST(Limits, AllRanksAreSimulatedWhereThatIsAskedFor) {
+  const std::string ring =
+      "collective --platform star:hosts=500,bandwidth=10GB/s,latency=1us --plan all-reduce/ring "
+      "--ranks 500 --bytes 50MB --engine sim --json ";
+  const nlohmann::json few = expect_answer(ring).json();
+  const nlohmann::json all = expect_answer(ring + "--whole").json();
+  EXPECT_LT(few["simulated_ranks"], 500);
+  EXPECT_EQ(all["simulated_ranks"], 500);
+  EXPECT_NEAR(few["time_s"].get<double>() / all["time_s"].get<double>(), 1, 1e-9);
+  expect_refused(ring + "--whole --max-ranks 499", {"= 500", "--whole asks for them"});
+
+  const std::string training =
+      "predict --platform dgx-h100 --gpus 160 --model alexnet --batch 64 --scaling weak --system "
+      "ddp-nccl --iterations 2 --no-range --json ";
+  const nlohmann::json one = expect_answer(training).json()["points"][0];
+  const nlohmann::json each = expect_answer(training + "--whole").json()["points"][0];
+  EXPECT_EQ(one["simulated_workers"], 1);
+  EXPECT_GT(one["folded_error"], 0.0);
+  EXPECT_EQ(each["folded_error"], 0.0);
+  EXPECT_NEAR(one["iteration_s"].get<double>() / each["iteration_s"].get<double>(), 1,
+              one["folded_error"].get<double>());
+  // Buckets that overlap for long: what a few workers say of that is too little.
+  const std::string overlapping =
+      "predict --platform gcp-a3-mega:nodes=17 --gpus 136 --model alexnet --batch 32 --scaling "
+      "weak --system ddp-nccl --iterations 2 --no-range --json ";
+  EXPECT_EQ(expect_answer(overlapping).json()["points"][0]["folded_error"], 0.0);
+  EXPECT_GT(expect_answer(overlapping + "--max-ranks 135").json()["points"][0]["folded_error"],
+            0.25);
+  expect_refused(
+      "predict --platform dgx-h100 --model llama-3-8b --gpus 8 --layout tp=8,global=8 "
+      "--whole",
+      {"--whole", "--layout"});
+}
+
 TEST(Limits, TheCostEngineAnswersAlone) {
   const nlohmann::json both = expect_answer(kChains + "--max-ranks 299").json();
   EXPECT_TRUE(both["simulated_s"].is_null());

@@ -86,7 +86,7 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   const Folded folded = simulate_folded(call);
   EXPECT_EQ(folded.ranks, 10 * about.each);
   // Where roles of a part slow each other no more is said; these are exact all the same.
-  EXPECT_LE(folded.error, about.is_exact ? 0.001 : 0.03);
+  EXPECT_LE(folded.error, about.is_exact ? 0.01 : 0.06);
   const double allowed = about.is_exact ? 1e-9 : folded.error;
   const double whole_s = ring.whole_s(call);
   EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
@@ -328,7 +328,7 @@ TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
       const ResolvedCall call = ring.call(op, slots_of_nodes(32, each), 4 << 20);
       ASSERT_EQ(why_not_folded(call), "");
       const Folded folded = simulate_folded(call);
-      EXPECT_LE(folded.error, each < 8 ? 0.001 : 0.03);
+      EXPECT_LE(folded.error, each < 8 ? 0.01 : 0.06);
       EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, each < 8 ? 1e-9 : folded.error);
     }
 }
@@ -472,7 +472,7 @@ TEST(FoldedTree, OfManyLevelsIsAsNearAsItSays) {
     };
     const double whole_s = isolated<double>({whole}, "simulating").front();
     const Folded folded = simulate_folded(call);
-    EXPECT_LE(folded.error, 0.05);
+    EXPECT_LE(folded.error, 0.06);
     EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, folded.error) << bytes;
   }
 }

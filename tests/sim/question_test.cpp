@@ -60,6 +60,7 @@ const std::map<std::string, std::string>& samples() {
       {"bytes", "1000"},
       {"root", "1"},
       {"explicit_staging", "true"},
+      {"whole", "true"},
       {"max_ranks", "100"},
       {"max_memory", "1000000000"},
       {"network_scale", "2"},
