@@ -53,6 +53,6 @@ std::unique_ptr<World> make_world(SharingSolver solver, int threads) {
   return simgrid().make_world(solver, threads);
 }
 
-void load_simgrid() { simgrid().prepare(); }
+void load_simgrid() { simgrid(); }
 
 }  // namespace forescale

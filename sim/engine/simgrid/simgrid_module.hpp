@@ -11,7 +11,6 @@ inline constexpr const char* kSimGridLibrary = "forescale-simgrid.so";
 inline constexpr const char* kSimGridSymbol = "forescale_simgrid";
 
 struct SimGridModule {
-  void (*prepare)();  // what make_world() would begin with, also where a process does it that forks
   std::unique_ptr<World> (*make_world)(SharingSolver solver, int threads);
   std::unique_ptr<Semaphore> (*make_semaphore)();
 };

@@ -5,7 +5,6 @@
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <limits>
@@ -31,37 +30,6 @@ constexpr int kGuardedThreadsMax = 16384;
 constexpr double kClockRounding = 1e-11;  // relative: SimGrid's clock is off by less
 
 bool in_kernel_context() { return sg::Actor::is_maestro(); }
-
-// SimGrid wants one engine in a process, and catches Ctrl-C as it makes it.
-std::unique_ptr<sg::Engine> make_engine() {
-  const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
-  std::vector<std::string> words{
-      "forescale",
-      std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw"),
-      "--cfg=contexts/stack-size:256",
-      "--cfg=contexts/guard-size:1",
-      "--cfg=network/model:CM02",
-      "--cfg=network/crosstraffic:0",
-      "--cfg=network/TCP-gamma:1e15",
-      "--cfg=surf/precision:1e-12",
-      "--cfg=debug/clean-atexit:no",
-      "--log=root.threshold:critical"};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  int count = static_cast<int>(arguments.size());
-  struct sigaction on_interrupt {};
-  sigaction(SIGINT, nullptr, &on_interrupt);
-  auto engine = std::make_unique<sg::Engine>(&count, arguments.data());
-  sigaction(SIGINT, &on_interrupt, nullptr);
-  return engine;
-}
-
-// The engine of the first world of this process, or of those that it forks: what a fork copies need
-// not be made again.
-std::unique_ptr<sg::Engine>& prepared_engine() {
-  static auto* const engine = new std::unique_ptr<sg::Engine>(make_engine());  // outlives all
-  return *engine;
-}
 
 class SimGridWorld final : public World {
  public:
@@ -194,9 +162,24 @@ class SimGridSemaphore final : public Semaphore {
 SimGridWorld::SimGridWorld(SharingSolver solver, int threads)
     : frees_uses_(solver != SharingSolver::kFull) {
   the_one = this;
-  engine_ = std::move(prepared_engine());
-  if (threads > kGuardedThreadsMax) sg::Engine::set_config("contexts/guard-size:0");
-  sg::Engine::set_config(frees_uses_ ? "network/optim:Lazy" : "network/optim:Full");
+  const char* context = std::getenv("FORESCALE_SIMGRID_CONTEXT");
+  const std::string factory =
+      std::string("--cfg=contexts/factory:") + (context != nullptr ? context : "raw");
+  std::vector<std::string> words{
+      "forescale",
+      factory,
+      "--cfg=contexts/stack-size:256",
+      std::string("--cfg=contexts/guard-size:") + (threads > kGuardedThreadsMax ? "0" : "1"),
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",
+      "--cfg=network/TCP-gamma:1e15",
+      "--cfg=surf/precision:1e-12",
+      solver == SharingSolver::kFull ? "--cfg=network/optim:Full" : "--cfg=network/optim:Lazy",
+      "--log=root.threshold:critical"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  int count = static_cast<int>(arguments.size());
+  engine_ = std::make_unique<sg::Engine>(&count, arguments.data());
   // The first zone made becomes the root; asking for the root gives it its resource models.
   zone_ = new FlowZone("flows");
   engine_->get_netzone_root();
@@ -452,7 +435,6 @@ void SimGridWorld::run(const std::function<std::string()>& describe_stuck) {
 extern "C" {
 extern const forescale::SimGridModule forescale_simgrid;
 const forescale::SimGridModule forescale_simgrid{
-    .prepare = [] { forescale::prepared_engine(); },
     .make_world = [](forescale::SharingSolver solver,
                      int threads) -> std::unique_ptr<forescale::World> {
       return std::make_unique<forescale::SimGridWorld>(solver, threads);
