@@ -23,11 +23,10 @@
 
 namespace forescale {
 
-// Up to so many nodes, of rings up to so many messages, a second or two (of the members that stand
-// for all: sim/alike_members.hpp), and of trees on more nodes up to as many, all is simulated whole
-inline constexpr int kWholeNodesMax = 63;
+// All is simulated whole of up to so many messages, a second or two (of the members that stand for
+// all: sim/alike_members.hpp), on kMaxRanks at most, and of trees on up to so many nodes.
 inline constexpr std::uint64_t kWholeMessagesMax = 200000;
-// whatever the nodes, where folding is not exact.
+inline constexpr int kWholeNodesMax = 63;
 inline constexpr int kFoldedNodesMin = 16;
 inline constexpr int kFoldedWideNodesMin = 12;  // rings of many GPUs each
 // Relative: where few say less about all, as of chains of several nodes, all are simulated.
