@@ -5,9 +5,9 @@
 // of the same size, over the same links, behind the same ones. So it adds the same time. Whether it
 // does is seen at three numbers of chunks, of which the largest is twice the smallest: times lie on
 // a line, the smallest call takes several times as long as the pipeline took to fill, and all that
-// is added are whole chunks, and as many bytes to messages of levels that are not cut, as a binomial
-// tree above chains: these carry the whole vector, and the stack has one rule for all their sizes.
-// The last, smaller chunks are those of the call.
+// is added are whole chunks, and as many bytes to messages of levels that are not cut, as a
+// binomial tree above chains: these carry the whole vector, and the stack has one rule for all
+// their sizes. The last, smaller chunks are those of the call.
 #pragma once
 
 #include <optional>
