@@ -23,8 +23,6 @@ FittedGpu choose_gpu(const LayoutCase& about, const Platform& platform, LayoutSe
     refuse("--gpus", std::to_string(about.gpus),
            fmt::format("must be at most the {} GPUs of platform {}", platform.slot_count(),
                        platform.name));
-  if (question.whole)
-    refuse("--whole", "true", "does not go with --layout, of whose ranks those of a kind are one");
   const OtherJobs others = parse_other_jobs(question.beside, "--beside");
   if (others.after_s > 0)
     refuse("--beside", question.beside,
