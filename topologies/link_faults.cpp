@@ -1,6 +1,7 @@
 #include "topologies/link_faults.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -291,6 +292,15 @@ void apply_link_faults(Platform& platform, const std::map<std::string, std::stri
   platform.uniform_pairs = false;
   for (const auto& [number, share] : slow) add_nodes_of(number, platform);
   for (const int number : down) add_nodes_of(number, platform);
+}
+
+std::string faults_elsewhere(const Platform& platform, const std::set<int>& nodes) {
+  const std::set<int>& faulty = platform.unlike_nodes;
+  if (faulty.empty() ||
+      std::any_of(faulty.begin(), faulty.end(), [&](int node) { return nodes.contains(node); }))
+    return "";
+  return fmt::format("the links that are not as they should be are of node{}, where no rank is",
+                     fmt::join(faulty, ", node"));
 }
 
 }  // namespace forescale

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "topologies/platform.hpp"
@@ -26,5 +27,9 @@ LinkFault parse_link_fault(const std::string& text, const std::string& source);
 // `source` for an unknown name, and where what is left does not join all nodes.
 void apply_link_faults(Platform& platform, const std::map<std::string, std::string>& links,
                        const std::string& source);
+
+// For people, of ranks on `nodes`: that all faults are of links of other nodes. Empty: they are
+// not.
+std::string faults_elsewhere(const Platform& platform, const std::set<int>& nodes);
 
 }  // namespace forescale

@@ -113,6 +113,10 @@ void print_table(const std::vector<AnswerRow>& rows) {
                  all_ranks, to_text(Bytes{answer.bytes}), within);
     if (!answer.beyond_measured.empty())
       fmt::print("{}\n", coloured("note: " + beyond_text(answer), Colour::kYellow));
+    if (!answer.faults_elsewhere.empty())
+      fmt::print("{}\n",
+                 coloured(fmt::format("note: {} ranks: {}", answer.ranks, answer.faults_elsewhere),
+                          Colour::kYellow));
     if (!answer.choice_not_known.empty() && &row == &rows.front())
       fmt::print("{}\n", coloured("note: " + answer.choice_not_known, Colour::kYellow));
     if (!answer.not_simulated.empty())

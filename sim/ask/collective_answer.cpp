@@ -22,7 +22,9 @@
 #include "sim/limits.hpp"
 #include "sim/pair_times.hpp"
 #include "sim/run/simulate.hpp"
+#include "topologies/link_faults.hpp"
 #include "topologies/node_routes.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
@@ -130,6 +132,7 @@ void to_json(json& text, const CollectiveAnswer& answer) {
   if (!answer.not_simulated.empty()) text["not_simulated"] = answer.not_simulated;
   if (!answer.beyond_measured.empty()) text["beyond_measured"] = answer.beyond_measured;
   if (!answer.choice_not_known.empty()) text["choice_not_known"] = answer.choice_not_known;
+  if (!answer.faults_elsewhere.empty()) text["faults_elsewhere"] = answer.faults_elsewhere;
   if (!answer.simulated_s) return;
   text["simulated_ranks"] = answer.simulated_ranks;
   text["folded_error"] = answer.folded_error;
@@ -157,6 +160,7 @@ void from_json(const json& text, CollectiveAnswer& answer) {
   answer.not_simulated = text.value("not_simulated", "");
   answer.beyond_measured = text.value("beyond_measured", "");
   answer.choice_not_known = text.value("choice_not_known", "");
+  answer.faults_elsewhere = text.value("faults_elsewhere", "");
   if (!answer.simulated_s) return;
   text.at("simulated_ranks").get_to(answer.simulated_ranks);
   text.at("folded_error").get_to(answer.folded_error);
@@ -275,6 +279,10 @@ CollectiveAnswer answer_collective(const Question& question, const QuestionMachi
       .chunk_bytes = resolved.call.options.number(kChunkBytes),
       .bound_s = bound.time_s,
       .bound_reason = bound.reason};
+  std::set<int> nodes;
+  for (const std::vector<int>& group : groups)
+    for (const int slot : group) nodes.insert(node_of_slot(machine.platform, slot));
+  answer.faults_elsewhere = faults_elsewhere(machine.platform, nodes);
   if (!plan) answer.choice_not_known = choice_not_known(machine, answer.op, resolved.group->shape);
   const bool messages_vary = !question.message_noise.empty();
   if (messages_vary && question.explicit_staging)

@@ -28,6 +28,7 @@ struct CollectiveAnswer {
   std::optional<double> closed_form_s = {};
   std::string beyond_measured = {};   // Stack::beyond_measured() of the messages simulated
   std::string choice_not_known = {};  // choice_not_known() of its group, where the stack chose
+  std::string faults_elsewhere = {};  // topologies/link_faults.hpp
   std::int64_t simulated_ranks = 0;   // in place of all (sim/folded.hpp); 0: nothing simulated
   double folded_error = 0;            // of the time that they stand for, relative
   double bound_s = 0;

@@ -4,13 +4,26 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.hpp"
+#include "topologies/link_faults.hpp"
+#include "topologies/placement.hpp"
 
 namespace forescale {
 namespace {
 
 using nlohmann::json;
+
+// Of the ranks, servers and other jobs of the largest count.
+std::set<int> nodes_of_most(const Prediction& prediction, const PredictionInputs& inputs) {
+  if (inputs.platform.unlike_nodes.empty()) return {};
+  const TrainingRun run = training_run(inputs, prediction.rows.back().point.gpus);
+  std::set<int> nodes;
+  const int ranks = static_cast<int>(run.jobs.size()) * (inputs.others.count + 1);
+  for (int slot = 0; slot < ranks; ++slot) nodes.insert(node_of_slot(run.platform, slot));
+  return nodes;
+}
 
 void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
   prediction.warnings = inputs.network.architecture.warnings;
@@ -50,6 +63,10 @@ void add_warnings(Prediction& prediction, const PredictionInputs& inputs) {
       prediction.warnings.push_back(row->point.beyond_measured);
       break;
     }
+  if (const std::string elsewhere =
+          faults_elsewhere(inputs.platform, nodes_of_most(prediction, inputs));
+      !elsewhere.empty())
+    prediction.warnings.push_back(elsewhere);
   if (inputs.stack.name == "ideal")
     prediction.warnings.push_back("the stack `ideal` has no overheads and free reductions");
   if (inputs.data.is_synthetic())

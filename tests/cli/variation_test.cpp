@@ -11,6 +11,7 @@ namespace forescale::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kTraining =
     "predict --platform owens --gpus 4,16 --model alexnet --batch 1024 --system horovod-mpi-opt "
@@ -150,6 +151,23 @@ TEST(Variation, GoesIntoSweeps) {
                               .out;
   EXPECT_THAT(csv, HasSubstr("goodput"));
   EXPECT_THAT(csv, HasSubstr("node3=0.25"));
+}
+
+// The largest count decides: the smaller ones are asked for beside it.
+TEST(Variation, FaultsWhereNoRankIsAreSaid) {
+  const std::string said = "of node20, where no rank is";
+  const std::string training =
+      "predict --platform owens:nodes=32 --model alexnet --batch 1024 --system horovod-mpi-opt "
+      "--no-range --link node20=0.25 ";
+  EXPECT_THAT(expect_answer(training + "--gpus 4,8").out, HasSubstr(said));
+  EXPECT_THAT(expect_answer(training + "--gpus 4,32").out, Not(HasSubstr(said)));
+  EXPECT_THAT(expect_answer(training + "--gpus 8 --placement random:seed=3").out,
+              Not(HasSubstr(said)));
+  const std::string sums =
+      "collective --platform owens:nodes=32 --stack mvapich2-gdr --op reduce "
+      "--bytes 1KiB --link node20=0.25 --engine cost --ranks ";
+  EXPECT_THAT(expect_answer(sums + "8,32").out, HasSubstr("note: 8 ranks: the links"));
+  EXPECT_THAT(expect_answer(sums + "32").out, Not(HasSubstr(said)));
 }
 
 TEST(Variation, BadInputIsRefused) {
