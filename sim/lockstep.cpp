@@ -128,6 +128,7 @@ PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun&
   few.scaling = Scaling::kWeak;
   few.batch = run.jobs.front()->batch;
   few.noise.stragglers = stragglers_among(inputs.noise.stragglers, workers);
+  few.waited_for = run.workers;
   return few;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "models/compute/gpu_variation.hpp"
 #include "models/workload/training_memory.hpp"
 #include "sim/lockstep.hpp"
 #include "sim/resolved_call.hpp"
@@ -127,7 +128,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PredictionPoint, gpus, servers, io_s, batch_p
                                    images_per_s, compute_s, exposed_communication_s, waiting_s,
                                    root_s, mean_s, bound_s, bound_reason, busiest, busiest_share,
                                    is_steady, messages, bytes_sent, payload_bytes, beyond_measured,
-                                   simulated_ranks, simulated_workers, folded_error)
+                                   simulated_ranks, simulated_workers, folded_error, slowest_gpu)
 }  // namespace members
 
 }  // namespace
@@ -156,6 +157,12 @@ double compute_s(const ComputeTable& compute, std::int64_t batch_share) {
     time_s += layer.forward_t0_s + layer.backward_t0_s +
               static_cast<double>(batch_share) * (layer.forward_t1_s + layer.backward_t1_s);
   return time_s;
+}
+
+double slowest_gpu(const PredictionInputs& inputs, int gpus, double variation) {
+  const bool has_staleness = inputs.options.values().contains("staleness");  // who is ahead waits
+  if (inputs.schedule->is_asynchronous && !has_staleness) return 1;
+  return slowest_of(inputs.waited_for > 0 ? inputs.waited_for : gpus, variation);
 }
 
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share) {
@@ -199,6 +206,11 @@ TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_shar
 
 namespace {
 
+void take_longer(TrainingJob& job, double factor) {
+  for (TrainingStage& stage : job.stages)
+    for (double* time_s : {&stage.forward_s, &stage.backward_s, &stage.update_s}) *time_s *= factor;
+}
+
 // Of each of so many jobs, one behind the other.
 int nodes_of_each(const Platform& platform, int gpus, int jobs) {
   const int nodes = nodes_of(platform, gpus);
@@ -217,11 +229,13 @@ int nodes_of_each(const Platform& platform, int gpus, int jobs) {
 
 TrainingRun training_run(const PredictionInputs& inputs, int gpus) {
   TrainingRun run{.platform = inputs.platform, .jobs = {}, .nodes = {}, .workers = gpus};
+  const double slowest = slowest_gpu(inputs, gpus, inputs.gpu_variation);
   std::map<std::int64_t, std::shared_ptr<const TrainingJob>> by_share;
   for (const std::int64_t share : batch_shares(inputs.batch, inputs.scaling, gpus)) {
     std::shared_ptr<const TrainingJob>& known = by_share[share];
     if (!known) {
       TrainingJob job = training_job(inputs, share);
+      take_longer(job, slowest);
       const TrainingJob& largest = run.jobs.empty() ? job : *run.jobs.front();
       job.largest_batch = largest.batch;
       // An all-to-all is of equal blocks: those of the largest share.
@@ -257,6 +271,7 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   const std::vector<std::int64_t> shares = batch_shares(inputs.batch, inputs.scaling, gpus);
   point.batch_per_gpu = shares.front();
   for (const std::int64_t share : shares) point.images_per_iteration += share;
+  point.slowest_gpu = slowest_gpu(inputs, gpus, inputs.gpu_variation);
   if (shares.back() < 1)
     throw InputError({.source = "--batch",
                       .path = "",

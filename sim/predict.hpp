@@ -40,6 +40,9 @@ struct PredictionInputs {
   OtherJobs others;
   DataSource data;  // of training images; synthetic unless set
   std::map<CollectiveOp, PlanChoice> choices;
+  double gpu_variation = 0;  // of GPUs that are alike (models/compute/gpu_variation.hpp)
+  double gpu_variation_at_end = 0;
+  int waited_for = 0;     // GPUs, of which the slowest counts; 0: all of the run
   Provenance provenance;  // of the workload's numbers
   bool whole = false;     // no worker stands for others
   SimulationLimits limits = {};
@@ -50,6 +53,7 @@ struct PredictionPoint {
   int gpus = 0;
   std::int64_t batch_per_gpu = 0;  // the largest share
   std::int64_t images_per_iteration = 0;
+  double slowest_gpu = 1;         // its kernels' times over one GPU's; every GPU has them
   std::int64_t memory_bytes = 0;  // that the largest share needs
   bool fits = true;               // in GPU memory; if not, everything below is 0
   double iteration_s = 0;
@@ -88,7 +92,11 @@ std::vector<std::int64_t> batch_shares(std::int64_t batch, Scaling scaling, int 
 // Forward and backward passes of a share on one GPU, seconds.
 double compute_s(const ComputeTable& compute, std::int64_t batch_share);
 
-// The stages that a schedule sees, for one rank's share.
+// The kernels' times of the slowest of the GPUs that every iteration waits for, over those of one;
+// 1 where none waits.
+double slowest_gpu(const PredictionInputs& inputs, int gpus, double variation);
+
+// The stages that a schedule sees, for one rank's share, on one GPU.
 TrainingJob training_job(const PredictionInputs& inputs, std::int64_t batch_share);
 
 // What one training run of this size simulates: a job a rank, servers after the workers, on a

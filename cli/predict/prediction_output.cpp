@@ -136,6 +136,11 @@ std::string to_table(const Prediction& prediction) {
       [](const NumberSource& number) { return !number.assumed && number.fast != number.slow; });
   if (last != prediction.rows.rend()) text += interval_text(prediction, *last);
   text += fmt::format("compute: {}\n", prediction.compute_description);
+  if (last != prediction.rows.rend() && last->point.slowest_gpu > 1)
+    text += fmt::format(
+        "{} GPUs: all wait for the slowest, whose kernels take {:.1f} % longer than the mean "
+        "one's\n",
+        last->point.gpus, 100 * (last->point.slowest_gpu - 1));
   text += coloured(
       fmt::format(
           "rests on {} numbers with a source{} and {} assumed ones{}; --sources lists them\n",

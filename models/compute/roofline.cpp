@@ -71,6 +71,10 @@ double read_depthwise(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("depthwise_over_bytes").factor(1e-3, 1e3);
 }
 
+double read_gpu_variation(Provenance* provenance) {
+  return assumptions(provenance).at("compute").at("gpu_variation").factor(0, 1);
+}
+
 double read_other_precision(Provenance* provenance) {
   return assumptions(provenance).at("compute").at("other_precision").factor(1e-3, 1e3);
 }
@@ -92,7 +96,7 @@ RooflineParameters read_roofline_parameters(const Network& network, Provenance* 
   in.allow_only({"efficiency", "other_networks", "backward_traffic_default", "backward_traffic",
                  "update_accesses", "kernel_s", "other_framework", "convolution_over_product",
                  "frameworks", "other_precision", "attention_backward", "unaligned_products",
-                 "depthwise_over_bytes", "table_accesses"});
+                 "depthwise_over_bytes", "table_accesses", "gpu_variation"});
   RooflineParameters parameters;
   parameters.efficiency = in.at("efficiency").factor(1e-6, 1);
   parameters.backward_traffic_default = in.at("backward_traffic_default").factor(0, kTrafficMax);

@@ -66,6 +66,10 @@ double read_unaligned_products(Provenance* provenance);
 // What a convolution of each channel by itself takes over its bytes' time. From assumptions.json.
 double read_depthwise(Provenance* provenance);
 
+// Standard deviation of the times of GPUs of one kind over their mean (gpu_variation.hpp). From
+// assumptions.json.
+double read_gpu_variation(Provenance* provenance);
+
 // What a convolution takes over the product that it is, by pass. From
 // models/compute/assumptions.json.
 std::map<KernelPass, double> read_convolution_over_product(Provenance* provenance);

@@ -117,7 +117,9 @@ std::string inputs_key(Question question, const Scenario& scenario) {
 double compute_ratio(const PredictionInputs& inputs, int gpus) {
   if (!inputs.compute_at_end) return 1;
   const std::int64_t share = batch_shares(inputs.batch, inputs.scaling, gpus).front();
-  return compute_s(*inputs.compute_at_end, share) / compute_s(inputs.compute, share);
+  return compute_s(*inputs.compute_at_end, share) *
+         slowest_gpu(inputs, gpus, inputs.gpu_variation_at_end) /
+         (compute_s(inputs.compute, share) * slowest_gpu(inputs, gpus, inputs.gpu_variation));
 }
 
 int nodes_under(const std::vector<int>& slots, const Platform& platform) {

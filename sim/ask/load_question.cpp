@@ -208,6 +208,13 @@ void choose_compute(const Question& question, Scenario scenario, PredictionInput
   scale_compute(inputs.compute, question.compute_scale);
 }
 
+// As choose_compute.
+void choose_variation(Scenario scenario, PredictionInputs& inputs) {
+  inputs.gpu_variation = read_gpu_variation(&inputs.provenance);
+  Provenance at_end{.scenario = scenario, .numbers = {}};
+  inputs.gpu_variation_at_end = read_gpu_variation(&at_end);
+}
+
 }  // namespace
 
 std::string name_of(const NumberSource& number) {
@@ -240,6 +247,7 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
       question.sequence > 0 ? Shape{question.sequence} : parse_shape(question.input_shape);
   inputs.network = load_network(question.model, "--model", shape);
   choose_compute(question, scenario, inputs);
+  if (inputs.platform.has_gpus()) choose_variation(scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);
   inputs.whole = question.whole;
   inputs.limits = question.limits;
