@@ -22,11 +22,12 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
                  "kernel_launch_s", "synchronize_s", "host_copy_bytes_per_s",
                  // matrix_peaks.hpp
                  "tf32_flops_per_s", "half_flops_per_s", "fp8_flops_per_s", "fp4_flops_per_s",
-                 "gpu_model", "products_elsewhere",
+                 "gpu_model", "products_elsewhere", "variation",
                  // of importers: topologies/import/known_hardware.hpp
                  "pci_devices", "nvlinks", "reference_platform"});
   const auto fitted = in.find("gpu_model");
   const auto elsewhere = in.find("products_elsewhere");
+  const auto variation = in.find("variation");
   return {.name = short_name(name),
           .memory = in.at("memory_bytes").bytes(1),
           .memory_bandwidth = in.at("memory_bandwidth_bytes_per_s").bandwidth(),
@@ -36,7 +37,8 @@ GpuModel load_gpu(const std::string& name, const std::string& option, Provenance
           .host_copy = in.at("host_copy_bytes_per_s").bandwidth(),
           .file = in.file(),
           .fitted = fitted ? fitted->string() : "",
-          .products_elsewhere = elsewhere ? elsewhere->factor(0.1, 10) : 1};
+          .products_elsewhere = elsewhere ? elsewhere->factor(0.1, 10) : 1,
+          .variation = variation ? std::optional(variation->factor(0, 1)) : std::nullopt};
 }
 
 void forget(Provenance* provenance, const GpuModel& gpu, const std::string& key) {

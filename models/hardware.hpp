@@ -1,6 +1,7 @@
 // Hardware as data: what a GPU, a CPU and a class of links can do. Files in models/hardware/.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/json_input.hpp"
@@ -21,6 +22,8 @@ struct GpuModel {
   std::string fitted = {};
   // Time of BF16 and FP16 products on other machines with this GPU over that model's.
   double products_elsewhere = 1;
+  // Standard deviation of the times of GPUs of this kind over their mean, where it was measured.
+  std::optional<double> variation = {};
 };
 
 struct CpuModel {

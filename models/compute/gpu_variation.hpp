@@ -2,7 +2,8 @@
 // waits for all of them in every iteration goes at the pace of the slowest. Times of one GPU are
 // taken as those of the mean one, and of all as independent and normally distributed.
 // Source: Sinha, Guliani, Jain, Tran, Sinclair, Venkataraman, Not All GPUs Are Created Equal, SC22.
-// Limits: the same for all kinds of GPUs and kernels; GPUs of a node are no more alike than others.
+// Limits: one number for all kernels, though those that reach a GPU's power limit vary more than
+// others; GPUs of a node are no more alike than others.
 #pragma once
 
 namespace forescale {

@@ -185,18 +185,28 @@ ComputeTable compute_on(Platform& platform, const Question& question,
   return fitted_compute(fitted, gpu, inputs.network, kernels, &provenance).table;
 }
 
+// How far the platform's GPUs differ in time; not at all where others wait in their place.
+double variation_on(const Platform& platform, Provenance& provenance) {
+  if (!platform.has_gpus()) return 0;
+  const std::optional<double> measured = platform.gpu_models.front().variation;
+  return measured ? *measured : read_gpu_variation(&provenance);
+}
+
 // At an end the machine is as fast or slow as it may be, what is simulated computes as ever, and
 // what kernels would take there is put beside it.
 void choose_compute(const Question& question, Scenario scenario, PredictionInputs& inputs) {
   if (scenario.end() == Scenario::kNominal) {
     inputs.provenance.scenario = scenario;
     inputs.compute = compute_on(inputs.platform, question, inputs, inputs.provenance);
+    inputs.gpu_variation = variation_on(inputs.platform, inputs.provenance);
   } else {
     inputs.provenance.scenario = with_scales(question, Scenario::kNominal);
     Platform nominal = load_platform_of(question, inputs.provenance.scenario);
     inputs.compute = compute_on(nominal, question, inputs, inputs.provenance);
+    inputs.gpu_variation = variation_on(nominal, inputs.provenance);
     Provenance at_end{.scenario = scenario, .numbers = {}};
     inputs.compute_at_end = compute_on(inputs.platform, question, inputs, at_end);
+    inputs.gpu_variation_at_end = variation_on(inputs.platform, at_end);
     if (const auto& measured = question.throughput) {
       const double spread =
           scenario.end() == Scenario::kFast ? -measured->spread : measured->spread;
@@ -206,13 +216,6 @@ void choose_compute(const Question& question, Scenario scenario, PredictionInput
   }
   if (question.throughput) take_throughput(*question.throughput, 1, inputs.compute);
   scale_compute(inputs.compute, question.compute_scale);
-}
-
-// As choose_compute.
-void choose_variation(Scenario scenario, PredictionInputs& inputs) {
-  inputs.gpu_variation = read_gpu_variation(&inputs.provenance);
-  Provenance at_end{.scenario = scenario, .numbers = {}};
-  inputs.gpu_variation_at_end = read_gpu_variation(&at_end);
 }
 
 }  // namespace
@@ -247,7 +250,6 @@ PredictionInputs load_inputs(const Question& question, Scenario scenario) {
       question.sequence > 0 ? Shape{question.sequence} : parse_shape(question.input_shape);
   inputs.network = load_network(question.model, "--model", shape);
   choose_compute(question, scenario, inputs);
-  if (inputs.platform.has_gpus()) choose_variation(scenario, inputs);
   scale_parameters(inputs.network, question.bytes_scale);
   inputs.whole = question.whole;
   inputs.limits = question.limits;

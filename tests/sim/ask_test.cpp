@@ -66,28 +66,31 @@ TEST(Ask, AnIterationIsWhatPredictSimulates) {
   EXPECT_GE(answer.training.iteration_s, answer.training.bound_s);
 }
 
-// The slowest of 8 alike GPUs takes 1.4236 * 1.5 % longer than the mean one. Servers that answer
-// each gradient alone let nobody wait; who is at most so many iterations ahead waits in the end.
+// The slowest of 8 alike GPUs takes 1.4236 standard deviations longer than the mean one: 0.7 % of
+// H100, 1.5 % where nobody measured it. Servers that answer each gradient alone let nobody wait;
+// who is at most so many iterations ahead waits in the end.
 TEST(Ask, AnIterationWaitsForTheSlowestOfAlikeGpus) {
   Asker asker;
   const auto slowest = [&](Question question) {
     return asker.ask({question}, {.label = "test"}).front().nominal.training.slowest_gpu;
   };
   EXPECT_EQ(slowest(resnet_on_h100(1, 64, Scaling::kWeak)), 1);
-  EXPECT_NEAR(slowest(resnet_on_h100(8, 64, Scaling::kWeak)), 1.0213540, 1e-6);
+  EXPECT_NEAR(slowest(resnet_on_h100(8, 64, Scaling::kWeak)), 1.0099652, 1e-6);
+  EXPECT_NEAR(slowest(training(8)), 1.0213540, 1e-6);
   Question servers = training(8);
   servers.schedule = "parameter-server-async";
   EXPECT_EQ(slowest(servers), 1);
   Question stale = training(8);
   stale.system = "poseidon-ssp";
   EXPECT_NEAR(slowest(stale), 1.0213540, 1e-6);
-  Question alike = resnet_on_h100(8, 64, Scaling::kWeak);
+  Question alike = training(8);
   alike.number_scales = {{"models/compute/assumptions.json:/compute/gpu_variation", 1e-3}};
   EXPECT_NEAR(slowest(alike), 1.0000214, 1e-6);
 }
 
 TEST(TrainingRun, KernelsAreThoseOfTheSlowestGpuThatIsWaitedFor) {
   PredictionInputs inputs = load_inputs(resnet_on_h100(8, 64, Scaling::kWeak), Scenario::kNominal);
+  constexpr double kVariation = 0.007;
   const TrainingJob alone = *training_run(inputs, 1).jobs.front();
   const auto ratio = [&](int gpus) {
     const TrainingJob job = *training_run(inputs, gpus).jobs.back();
@@ -99,10 +102,10 @@ TEST(TrainingRun, KernelsAreThoseOfTheSlowestGpuThatIsWaitedFor) {
     }
     return job.stages[0].backward_s / alone.stages[0].backward_s;
   };
-  EXPECT_NEAR(ratio(8), 1.0213540, 1e-6);
-  EXPECT_NEAR(ratio(64), 1 + 0.015 * 2.3437, 1e-6);
+  EXPECT_NEAR(ratio(8), 1 + kVariation * 1.42360, 1e-6);
+  EXPECT_NEAR(ratio(64), 1 + kVariation * 2.34373, 1e-6);
   inputs.waited_for = 64;  // eight that stand for them
-  EXPECT_NEAR(ratio(8), 1 + 0.015 * 2.3437, 1e-6);
+  EXPECT_NEAR(ratio(8), 1 + kVariation * 2.34373, 1e-6);
 }
 
 // Eight GPUs take what eight GPUs took, to a ten-thousandth, whatever else is asked with it; one of
