@@ -1,12 +1,7 @@
 // Published times of whole networks, each predicted without its own: how far compute times of a
 // network that nobody measured can be trusted.
 //
-// Other networks: time = a K + b M + c N + update, where K is the time of convolutions and products
-// by the GPU's kernel model, M that of all other layers, N the number of kernels; a, b (slower
-// library, unfused layers) and c (what a framework adds to a kernel) are fitted to the other
-// networks of the same GPU, those of the same framework counting most, by Huber's loss on
-// logarithms with weak priors (a and b around 1 and alike, c around 10 us). GPUs without a kernel
-// model take another one's; a and b are then the ratio of the two GPUs too.
+// Other networks: as predicted where nobody timed the network (other_networks.hpp).
 // Other batches: the line through the other batches of the same network and framework.
 // Every framework trains its own AlexNet ("structure" of a row in models/compute/times/).
 #pragma once

@@ -10,6 +10,7 @@
 #include "base/median.hpp"
 #include "models/compute/line_fit.hpp"
 #include "models/compute/measurements.hpp"
+#include "models/compute/other_networks.hpp"
 
 namespace forescale {
 namespace {
@@ -178,34 +179,32 @@ class Tables {
 
   void take_assumed(ComputeTable& table, const Network& network) const {
     table.assumed = true;
+    if (!known_.empty()) {
+      const OtherNetworks others(gpu_);
+      const NetworkFactors factors =
+          others.fit(framework_, [](const auto&) { return true; }).value();
+      const double factor = assumption("other_networks");
+      table.source = "assumed: the GPU's kernels, scaled by its other networks";
+      table.description = fmt::format(
+          "{} is not measured on {}: kernels by {}, of products times {:.3g}, of others times "
+          "{:.3g}, "
+          "and {:.3g} s each, fitted to {}",
+          table.network, gpu_.name, others.kernel_model(), factors.products, factors.others,
+          factors.kernel_s, factors.fitted_on);
+      table.kernel_s = factors.kernel_s;
+      table.layers = others.layers(network, factors);
+      const BatchLine line = sum(table.layers);
+      scale_layers(table.layers, {.t0_s = factor * line.t0_s, .t1_s = factor * line.t1_s});
+      table.roofline_factor = factor * line.t1_s / t1_s(network, 1);
+      return;
+    }
     table.kernel_s = kernel_;
-    const std::vector<double> others = other_factors();
-    if (others.empty()) {
-      table.source = "assumed: roofline of the data sheet";
-      table.description = fmt::format(
-          "no network is measured on {}: roofline with {:.0f} % of the peak in matrix products, "
-          "{:.3g} s a kernel",
-          gpu_.name, 100 * parameters_.efficiency, table.kernel_s);
-    } else {
-      table.roofline_factor = assumption("other_networks") * median(others);
-      table.source = "assumed: roofline scaled by the GPU's other networks";
-      table.description = fmt::format(
-          "{} is not measured on {}: roofline factor {:.3g}, the median of {} networks measured "
-          "there; {:.3g} s a kernel",
-          table.network, gpu_.name, table.roofline_factor, others.size(), table.kernel_s);
-    }
+    table.source = "assumed: roofline of the data sheet";
+    table.description = fmt::format(
+        "no network is measured on {}: roofline with {:.0f} % of the peak in matrix products, "
+        "{:.3g} s a kernel",
+        gpu_.name, 100 * parameters_.efficiency, table.kernel_s);
     table.layers = times(network, {.factor = table.roofline_factor, .kernel = {table.kernel_s}});
-  }
-
-  // Of the networks measured in the wanted framework; of all where there is none.
-  std::vector<double> other_factors() const {
-    std::vector<double> same;
-    std::vector<double> all;
-    for (const Known& known : known_) {
-      all.push_back(factor_of(known.network, fitted(known).t1_s));
-      if (framework_ && known.measurements[0].framework == *framework_) same.push_back(all.back());
-    }
-    return same.empty() ? all : same;
   }
 
   double assumption(const std::string& name) const {

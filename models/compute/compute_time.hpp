@@ -7,11 +7,12 @@
 // does not fill the GPU (K80: 0.1 ms a kernel of ResNet-50 and of Inception-v3, P100: 0.08 ms).
 // Where one batch was measured, or none, the kernel time is the median of the GPU's networks that
 // were measured at several batches (assumptions.json where there is none).
-// Networks on the same GPU that were not measured take the median factor of those that were; a GPU
-// without any takes 1. A framework that was not measured takes the other one's times. All three
-// are `assumed`. Source: the measurements' own (models/compute/times/); that backward takes about
-// twice forward agrees with convnet-benchmarks (Caffe on Titan X: AlexNet 2.03, GoogLeNet 2.31).
-// Limits: roofline.hpp; FP32 only; one factor for all layers, so a layer that a library runs badly
+// Networks on the same GPU that were not measured take its kernels' times, scaled by those that
+// were (other_networks.hpp); a GPU without any takes the roofline with factor 1. A framework that
+// was not measured takes the other one's times. All three are `assumed`. Source: the measurements'
+// own (models/compute/times/); that backward takes about twice forward agrees with
+// convnet-benchmarks (Caffe on Titan X: AlexNet 2.03, GoogLeNet 2.31). Limits: roofline.hpp; FP32
+// only; one factor for all layers of a measured network, so a layer that a library runs badly
 // (depthwise convolutions) is not seen.
 #pragma once
 
