@@ -18,7 +18,7 @@ namespace forescale {
 namespace {
 
 constexpr const char* kZoo = "models/workload/zoo";
-constexpr double kPasses = 3;  // forward and two gradients
+constexpr double kKernelsOfLayer = 3;  // forward and two gradients
 
 using Logarithms = std::array<double, 3>;  // of a, b, c
 
@@ -108,7 +108,7 @@ void OtherNetworks::add_times(const std::string& name) {
         const double layer_s = layer.forward_t0_s + layer.backward_t0_s +
                                batch * (layer.forward_t1_s + layer.backward_t1_s);
         (is_product(network.layers[i]) ? time.products_s : time.others_s) += layer_s;
-        if (network.layers[i].traffic_per_image.value > 0) time.kernels += kPasses;
+        if (network.layers[i].traffic_per_image.value > 0) time.kernels += kKernelsOfLayer;
       }
       time.measured_s = row.iteration.value + (row.includes_update ? 0 : time.update_s);
       times_.push_back(std::move(time));
@@ -147,7 +147,7 @@ std::vector<LayerTime> OtherNetworks::layers(const Network& network,
       *each_s *= factor;
     if (network.layers[i].traffic_per_image.value <= 0) continue;
     time.forward_t0_s += factors.kernel_s;
-    time.backward_t0_s += (kPasses - 1) * factors.kernel_s;
+    time.backward_t0_s += (kKernelsOfLayer - 1) * factors.kernel_s;
   }
   return layers;
 }
