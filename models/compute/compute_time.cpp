@@ -180,7 +180,7 @@ class Tables {
   void take_assumed(ComputeTable& table, const Network& network) const {
     table.assumed = true;
     if (!known_.empty()) {
-      const OtherNetworks others(gpu_);
+      const OtherNetworks& others = OtherNetworks::on(gpu_);
       const NetworkFactors factors =
           others.fit(framework_, [](const auto&) { return true; }).value();
       const double factor = assumption("other_networks");

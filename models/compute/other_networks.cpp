@@ -89,6 +89,14 @@ OtherNetworks::OtherNetworks(const GpuModel& gpu)
   for (const std::string& network : catalogue(kZoo)) add_times(network);
 }
 
+const OtherNetworks& OtherNetworks::on(const GpuModel& gpu) {
+  static std::map<std::string, OtherNetworks> known;
+  const std::string key = fmt::format("{} {} {} {} {} {} {}", gpu.name, gpu.file, gpu.fitted,
+                                      gpu.memory_bandwidth.value, gpu.peak_flops.value,
+                                      gpu.kernel_launch.value, gpu.products_elsewhere);
+  return known.try_emplace(key, gpu).first->second;
+}
+
 std::vector<LayerTime> OtherNetworks::by_kernels(const Network& network) const {
   return fitted_compute(fitted_, gpu_, network, {.is_dispatched = false}, nullptr).table.layers;
 }

@@ -46,6 +46,8 @@ struct NetworkFactors {
 class OtherNetworks {
  public:
   explicit OtherNetworks(const GpuModel& gpu);
+  // The same, made once a process for each GPU with these numbers.
+  static const OtherNetworks& on(const GpuModel& gpu);
 
   // Of all networks of the zoo.
   const std::vector<TimeOfNetwork>& times() const { return times_; }
