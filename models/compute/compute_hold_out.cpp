@@ -10,8 +10,8 @@
 namespace forescale {
 namespace {
 
-OtherNetworks times_on(const std::string& gpu) {
-  return OtherNetworks(load_gpu(gpu, "--gpu", nullptr));
+const OtherNetworks& times_on(const std::string& gpu) {
+  return OtherNetworks::on(load_gpu(gpu, "--gpu", nullptr));
 }
 
 HeldOutTime held_out(const std::string& gpu, const TimeOfNetwork& time) {
@@ -37,7 +37,7 @@ std::vector<HeldOutTime> predict_from_other_networks(const std::vector<std::stri
                                                      const std::vector<std::string>& networks) {
   std::vector<HeldOutTime> times;
   for (const std::string& gpu : gpus) {
-    const OtherNetworks known = times_on(gpu);
+    const OtherNetworks& known = times_on(gpu);
     for (const TimeOfNetwork& time : known.times()) {
       if (!is_listed(networks, time.network)) continue;
       const std::optional<NetworkFactors> factors =
@@ -57,7 +57,7 @@ std::vector<HeldOutTime> predict_from_other_batches(const std::vector<std::strin
                                                     const std::vector<std::string>& networks) {
   std::vector<HeldOutTime> times;
   for (const std::string& gpu : gpus) {
-    const OtherNetworks known = times_on(gpu);
+    const OtherNetworks& known = times_on(gpu);
     for (const TimeOfNetwork& time : known.times()) {
       std::vector<TimedBatch> points;
       for (const TimeOfNetwork& other : known.times())
