@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/input_text.hpp"
 #include "base/json_text.hpp"
+#include "base/plain_json.hpp"
 #include "base/seeded_random.hpp"
 
 namespace forescale {
@@ -147,7 +148,9 @@ JsonInput JsonInput::from_file(const std::string& file, Provenance* provenance) 
 JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                                Provenance* provenance) {
   try {
-    auto root = std::make_shared<const json>(parse_json(text, KeysOnce(file)));
+    std::optional<json> plain = parse_plain_json(text);
+    auto root =
+        std::make_shared<const json>(plain ? *std::move(plain) : parse_json(text, KeysOnce(file)));
     const json* value = root.get();
     return JsonInput(std::move(root), value, file, "", provenance);
   } catch (const json::parse_error& error) {

@@ -165,8 +165,8 @@ class NegotiatedExchange {
   void prepare(Worker& thread, const GradientGroup& group) {
     if (thread.rank() == 0 && rules_.answer_s > 0)
       thread.wait(thread.timer(rules_.answer_s * (thread.worker_count() - 1)));
-    // The last one first: kernels of a stream end in order.
-    for (size_t i = group.end; i-- > group.begin;) thread.wait(computed_[gradients_[i].stage]);
+    // Kernels of a stream end in order.
+    thread.wait(computed_[gradients_[group.end - 1].stage]);
     if (rules_.response_s > 0) thread.wait(thread.timer(rules_.response_s));
   }
 

@@ -19,12 +19,17 @@ std::uint64_t pair_key(int from_slot, int to_slot, MessageKind kind) {
 }
 
 constexpr std::uint64_t kMixed = 0x9E3779B97F4A7C15ULL;
-constexpr int kRecentShift = 64 - 9;  // of 2^9 lanes
+constexpr int kKeyBits = 64;
+constexpr int kFirstRecentBits = 9;
+constexpr int kMostRecentBits = 15;
 
 }  // namespace
 
 Lanes::Lanes(const Platform& platform, const Stack& stack)
-    : platform_(platform), stack_(stack), recent_(std::size_t{1} << (64 - kRecentShift)) {}
+    : platform_(platform),
+      stack_(stack),
+      recent_(std::size_t{1} << kFirstRecentBits),
+      recent_shift_(kKeyBits - kFirstRecentBits) {}
 
 MessageKind Lanes::message_kind() const {
   const BufferPlace place = default_place();
@@ -37,10 +42,16 @@ BufferPlace Lanes::default_place() const {
 
 const Lane& Lanes::lane(int from_slot, int to_slot, MessageKind kind, std::int64_t bytes) const {
   const std::uint64_t pair = pair_key(from_slot, to_slot, kind);
-  Found& recent = recent_[(pair * kMixed) >> kRecentShift];
-  if (recent.pair != pair || bytes <= recent.above_bytes || bytes > recent.up_to_bytes)
-    recent = find(pair, from_slot, to_slot, kind, bytes);
-  return *recent.lane;
+  const Found& recent = recent_[(pair * kMixed) >> recent_shift_];
+  if (recent.pair == pair && bytes > recent.above_bytes && bytes <= recent.up_to_bytes)
+    return *recent.lane;
+  const Found found = find(pair, from_slot, to_slot, kind, bytes);
+  if (pairs_.size() > recent_.size() && recent_shift_ > kKeyBits - kMostRecentBits) {
+    --recent_shift_;
+    recent_.assign(2 * recent_.size(), {});
+  }
+  recent_[(pair * kMixed) >> recent_shift_] = found;
+  return *found.lane;
 }
 
 Lanes::Found Lanes::find(std::uint64_t pair, int from_slot, int to_slot, MessageKind kind,

@@ -140,7 +140,9 @@ class Lanes {
   const Platform& platform_;
   const Stack& stack_;
   mutable std::unordered_map<std::uint64_t, Pair> pairs_;
-  mutable std::vector<Found> recent_;  // the last one of all pairs that come to lie there
+  // The last one of all pairs that come to lie there; grows with their number.
+  mutable std::vector<Found> recent_;
+  mutable int recent_shift_;
   mutable int lane_count_ = 0;
 };
 

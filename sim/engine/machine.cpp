@@ -184,7 +184,21 @@ void Machine::watch(LinkUse& use) {
   });
 }
 
+void Machine::add_up() const {
+  const auto add = [](const Path& path) {
+    for (double* total : path.carried) *total += path.accounted;
+    path.accounted = 0;
+  };
+  for (const auto& paths : lane_paths_)
+    for (const auto& path : paths)
+      if (path) add(*path);
+  for (const auto* paths :
+       {&reduction_paths_, &copy_out_paths_, &copy_in_paths_, &host_memory_paths_})
+    for (const auto& [rank, path] : *paths) add(path);
+}
+
 Machine::Busiest Machine::busiest() const {
+  add_up();
   Busiest busiest;
   for (const auto& [resource, carried] : resources_) {
     const double busy_s = (carried.bytes - carried.at_once) / carried.bandwidth_bytes_per_s;

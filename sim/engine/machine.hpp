@@ -42,14 +42,13 @@ class Machine {
   // What a flow crosses, in the World; kept for the machine's life.
   struct Path {
     std::vector<SimLink> links;
-    std::vector<double*> carried;  // bytes so far, by link
+    std::vector<double*> carried;  // bytes, by link
     std::vector<Bucket*> buckets;  // of those that have one
     std::vector<double*> at_once;  // by link, what shapers let pass; none without buckets
-    void account(double bytes) const {
-      for (double* total : carried) *total += bytes;
-    }
+    mutable double accounted = 0;  // bytes that its links carry and that are not added up yet
+    void account(double bytes) const { accounted += bytes; }
   };
-  // Any others: what never limits is left out.
+  // Any others, whose bytes nobody adds up: what never limits is left out.
   Path path_of(std::vector<Resource> resources, int channel = 0);
   const Path& path(const Lane& lane, int channel);
   // One path a stage of a staged lane.
@@ -90,6 +89,7 @@ class Machine {
     std::unique_ptr<Bucket> bucket = nullptr;
   };
   bool limits(const Resource& resource) const;
+  void add_up() const;  // what paths have accounted
   AlikeMembers::Standing standing_for(const Resource& resource) const;
   Carried* carried(const Resource& resource);  // null: never limits
 

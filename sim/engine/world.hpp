@@ -98,6 +98,8 @@ class World {
   virtual void after(double delay_s, std::function<void()> action) = 0;
   // Runs `action` in kernel context: at once if there already, else at this very instant, in order.
   virtual void in_kernel(std::function<void()> action) = 0;
+  // Actions by these two so far: as long as nobody has added one, one more would come right behind.
+  virtual std::uint64_t actions_added() const = 0;
 
   // Kernel context only. The route's vector must live until completion.
   virtual void start_flow(const std::vector<SimLink>& route, double bytes,

@@ -190,22 +190,19 @@ struct Session::CollectiveRequest : Done {
 struct Session::Rank {
   struct Stream : Completion {
     void complete() override { session->begin_kernel(rank, stream); }
-    // Nobody will know when the last of those that run is over, and the next one counts as the
-    // same.
-    bool goes_on_unseen() const {
-      const auto after = static_cast<size_t>(running);
-      if (queue.size() == after || session->options_.timeline != nullptr ||
-          session->options_.causes != nullptr)
-        return false;
-      const std::shared_ptr<KernelRequest>& last = queue[after - 1];
-      return last.use_count() == 1 && last->then.empty() &&
-             last->kernel.phase == queue[after]->kernel.phase;
+    // Nobody will know when `last` is over, and what comes next counts as the same.
+    bool goes_on_unseen(const std::shared_ptr<KernelRequest>& last, Phase next) const {
+      return session->options_.timeline == nullptr && session->options_.causes == nullptr &&
+             last.use_count() == 1 && last->then.empty() && last->kernel.phase == next;
     }
     Session* session = nullptr;
     int rank = 0;
     int stream = 0;
     std::deque<std::shared_ptr<KernelRequest>> queue;
     int running = 0;  // the first so many
+    // What was launched together and is not in the queue yet; nothing else was to happen since.
+    std::shared_ptr<std::vector<std::shared_ptr<KernelRequest>>> launched;
+    std::uint64_t launched_at = 0;  // World::actions_added()
     double begin_s = 0;
   };
   std::map<int, Stream> streams;

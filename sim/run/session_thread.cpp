@@ -15,22 +15,37 @@ int Session::Thread::node(int rank) const {
 }
 
 Request Session::Thread::launch(const Kernel& kernel) {
+  Rank& state = *session_.ranks_[static_cast<size_t>(rank_)];
+  const SessionOptions& options = session_.options_;
+  double duration_s = kernel.duration_s;
+  if (!options.noise.none())
+    duration_s *= options.noise.factor(rank_, state.kernels++,
+                                       session_.iteration_ends_[static_cast<size_t>(rank_)].size());
+  Rank::Stream& stream = state.streams[kernel.stream];
+  const bool is_together =
+      stream.launched != nullptr && stream.launched_at == session_.world_.actions_added();
+  if (is_together && stream.goes_on_unseen(stream.launched->back(), kernel.phase)) {
+    stream.launched->back()->kernel.duration_s += duration_s;
+    return stream.launched->back();
+  }
   auto request = std::make_shared<KernelRequest>();
   request->kernel = kernel;
+  request->kernel.duration_s = duration_s;
   request->after = moment_;
-  Rank& state = *session_.ranks_[static_cast<size_t>(rank_)];
-  if (!session_.options_.noise.none())
-    request->kernel.duration_s *= session_.options_.noise.factor(
-        rank_, state.kernels++, session_.iteration_ends_[static_cast<size_t>(rank_)].size());
-  Rank::Stream& stream = state.streams[kernel.stream];
-  stream.session = &session_;
-  stream.rank = rank_;
-  stream.stream = kernel.stream;
-  // Behind the collectives that the thread has started before, which look at what was launched.
-  session_.world_.in_kernel([&stream, request] {
-    stream.queue.push_back(request);
-    if (stream.running == 0) stream.session->begin_kernel(stream.rank, stream.stream);
-  });
+  if (!is_together) {
+    stream.session = &session_;
+    stream.rank = rank_;
+    stream.stream = kernel.stream;
+    stream.launched = std::make_shared<std::vector<std::shared_ptr<KernelRequest>>>();
+    // Behind the collectives that the thread has started before, which look at what was launched.
+    session_.world_.in_kernel([&stream, launched = stream.launched] {
+      if (stream.launched == launched) stream.launched = nullptr;
+      for (auto& each : *launched) stream.queue.push_back(std::move(each));
+      if (stream.running == 0) stream.session->begin_kernel(stream.rank, stream.stream);
+    });
+    stream.launched_at = session_.world_.actions_added();
+  }
+  stream.launched->push_back(request);
   return request;
 }
 

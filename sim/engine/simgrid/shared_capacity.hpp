@@ -23,7 +23,8 @@ namespace forescale {
 struct SharedFlow;
 struct Use;
 
-struct SharedCapacity {
+// Of most uses one line of a cache: what comes first.
+struct alignas(64) SharedCapacity {
   double per_s = 0;       // bytes, or seconds of work on all cores
   double pace_per_s = 0;  // of one use: a task runs on one core
   bool is_processor = false;

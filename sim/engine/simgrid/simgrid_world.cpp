@@ -43,6 +43,7 @@ class SimGridWorld final : public World {
   double now_s() const override { return std::max(ahead_s_, sg::Engine::get_clock()); }
   void after(double delay_s, std::function<void()> action) override;
   void in_kernel(std::function<void()> action) override;
+  std::uint64_t actions_added() const override { return actions_added_; }
   void start_flow(const std::vector<SimLink>& route, double bytes, Completion* completion) override;
   void start_task(int processor, double work_s, Completion* completion) override;
   bool has_shared() const override { return has_shared_; }
@@ -71,6 +72,7 @@ class SimGridWorld final : public World {
   // Actions by time, those of equal time in the order of the calls; SimGrid's timer is armed for
   // the first.
   TimedActions actions_;
+  std::uint64_t actions_added_ = 0;  // by after()
   double armed_s_ = std::numeric_limits<double>::infinity();
   bool running_actions_ = false;
   // Where nothing is over in SimGrid and no actor can run, time goes on without its clock.
@@ -223,6 +225,7 @@ int SimGridWorld::add_processor(int cores) {
 }
 
 void SimGridWorld::after(double delay_s, std::function<void()> action) {
+  ++actions_added_;
   actions_.add(now_s() + delay_s, std::move(action));
   arm();
 }
