@@ -44,7 +44,7 @@ class CollectiveRun::Member final : public MessageListener {
     progress([this, index] {
       --in_flight(slot(index).op).sends;
       slot(index).stage = OpStage::kDone;
-      advance();
+      advance_after(slot(index).op);
     });
   }
 
@@ -53,9 +53,9 @@ class CollectiveRun::Member final : public MessageListener {
     const bool holds = op.kind == OpKind::kRecvReduce && !reduction().overlaps_transfer &&
                        reduction().place != ReductionPlace::kFree;
     if (holds) return;  // the receiver is busy until the reduction is done
-    progress([this, counted = &in_flight(op)] {
-      --counted->receives;
-      advance();
+    progress([this, op] {
+      --in_flight(op).receives;
+      advance_after(op);
     });
   }
 
@@ -121,12 +121,22 @@ class CollectiveRun::Member final : public MessageListener {
     advance();
   }
 
+  // What the next operation of a queue waits for: nothing of it has happened while this is so.
+  struct Block {
+    static constexpr int kNone = -1;
+    static constexpr int kWindow = -2;  // the window's begin is `at`: no more operations are read
+    int queue = kNone;                  // else so many things have happened in that queue
+    std::int64_t at = 0;
+  };
   // Operations that are posted in their order, whatever others wait for.
   struct Queue {
     std::int64_t next_send = 0;
     std::int64_t next_receive = 0;
     std::int64_t received_mark = 0;  // its receives and copies before it are done
     std::int64_t sent_mark = 0;
+    std::int64_t happened = 0;  // operations that have left, have arrived or are done
+    Block send_block = {};
+    Block receive_block = {};
   };
   struct InFlight {
     int sends = 0;
@@ -205,6 +215,12 @@ class CollectiveRun::Member final : public MessageListener {
     return !writes_at_once || has_waited(index, op.write_after, true);
   }
 
+  // Something has happened to an operation.
+  void advance_after(const Op& op) {
+    ++queues_[static_cast<size_t>(number_of(op.queue))].happened;
+    advance();
+  }
+
   void advance() {
     if (advancing_) {
       again_ = true;
@@ -230,10 +246,34 @@ class CollectiveRun::Member final : public MessageListener {
     return &queue == &queues_.front() && in_flight >= channels();
   }
 
+  bool lasts(const Block& block) const {
+    if (block.queue == Block::kWindow) return window_.begin() == block.at;
+    return block.queue != Block::kNone &&
+           queues_[static_cast<size_t>(block.queue)].happened == block.at;
+  }
+  Block by_window() const { return {.queue = Block::kWindow, .at = window_.begin()}; }
+  Block by_queue(int number) const {
+    return {.queue = number, .at = queues_[static_cast<size_t>(number)].happened};
+  }
+  // Why the next operation of a queue cannot be posted.
+  Block block_of(Queue& queue, bool sends) {
+    if (is_full(queue, sends ? in_flight_.sends : in_flight_.receives)) return by_queue(0);
+    if (!read_to(queue, sends)) return by_window();
+    const std::int64_t next = sends ? queue.next_send : queue.next_receive;
+    const Op& op = slot(next).op;
+    if (!may_start(next)) return by_queue(number_of(op.awaits));
+    const bool is_free = sends ? may_send(op) : in_flight(op).receives < channels();
+    return is_free ? Block{} : by_queue(number_of(op.queue));
+  }
+  bool may_post(Queue& queue, bool sends) {
+    Block& block = sends ? queue.send_block : queue.receive_block;
+    if (lasts(block)) return false;
+    block = block_of(queue, sends);
+    return block.queue == Block::kNone;
+  }
+
   bool post_next_send(Queue& queue) {
-    if (is_full(queue, in_flight_.sends)) return false;
-    if (!read_to(queue, true) || !may_start(queue.next_send)) return false;
-    if (!may_send(slot(queue.next_send).op)) return false;
+    if (!may_post(queue, true)) return false;
     const std::int64_t index = queue.next_send++;
     ++in_flight(slot(index).op).sends;
     slot(index).stage = OpStage::kPosted;
@@ -242,9 +282,7 @@ class CollectiveRun::Member final : public MessageListener {
   }
 
   bool post_next_receive(Queue& queue) {
-    if (is_full(queue, in_flight_.receives)) return false;
-    if (!read_to(queue, false) || !may_start(queue.next_receive)) return false;
-    if (in_flight(slot(queue.next_receive).op).receives >= channels()) return false;
+    if (!may_post(queue, false)) return false;
     const std::int64_t index = queue.next_receive++;
     slot(index).stage = OpStage::kPosted;
     if (slot(index).op.kind == OpKind::kCopy) {
@@ -276,7 +314,7 @@ class CollectiveRun::Member final : public MessageListener {
 
   void receive_done(std::int64_t index) {
     slot(index).stage = OpStage::kDone;
-    advance();
+    advance_after(slot(index).op);
   }
 
   // Reductions of a rank run one after the other: of those whose target may be written to, the one
