@@ -56,6 +56,17 @@ bool is_depthwise(const GpuKernel& kernel) {
   return shape != nullptr && shape->groups > 1 && shape->groups == shape->channels;
 }
 
+// The last GPU whose CUDA cores a public table times in FP32.
+constexpr const char* kCudaCores = "v100";
+
+// The gradients of a product are products like any other where they were not measured apart.
+const KernelFit* of_kind(const FittedGpu& gpu, KernelKind kind) {
+  const KernelFit* own = gpu.find_kernels(kind);
+  if (own != nullptr || kind.operation != "gemm" || kind.pass == KernelPass::kBackward) return own;
+  kind.pass = KernelPass::kForward;
+  return gpu.find_kernels(kind);
+}
+
 }  // namespace
 
 // What was measured for a kernel, or stands in for it.
@@ -64,6 +75,7 @@ struct NearestKernels::Found {
   GpuKernel kernel;
   double factor = 1;
   bool is_scaled = false;
+  bool is_elsewhere = false;
   double added_s = 0;
 };
 
@@ -87,6 +99,7 @@ std::optional<NearestKernel> NearestKernels::find(const GpuKernel& kernel) const
       .time_s = elsewhere(found->kernel) * found->factor * estimate.time_s + found->added_s,
       .is_near = estimate.is_near,
       .is_scaled = found->is_scaled,
+      .is_elsewhere = found->is_elsewhere,
       .p90_error = found->fit.p90_error};
 }
 
@@ -129,13 +142,17 @@ std::optional<NearestKernels::Found> NearestKernels::attention_backward(
 std::optional<NearestKernels::Found> NearestKernels::in_any_precision(
     const GpuKernel& kernel) const {
   KernelKind kind = kind_of(kernel);
-  if (const KernelFit* own = of_kind(kind))
+  if (const KernelFit* own = of_kind(fitted_, kind))
     return Found{.fit = *own, .kernel = kernel, .factor = 1, .is_scaled = false};
   const FlopsPerSecond wanted = peaks_.of(kernel.precision);
   if (wanted.value == 0 || kind.operation == "layer") return std::nullopt;
+  if (kernel.precision == Precision::kFp32 && peaks_.tf32.value > 0)
+    if (const KernelFit* other = of_kind(cuda_cores(), kind))
+      return Found{
+          .fit = *other, .kernel = kernel, .factor = 1, .is_scaled = true, .is_elsewhere = true};
   for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
     kind.precision = other;
-    const KernelFit* measured = of_kind(kind);
+    const KernelFit* measured = of_kind(fitted_, kind);
     if (measured == nullptr || peaks_.of(other).value == 0) continue;
     Found found{.fit = *measured, .kernel = kernel, .factor = 1, .is_scaled = true};
     found.fit.scale_flops(wanted.value / peaks_.of(other).value / other_precision());
@@ -144,12 +161,15 @@ std::optional<NearestKernels::Found> NearestKernels::in_any_precision(
   return std::nullopt;
 }
 
-// The gradients of a product are products like any other where they were not measured apart.
-const KernelFit* NearestKernels::of_kind(KernelKind kind) const {
-  const KernelFit* own = fitted_.find_kernels(kind);
-  if (own != nullptr || kind.operation != "gemm" || kind.pass == KernelPass::kBackward) return own;
-  kind.pass = KernelPass::kForward;
-  return fitted_.find_kernels(kind);
+const FittedGpu& NearestKernels::cuda_cores() const {
+  if (cuda_cores_) return *cuda_cores_;
+  const GpuModel measured = load_gpu(kCudaCores, "--gpu-model", nullptr);
+  cuda_cores_ = load_fitted_gpu(measured.fitted, "--gpu-model", provenance_);
+  for (KernelFit& fit : cuda_cores_->kernels) {
+    fit.scale_flops(peaks_.fp32.value / measured.peak_flops.value);
+    fit.scale_memory(measured.memory_bandwidth, memory_bandwidth_);
+  }
+  return *cuda_cores_;
 }
 
 double NearestKernels::other_precision() const {

@@ -6,7 +6,10 @@
 // for attention's backward pass the forward one, FLOP for FLOP; several products as one of as many
 // columns, longer where tensor cores cannot load their rows; for a convolution of each channel by
 // itself a multiple of its bytes' time (models/compute/assumptions.json has the factors). Gradients
-// of products are products like any other where they were not measured apart.
+// of products are products like any other where they were not measured apart. FP32 on the CUDA
+// cores of a GPU that has TF32 goes by the V100's kernels, scaled by the data sheets' FP32 peaks
+// and memories: no public table times it on newer ones, and tensor cores' kernels have other
+// shapes' limits and no Winograd.
 #pragma once
 
 #include <map>
@@ -19,8 +22,9 @@ namespace forescale {
 
 struct NearestKernel {
   double time_s = 0;
-  bool is_near = false;    // to a measured shape; else by the roofline fitted on them
-  bool is_scaled = false;  // from another precision or kind
+  bool is_near = false;       // to a measured shape; else by the roofline fitted on them
+  bool is_scaled = false;     // from another precision, kind or GPU
+  bool is_elsewhere = false;  // from another GPU
   // Of measured over predicted, relative, where a shape of the fit is left out: nine in ten are
   // nearer.
   double p90_error = 0;
@@ -40,7 +44,7 @@ class NearestKernels {
   std::optional<Found> fit_for(const GpuKernel& kernel) const;
   std::optional<Found> attention_backward(const GpuKernel& kernel) const;
   std::optional<Found> in_any_precision(const GpuKernel& kernel) const;
-  const KernelFit* of_kind(KernelKind kind) const;
+  const FittedGpu& cuda_cores() const;
   double elsewhere(const GpuKernel& kernel) const;
   double other_precision() const;
   double unaligned_products() const;
@@ -58,6 +62,7 @@ class NearestKernels {
   mutable std::optional<double> unaligned_products_;
   mutable std::optional<double> depthwise_;
   mutable std::map<KernelPass, double> over_product_;
+  mutable std::optional<FittedGpu> cuda_cores_;  // another GPU's model, scaled to this one
 };
 
 }  // namespace forescale

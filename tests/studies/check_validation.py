@@ -52,7 +52,7 @@ ADJUSTED = {
     "open-nodes": (33, 0.08, 6),
     "open-8-gpus": (16, 0.026, 0),
     "open-scaling": (53, 0.043, 0),
-    "open-gpus": (132, 0.097, 24),
+    "open-gpus": (132, 0.09, 12),
     "open-networks": (149, 0.095, 30),
     "open-nccl": (180, 0.078),
     "open-nccl-elsewhere": (243, 0.135),
