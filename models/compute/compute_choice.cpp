@@ -106,15 +106,10 @@ FittedGpu model_on(const GpuModel& gpu, const std::string& name, const std::stri
   FittedGpu fitted = load_fitted_gpu(name, option, provenance);
   if (name != gpu.fitted || name == gpu.name) return fitted;
   const GpuModel measured = load_gpu(name, option, nullptr);
-  const double flops = gpu.peak_flops.value / measured.peak_flops.value;
-  fitted.memory_times = gpu.memory_bandwidth / measured.memory_bandwidth;
-  for (KernelFit& fit : fitted.kernels) {
-    fit.scale_flops(flops);
-    fit.scale_memory(measured.memory_bandwidth, gpu.memory_bandwidth);
-  }
+  fitted.scale_kernels(measured, gpu.peak_flops, gpu.memory_bandwidth);
   fitted.notes.push_back(
       fmt::format("measured on {}: FLOP/s are multiplied by {:.3g}, the memory's rate by {:.3g}",
-                  name, flops, fitted.memory_times));
+                  name, gpu.peak_flops / measured.peak_flops, fitted.memory_times));
   return fitted;
 }
 

@@ -111,8 +111,8 @@ class Passes {
         const std::optional<NearestKernel> nearest = nearest_.find(kernel);
         if (!nearest) return {.line = {}, .source = LayerTimeSource::kDataSheet};
         if (nearest->is_scaled)
-          source = std::max(source, nearest->is_elsewhere ? LayerTimeSource::kElsewhere
-                                                          : LayerTimeSource::kScaled);
+          source = std::max(source, nearest->is_other_gpus ? LayerTimeSource::kOtherGpu
+                                                           : LayerTimeSource::kScaled);
         else if (!nearest->is_near)
           source = std::max(source, LayerTimeSource::kRoofline);
         time_s +=
@@ -232,7 +232,7 @@ const char* to_text(LayerTimeSource source) {
       return "the roofline fitted on measured kernels";
     case LayerTimeSource::kScaled:
       return "measured kernels of another precision or kind, scaled";
-    case LayerTimeSource::kElsewhere:
+    case LayerTimeSource::kOtherGpu:
       return "another GPU's measured kernels, scaled";
     case LayerTimeSource::kDataSheet:
       return "the data sheet's roofline";

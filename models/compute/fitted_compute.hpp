@@ -27,7 +27,7 @@ enum class LayerTimeSource {
   kShapes,     // kernels of neighbouring shapes
   kRoofline,   // beyond the measured shapes: the roofline fitted on them
   kScaled,     // kernels of another precision, or products for a convolution
-  kElsewhere,  // kernels of another GPU
+  kOtherGpu,   // kernels of another GPU
   kDataSheet,  // nothing of its kind was measured
 };
 const char* to_text(LayerTimeSource source);

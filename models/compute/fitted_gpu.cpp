@@ -118,6 +118,15 @@ const LayerLine* FittedGpu::find_layer(const std::string& network, const std::st
   return found == layers.end() ? nullptr : &*found;
 }
 
+void FittedGpu::scale_kernels(const GpuModel& measured, FlopsPerSecond fp32,
+                              BytesPerSecond memory) {
+  memory_times = memory / measured.memory_bandwidth;
+  for (KernelFit& fit : kernels) {
+    fit.scale_flops(fp32 / measured.peak_flops);
+    fit.scale_memory(measured.memory_bandwidth, memory);
+  }
+}
+
 FittedGpu read_fitted_gpu(const std::string& file, Provenance* provenance) {
   const JsonInput in = JsonInput::from_file(file, provenance);
   in.at("format").one_of({kFormat});

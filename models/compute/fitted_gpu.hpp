@@ -74,6 +74,8 @@ struct FittedGpu {
   const KernelFit* find_kernels(const KernelKind& kind) const;
   const LayerLine* find_layer(const std::string& network, const std::string& layer, KernelPass pass,
                               Precision precision) const;
+  // To a GPU with another FP32 peak and memory than the `measured` one's, by the data sheets.
+  void scale_kernels(const GpuModel& measured, FlopsPerSecond fp32, BytesPerSecond memory);
 };
 
 inline constexpr const char* kGpuModelFolder = "models/hardware/gpu_models";

@@ -75,7 +75,7 @@ struct NearestKernels::Found {
   GpuKernel kernel;
   double factor = 1;
   bool is_scaled = false;
-  bool is_elsewhere = false;
+  bool is_other_gpus = false;
   double added_s = 0;
 };
 
@@ -99,7 +99,7 @@ std::optional<NearestKernel> NearestKernels::find(const GpuKernel& kernel) const
       .time_s = elsewhere(found->kernel) * found->factor * estimate.time_s + found->added_s,
       .is_near = estimate.is_near,
       .is_scaled = found->is_scaled,
-      .is_elsewhere = found->is_elsewhere,
+      .is_other_gpus = found->is_other_gpus,
       .p90_error = found->fit.p90_error};
 }
 
@@ -149,7 +149,7 @@ std::optional<NearestKernels::Found> NearestKernels::in_any_precision(
   if (kernel.precision == Precision::kFp32 && peaks_.tf32.value > 0)
     if (const KernelFit* other = of_kind(cuda_cores(), kind))
       return Found{
-          .fit = *other, .kernel = kernel, .factor = 1, .is_scaled = true, .is_elsewhere = true};
+          .fit = *other, .kernel = kernel, .factor = 1, .is_scaled = true, .is_other_gpus = true};
   for (const Precision other : {Precision::kFp16, Precision::kBf16, Precision::kFp32}) {
     kind.precision = other;
     const KernelFit* measured = of_kind(fitted_, kind);
@@ -165,10 +165,7 @@ const FittedGpu& NearestKernels::cuda_cores() const {
   if (cuda_cores_) return *cuda_cores_;
   const GpuModel measured = load_gpu(kCudaCores, "--gpu-model", nullptr);
   cuda_cores_ = load_fitted_gpu(measured.fitted, "--gpu-model", provenance_);
-  for (KernelFit& fit : cuda_cores_->kernels) {
-    fit.scale_flops(peaks_.fp32.value / measured.peak_flops.value);
-    fit.scale_memory(measured.memory_bandwidth, memory_bandwidth_);
-  }
+  cuda_cores_->scale_kernels(measured, peaks_.fp32, memory_bandwidth_);
   return *cuda_cores_;
 }
 

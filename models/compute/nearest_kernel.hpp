@@ -22,9 +22,9 @@ namespace forescale {
 
 struct NearestKernel {
   double time_s = 0;
-  bool is_near = false;       // to a measured shape; else by the roofline fitted on them
-  bool is_scaled = false;     // from another precision, kind or GPU
-  bool is_elsewhere = false;  // from another GPU
+  bool is_near = false;        // to a measured shape; else by the roofline fitted on them
+  bool is_scaled = false;      // from another precision, kind or GPU
+  bool is_other_gpus = false;  // from another GPU
   // Of measured over predicted, relative, where a shape of the fit is left out: nine in ten are
   // nearer.
   double p90_error = 0;

@@ -104,14 +104,12 @@ void Session::begin_kernel(int rank, int stream_number) {
   if (ended != CauseLog::kStart) stream.queue.front()->after = ended;
   const Kernel& kernel = stream.queue.front()->kernel;
   double duration_s = kernel.duration_s;
-  stream.running = 1;
-  for (size_t next = 1;
-       next < stream.queue.size() &&
-       stream.goes_on_unseen(stream.queue[next - 1], stream.queue[next]->kernel.phase);
-       ++next) {
+  size_t next = 1;
+  for (; next < stream.queue.size() &&
+         stream.goes_on_unseen(stream.queue[next - 1], stream.queue[next]->kernel.phase);
+       ++next)
     duration_s += stream.queue[next]->kernel.duration_s;
-    ++stream.running;
-  }
+  stream.running = static_cast<int>(next);
   stream.begin_s = world_.now_s();
   ++state.kernels_running[static_cast<size_t>(kernel.phase)];
   world_.start_task(machine_.gpu(rank), duration_s, &stream);

@@ -19,6 +19,20 @@ GpuKernel scores(std::int64_t head_size, Precision precision = Precision::kBf16)
           .precision = precision};
 }
 
+// Of 3 x 3, 64 images and as many filters as channels.
+ConvolutionShape convolution(std::int64_t channels, std::int64_t size, std::int64_t groups = 1) {
+  return {.batch = 64,
+          .channels = channels,
+          .height = size,
+          .width = size,
+          .filters = channels,
+          .filter_height = 3,
+          .filter_width = 3,
+          .pad_height = 1,
+          .pad_width = 1,
+          .groups = groups};
+}
+
 // Heads of 108 values begin at 216 bytes, of 104 and 112 at a multiple of 16.
 TEST(NearestKernel, ProductsThatTensorCoresCannotLoadTakeTenTimesAsLong) {
   const double aligned_s = (time_s("a100", scores(104)) + time_s("a100", scores(112))) / 2;
@@ -35,18 +49,8 @@ TEST(NearestKernel, ADepthwiseConvolutionTakesSixTimesItsBytes) {
   for (const char* gpu : {"a100", "h100", "v100-sxm2"})
     for (const KernelPass pass :
          {KernelPass::kForward, KernelPass::kBackwardData, KernelPass::kBackwardWeights}) {
-      GpuKernel kernel{.shape = ConvolutionShape{.batch = 64,
-                                                 .channels = 96,
-                                                 .height = 112,
-                                                 .width = 112,
-                                                 .filters = 96,
-                                                 .filter_height = 3,
-                                                 .filter_width = 3,
-                                                 .pad_height = 1,
-                                                 .pad_width = 1,
-                                                 .groups = 96},
-                       .pass = pass,
-                       .precision = Precision::kFp16};
+      const GpuKernel kernel{
+          .shape = convolution(96, 112, 96), .pass = pass, .precision = Precision::kFp16};
       const double bytes_s =
           bytes_moved_by(kernel) / load_gpu(gpu, "--gpu", nullptr).memory_bandwidth.value;
       EXPECT_NEAR(time_s(gpu, kernel), 6.5 * bytes_s, 1e-6 * bytes_s) << gpu << name_of(pass);
@@ -58,27 +62,18 @@ TEST(NearestKernel, ADepthwiseConvolutionTakesSixTimesItsBytes) {
 TEST(NearestKernel, Fp32OnCudaCoresGoesByTheV100) {
   GpuKernel product{.shape = GemmShape{.m = 4096, .n = 4096, .k = 4096},
                     .precision = Precision::kFp32};
-  GpuKernel convolution{.shape = ConvolutionShape{.batch = 64,
-                                                  .channels = 256,
-                                                  .height = 28,
-                                                  .width = 28,
-                                                  .filters = 256,
-                                                  .filter_height = 3,
-                                                  .filter_width = 3,
-                                                  .pad_height = 1,
-                                                  .pad_width = 1},
-                        .precision = Precision::kFp32};
-  for (const GpuKernel& kernel : {product, convolution})
+  GpuKernel layer{.shape = convolution(256, 28), .precision = Precision::kFp32};
+  for (const GpuKernel& kernel : {product, layer})
     for (const char* gpu : {"a100", "a100-40gb"})
       EXPECT_NEAR(time_s("v100", kernel) / time_s(gpu, kernel), 19.5 / 14, 0.03) << gpu;
   const GpuModel a100 = load_gpu("a100", "test", nullptr);
   const FittedGpu fitted = load_fitted_gpu(a100.fitted, "test", nullptr);
   const NearestKernels kernels(fitted, a100, nullptr);
-  const NearestKernel fp32 = *kernels.find(convolution);
-  EXPECT_TRUE(fp32.is_elsewhere);
-  convolution.precision = Precision::kTf32;
-  const NearestKernel tf32 = *kernels.find(convolution);
-  EXPECT_FALSE(tf32.is_elsewhere);
+  const NearestKernel fp32 = *kernels.find(layer);
+  EXPECT_TRUE(fp32.is_other_gpus);
+  layer.precision = Precision::kTf32;
+  const NearestKernel tf32 = *kernels.find(layer);
+  EXPECT_FALSE(tf32.is_other_gpus);
   EXPECT_LT(tf32.time_s, fp32.time_s);
 }
 
