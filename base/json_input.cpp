@@ -27,19 +27,6 @@ std::string short_dump(const json& value) {
   return text;
 }
 
-std::string escape_pointer(const std::string& key) {
-  std::string text;
-  for (char c : key) {
-    if (c == '~')
-      text += "~0";
-    else if (c == '/')
-      text += "~1";
-    else
-      text += c;
-  }
-  return text;
-}
-
 // "cut off at line 3, column 7" from a byte offset.
 std::string position(const std::string& text, size_t byte) {
   const size_t end = std::min(byte, text.size());
@@ -77,13 +64,19 @@ class KeysOnce {
 
 }  // namespace
 
-JsonInput::JsonInput(std::shared_ptr<const json> root, const json* value, std::string file,
-                     std::string path, Provenance* provenance)
-    : root_(std::move(root)),
+struct JsonInput::Document {
+  json root;
+  std::string file;
+};
+
+JsonInput::JsonInput(std::shared_ptr<const Document> document, const json* value, std::string path,
+                     Provenance* provenance)
+    : document_(std::move(document)),
       value_(value),
-      file_(std::move(file)),
       path_(std::move(path)),
       provenance_(provenance) {}
+
+const std::string& JsonInput::file() const { return document_->file; }
 
 Scenario Scenario::drawn(int draw) {
   FORESCALE_CHECK(draw >= 0, "draws count from 0");
@@ -149,10 +142,10 @@ JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
                                Provenance* provenance) {
   try {
     std::optional<json> plain = parse_plain_json(text);
-    auto root =
-        std::make_shared<const json>(plain ? *std::move(plain) : parse_json(text, KeysOnce(file)));
-    const json* value = root.get();
-    return JsonInput(std::move(root), value, file, "", provenance);
+    auto document = std::make_shared<const Document>(Document{
+        .root = plain ? *std::move(plain) : parse_json(text, KeysOnce(file)), .file = file});
+    const json* value = &document->root;
+    return JsonInput(std::move(document), value, "", provenance);
   } catch (const json::parse_error& error) {
     const bool cut = error.byte > text.size();
     throw InputError({.source = file,
@@ -171,11 +164,28 @@ JsonInput JsonInput::from_text(const std::string& text, const std::string& file,
 }
 
 JsonInput JsonInput::child(const std::string& key, const json& value) const {
-  return JsonInput(root_, &value, file_, path_ + "/" + escape_pointer(key), provenance_);
+  return JsonInput(document_, &value, path_of(key), provenance_);
+}
+
+// As a JSON pointer has it: "~" is "~0", "/" is "~1".
+std::string JsonInput::path_of(const std::string& key) const {
+  std::string path;
+  path.reserve(path_.size() + 1 + key.size());
+  path += path_;
+  path += '/';
+  for (const char c : key) {
+    if (c == '~')
+      path += "~0";
+    else if (c == '/')
+      path += "~1";
+    else
+      path += c;
+  }
+  return path;
 }
 
 void JsonInput::fail(const std::string& constraint) const {
-  throw InputError({.source = file_,
+  throw InputError({.source = file(),
                     .path = path_.empty() ? "/" : path_,
                     .value = value_->is_structured() ? "" : short_dump(*value_),
                     .constraint = constraint});
@@ -183,9 +193,9 @@ void JsonInput::fail(const std::string& constraint) const {
 
 JsonInput JsonInput::at(const std::string& key) const {
   if (!value_->is_object()) fail("must be an object");
-  if (auto found = find(key)) return *found;
-  throw InputError({.source = file_,
-                    .path = path_ + "/" + escape_pointer(key),
+  if (auto found = find(key)) return *std::move(found);
+  throw InputError({.source = file(),
+                    .path = path_of(key),
                     .value = "",
                     .constraint = "is required and missing"});
 }
@@ -197,6 +207,10 @@ std::optional<JsonInput> JsonInput::find(const std::string& key) const {
   return child(key, *member);
 }
 
+bool JsonInput::has(const std::string& key) const {
+  return value_->is_object() && value_->contains(key);
+}
+
 void JsonInput::allow_only(std::initializer_list<const char*> keys) const {
   allow_only(std::vector<std::string>(keys.begin(), keys.end()));
 }
@@ -206,8 +220,8 @@ void JsonInput::allow_only(const std::vector<std::string>& known) const {
   for (const auto& [key, member] : value_->items()) {
     if (key == "note" || key == "source") continue;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    throw InputError({.source = file_,
-                      .path = path_ + "/" + escape_pointer(key),
+    throw InputError({.source = file(),
+                      .path = path_of(key),
                       .value = short_dump(member),
                       .constraint = "key is " + unknown_name(key, known)});
   }
@@ -223,6 +237,7 @@ std::vector<std::string> JsonInput::keys() const {
 std::vector<JsonInput> JsonInput::elements() const {
   if (!value_->is_array()) fail("must be an array");
   std::vector<JsonInput> list;
+  list.reserve(value_->size());
   for (size_t i = 0; i < value_->size(); ++i)
     list.push_back(child(std::to_string(i), (*value_)[i]));
   return list;
@@ -287,7 +302,7 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
       in.fail(fmt::format("must be {} {}", above_min ? ">" : ">=", min));
     return number;
   };
-  NumberSource note{.file = file_, .path = path_, .value = 0, .source = "", .assumed = false};
+  NumberSource note{.file = file(), .path = path_, .value = 0, .source = "", .assumed = false};
   if (value_->is_object()) {
     allow_only({"value", "source", "assumed", "fast", "slow"});
     note.value = read(at("value"));
@@ -306,22 +321,22 @@ double JsonInput::physical(double min, bool above_min, Parse parse_text) const {
     }
   } else {
     note.value = note.fast = note.slow = read(*this);
-    note.source = "given in " + file_;
+    note.source = "given in " + file();
   }
   if (provenance_ == nullptr) return note.value;
-  if (const double factor = provenance_->scenario.factor(file_, path_); factor != 1)
+  if (const double factor = provenance_->scenario.factor(file(), path_); factor != 1)
     for (double* number : {&note.value, &note.fast, &note.slow}) *number *= factor;
   provenance_->numbers.push_back(note);
-  return value_at(provenance_->scenario.position(file_, path_), note.fast, note.value, note.slow);
+  return value_at(provenance_->scenario.position(file(), path_), note.fast, note.value, note.slow);
 }
 
 Seconds JsonInput::seconds() const {
-  return {physical(0, false, [&](const std::string& t) { return parse_seconds(t, file_).value; })};
+  return {physical(0, false, [&](const std::string& t) { return parse_seconds(t, file()).value; })};
 }
 
 Bytes JsonInput::bytes(std::int64_t min) const {
   double value = physical(static_cast<double>(min), false, [&](const std::string& t) {
-    return static_cast<double>(parse_bytes(t, file_).value);
+    return static_cast<double>(parse_bytes(t, file()).value);
   });
   if (provenance_ != nullptr && provenance_->scenario.is_draw()) value = std::round(value);
   if (value != std::floor(value) || value > 9e18) fail("must be a whole number of bytes");
@@ -329,7 +344,7 @@ Bytes JsonInput::bytes(std::int64_t min) const {
 }
 
 BytesPerSecond JsonInput::bandwidth() const {
-  return {physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file_).value; })};
+  return {physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file()).value; })};
 }
 
 FlopsPerSecond JsonInput::flops_rate() const {

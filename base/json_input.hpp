@@ -84,7 +84,7 @@ class JsonInput {
   // Members. at() fails when the key is missing; find() gives nothing.
   JsonInput at(const std::string& key) const;
   std::optional<JsonInput> find(const std::string& key) const;
-  bool has(const std::string& key) const { return find(key).has_value(); }
+  bool has(const std::string& key) const;
   // Fails on a key outside the list, naming the nearest known key. "note" and "source" are always
   // allowed: they are for people.
   void allow_only(std::initializer_list<const char*> keys) const;
@@ -113,7 +113,7 @@ class JsonInput {
   bool is_array() const;
   bool is_string() const;
   const nlohmann::json& raw() const { return *value_; }
-  const std::string& file() const { return file_; }
+  const std::string& file() const;
   const std::string& path() const { return path_; }
   Provenance* provenance() const { return provenance_; }
 
@@ -121,15 +121,16 @@ class JsonInput {
   [[noreturn]] void fail(const std::string& constraint) const;
 
  private:
-  JsonInput(std::shared_ptr<const nlohmann::json> root, const nlohmann::json* value,
-            std::string file, std::string path, Provenance* provenance);
+  struct Document;
+  JsonInput(std::shared_ptr<const Document> document, const nlohmann::json* value, std::string path,
+            Provenance* provenance);
   JsonInput child(const std::string& key, const nlohmann::json& value) const;
+  std::string path_of(const std::string& key) const;
   template <class Parse>
   double physical(double min, bool above_min, Parse parse_text) const;
 
-  std::shared_ptr<const nlohmann::json> root_;
+  std::shared_ptr<const Document> document_;
   const nlohmann::json* value_;
-  std::string file_;
   std::string path_;
   Provenance* provenance_;
 };

@@ -122,6 +122,9 @@ std::map<int, double> stragglers_among(const std::map<int, double>& stragglers, 
   return among;
 }
 
+// Of both ways the second is compared, where all are alike.
+constexpr int kComparedIterations = 2;
+
 // The same share a GPU on the first nodes.
 PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun& run, int workers) {
   PredictionInputs few = inputs;
@@ -129,6 +132,7 @@ PredictionInputs on_few_nodes(const PredictionInputs& inputs, const TrainingRun&
   few.batch = run.jobs.front()->batch;
   few.noise.stragglers = stragglers_among(inputs.noise.stragglers, workers);
   few.waited_for = run.workers;
+  if (!inputs.noise.varies()) few.iterations = std::min(few.iterations, kComparedIterations);
   return few;
 }
 

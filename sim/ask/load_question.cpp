@@ -10,6 +10,7 @@
 #include "algorithms/system.hpp"
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/huge_pages.hpp"
 #include "base/options_text.hpp"
 #include "models/compute/compute_choice.hpp"
 #include "models/compute/fitted_compute.hpp"
@@ -235,6 +236,7 @@ QuestionMachine load_machine(const Question& question, Scenario scenario) {
 PredictionInputs load_inputs(const Question& question, Scenario scenario) {
   if (!question.layout.empty())
     refuse("--layout", question.layout, "is for predict, compare and tune layout");
+  use_huge_pages();
   scenario = with_scales(question, scenario);
   PredictionInputs inputs;
   inputs.platform = load_platform_of(question, scenario);

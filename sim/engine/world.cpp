@@ -6,10 +6,14 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "base/huge_pages.hpp"
 #include "sim/engine/simgrid/simgrid_module.hpp"
 
 namespace forescale {
 namespace {
+
+// Their stacks, of 256 KiB each, are then there whole.
+constexpr int kThreadsOnHugePages = 256;
 
 const SimGridModule& simgrid() {
   static const SimGridModule& module = [&]() -> const SimGridModule& {
@@ -50,6 +54,10 @@ void Gate::wait() {
 }
 
 std::unique_ptr<World> make_world(SharingSolver solver, int threads) {
+  if (threads <= kThreadsOnHugePages)
+    use_huge_pages();
+  else
+    use_small_pages();
   return simgrid().make_world(solver, threads);
 }
 

@@ -354,6 +354,9 @@ class CollectiveRun::Member final : public MessageListener {
 
   void finish() {
     stage_ = Stage::kDone;
+    // A run may be kept until the last of a training's iteration is done.
+    stream_ = {};
+    window_ = {};
     --run_.unfinished_;
     on_done_();
   }
