@@ -18,8 +18,8 @@ extent_hooks_t* the_allocators = nullptr;
 
 void* allocate_huge(extent_hooks_t* /*hooks*/, void* address, std::size_t size,
                     std::size_t alignment, bool* zero, bool* commit, unsigned arena) {
-  void* const memory = the_allocators->alloc(the_allocators, address, size, alignment, zero, commit,
-                                             arena);
+  void* const memory =
+      the_allocators->alloc(the_allocators, address, size, alignment, zero, commit, arena);
   if (memory != nullptr) madvise(memory, size, MADV_HUGEPAGE);
   return memory;
 }

@@ -1,13 +1,13 @@
 // Memory in pages of 2 MiB, where the allocator is jemalloc and Linux gives them when asked
-// (transparent_hugepage: madvise): a simulation touches tens of megabytes for the first time, and
-// each page of 4 KiB of that is a fault.
+// (transparent_hugepage: madvise). What a question reads is tens of megabytes, and in pages of
+// 4 KiB each of them is a fault, in the program and again in every process that it starts.
 #pragma once
 
 namespace forescale {
 
-// Of what the allocator asks the system for from now on; for small programs it is a waste of 5 MB.
+// Of what the allocator asks the system for from now on.
 void use_huge_pages();
-// No longer: what is large and hardly touched, as thousands of stacks, would be there whole.
+// No longer: stacks of threads would be there whole, of which a tenth is used.
 void use_small_pages();
 
 }  // namespace forescale

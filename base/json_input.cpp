@@ -344,7 +344,8 @@ Bytes JsonInput::bytes(std::int64_t min) const {
 }
 
 BytesPerSecond JsonInput::bandwidth() const {
-  return {physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file()).value; })};
+  return {
+      physical(0, true, [&](const std::string& t) { return parse_bandwidth(t, file()).value; })};
 }
 
 FlopsPerSecond JsonInput::flops_rate() const {

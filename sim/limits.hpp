@@ -14,10 +14,10 @@ struct SimulationLimits {
 };
 inline constexpr std::int64_t kMaxRanks = 4096;
 
-// What every rank of a simulation takes: of training 0.13 to 0.27 MB were measured, mostly stacks,
-// of up to 256 ranks (in huge pages) 0.45 MB, of collectives 2 to 4 kB (docs/performance.md). Messages to servers come on top of it, 2 kB each
+// What every rank of a simulation takes: of training 0.17 to 0.27 MB were measured, mostly stacks,
+// of collectives 2 to 4 kB (docs/performance.md). Messages to servers come on top of it, 2 kB each
 // of those under way: what they need nobody knows before, and limit_memory() holds it.
-inline constexpr double kTrainingRankBytes = 450e3;
+inline constexpr double kTrainingRankBytes = 300e3;
 inline constexpr double kCollectiveRankBytes = 10e3;
 // All-to-all: all messages at once.
 inline constexpr double kCollectivePairBytes = 400;

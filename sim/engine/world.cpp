@@ -12,9 +12,6 @@
 namespace forescale {
 namespace {
 
-// Their stacks, of 256 KiB each, are then there whole.
-constexpr int kThreadsOnHugePages = 256;
-
 const SimGridModule& simgrid() {
   static const SimGridModule& module = [&]() -> const SimGridModule& {
     const std::string path = library_path(kSimGridLibrary);
@@ -54,10 +51,7 @@ void Gate::wait() {
 }
 
 std::unique_ptr<World> make_world(SharingSolver solver, int threads) {
-  if (threads <= kThreadsOnHugePages)
-    use_huge_pages();
-  else
-    use_small_pages();
+  use_small_pages();
   return simgrid().make_world(solver, threads);
 }
 
