@@ -414,12 +414,16 @@ CostResult price_call(const ResolvedCall& resolved, double limit_s) {
   return evaluate_cost(resolved, limit_s);
 }
 
-std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike) {
-  if (are_few(resolved, alike)) return std::nullopt;
-  if (why_not_folded(resolved).empty()) {
-    const Folded few = simulate_folded(resolved);
-    if (few.error < kLeastError || (few.is_large && few.error <= kMostFoldedError)) return few;
-  }
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike,
+                                         std::string* why_not) {
+  if (are_few(resolved, alike) || !why_not_folded(resolved).empty()) return std::nullopt;
+  const Folded few = simulate_folded(resolved);
+  if (few.error < kLeastError || (few.is_large && few.error <= kMostFoldedError)) return few;
+  if (why_not != nullptr)
+    *why_not = few.error < kSaysNothing
+                   ? fmt::format("a few nodes in place of all would say it within {:.2g} %",
+                                 100 * few.error)
+                   : "a few nodes in place of all say nothing of it";
   return std::nullopt;
 }
 

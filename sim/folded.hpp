@@ -48,8 +48,9 @@ void from_json(const nlohmann::json& json, Folded& folded);
 Folded simulate_folded(const ResolvedCall& resolved);
 
 // Folded where few lie on a line, or where all are too many and few say enough; nothing otherwise.
-// `alike`: of the same call.
-std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike);
+// `alike`: of the same call; `why_not`: where one that could be folded is not.
+std::optional<Folded> fold_where_it_pays(const ResolvedCall& resolved, FoundAlike& alike,
+                                         std::string* why_not = nullptr);
 
 // All ranks for a few steps of rings (repeated_steps.hpp) or a few chunks (repeated_chunks.hpp), of
 // calls with very many messages; nothing otherwise.

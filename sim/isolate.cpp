@@ -52,8 +52,9 @@ std::string answer_text(const std::function<std::string()>& task) {
   }
 }
 
-[[noreturn]] void run_child(const std::function<std::string()>& task, int pipe) {
+[[noreturn]] void run_child(const std::function<std::string()>& task, int at_once, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read its answer
+  share_memory(at_once, pipe);
   const std::string text = answer_text(task);
   size_t written = 0;
   while (written < text.size()) {
@@ -66,7 +67,7 @@ std::string answer_text(const std::function<std::string()>& task) {
   _exit(0);  // no destructors: the parent's copies of everything are not the child's to tear down
 }
 
-Child start(size_t task_number, const std::function<std::string()>& task) {
+Child start(size_t task_number, const std::function<std::string()>& task, int at_once) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) throw std::runtime_error("no pipe for a child process");
   std::fflush(nullptr);
@@ -74,7 +75,7 @@ Child start(size_t task_number, const std::function<std::string()>& task) {
   if (pid < 0) throw std::runtime_error("cannot start a child process");
   if (pid == 0) {
     close(ends[0]);
-    run_child(task, ends[1]);
+    run_child(task, at_once, ends[1]);
   }
   close(ends[1]);
   return {.task = task_number, .pid = pid, .pipe = ends[0], .text = ""};
@@ -99,10 +100,8 @@ ChildAnswer finish(const Child& child) {
   if (WIFSIGNALED(status))
     return {'S', fmt::format("a simulation process died: {}", strsignal(WTERMSIG(status)))};
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) {
-    const auto parts = nlohmann::json::array(
-        {"--max-memory", "", "",
-         "a simulation needs more than it may take: ask for fewer ranks, or raise it"});
-    return {'I', parts.dump()};
+    const std::string reason = child.text.substr(child.text.rfind(kReasonBegin) + 1);
+    return {'I', nlohmann::json::array({"--max-memory", "", "", reason}).dump()};
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || child.text.empty())
     return {'S', fmt::format("a simulation process ended with status {}", status)};
@@ -132,11 +131,12 @@ std::vector<ChildAnswer> run_all(const std::vector<std::function<std::string()>>
                                  const std::function<void(size_t finished)>& on_done) {
   std::vector<ChildAnswer> answers(tasks.size());
   std::vector<Child> running;
+  const int at_once = std::min(parallel, static_cast<int>(tasks.size()));
   size_t next = 0;
   size_t finished = 0;
   while (finished < tasks.size()) {
-    while (next < tasks.size() && running.size() < static_cast<size_t>(parallel)) {
-      running.push_back(start(next, tasks[next]));
+    while (next < tasks.size() && running.size() < static_cast<size_t>(at_once)) {
+      running.push_back(start(next, tasks[next], at_once));
       ++next;
     }
     std::vector<pollfd> polls;

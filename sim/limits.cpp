@@ -15,21 +15,19 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "sim/isolate.hpp"
 
 namespace forescale {
 namespace {
 
-// A question's nominal, fast and slow simulation.
-constexpr int kAtOnceMax = 3;
 // Of what is free: other programs want some.
 constexpr double kFreeShare = 0.9;
 
-int simulations_at_once() { return std::min(available_cores(), kAtOnceMax); }
+// This one is one of so many that run at once.
+int processes_at_once = 1;
 
 double needed_bytes(const WholeSimulation& simulation, std::int64_t ranks) {
   const auto count = static_cast<double>(ranks);
-  return simulations_at_once() *
+  return processes_at_once *
          (simulation.rank_bytes * count + simulation.pair_bytes * count * count);
 }
 
@@ -71,21 +69,51 @@ std::int64_t fitting_ranks(const WholeSimulation& simulation, double bytes) {
   return low;
 }
 
+// 0: there is no limit.
 volatile long allowed_pages = 0;
+
+std::string bytes_text(double bytes) { return to_text(Bytes{std::llround(bytes)}); }
 
 // What is resident, of /proc/self/statm: size, resident, ... in pages. Stacks of threads are mapped
 // whole and used in part, so that a limit on what is mapped would say nothing.
-void end_if_too_large(int /*signal*/) {
+long resident_pages() {
   std::array<char, 64> buffer{};
   const std::string_view text = beginning("/proc/self/statm", buffer);
   size_t at = 0;
   while (at < text.size() && text[at] != ' ') ++at;
   long pages = 0;
   for (++at; at < text.size() && text[at] != ' '; ++at) pages = 10 * pages + (text[at] - '0');
-  if (pages > allowed_pages) _exit(kOutOfMemory);
+  return pages;
 }
 
-std::string bytes_text(double bytes) { return to_text(Bytes{std::llround(bytes)}); }
+// Where it says why it ends; -1: nowhere.
+int reason_pipe = -1;
+std::string& reason() {
+  static std::string text;
+  return text;
+}
+
+void end_if_too_large(int /*signal*/) {
+  if (resident_pages() <= allowed_pages) return;
+  if (reason_pipe >= 0 && write(reason_pipe, reason().data(), reason().size()) < 0) _exit(1);
+  _exit(kOutOfMemory);
+}
+
+void look_ten_times_a_second() {
+  const double allowed =
+      static_cast<double>(allowed_pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  reason() = kReasonBegin + fmt::format(
+                                "a simulation needs more than {}, its share of what {} "
+                                "at once may take: ask for fewer ranks, or raise it",
+                                bytes_text(allowed), processes_at_once);
+  struct sigaction look {};
+  look.sa_handler = end_if_too_large;
+  look.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &look, nullptr);
+  const itimerval ten_a_second{.it_interval = {.tv_sec = 0, .tv_usec = 100'000},
+                               .it_value = {.tv_sec = 0, .tv_usec = 100'000}};
+  setitimer(ITIMER_REAL, &ten_a_second, nullptr);
+}
 
 }  // namespace
 
@@ -93,19 +121,24 @@ std::string why_too_large(const WholeSimulation& simulation, const SimulationLim
   const std::string why = simulation.why.empty() ? "so few are never folded" : simulation.why;
   const std::int64_t most = limits.ranks > 0 ? limits.ranks : kMaxRanks;
   const double needed = needed_bytes(simulation, simulation.ranks);
+  const double allowed = allowed_bytes(limits);
+  const bool is_too_large = allowed > 0 && needed > allowed;
+  const std::string fitting =
+      is_too_large ? fmt::format("{} are {}: about {} ranks would fit", bytes_text(allowed),
+                                 limits.memory_bytes > 0 ? "allowed by --max-memory"
+                                                         : "free (--max-memory says otherwise)",
+                                 fitting_ranks(simulation, allowed))
+                   : "";
   if (simulation.ranks > most)
     return fmt::format(
         "all {} ranks would have to be simulated ({}), more than --max-ranks {}: that takes about "
-        "{} and time that may grow with their square; ask for fewer, or raise --max-ranks",
-        simulation.ranks, why, most, bytes_text(needed));
-  const double allowed = allowed_bytes(limits);
-  if (allowed > 0 && needed > allowed)
+        "{} and time that may grow with their square; ask for fewer, or raise --max-ranks{}",
+        simulation.ranks, why, most, bytes_text(needed),
+        is_too_large ? "; " + fitting : std::string());
+  if (is_too_large)
     return fmt::format(
-        "all {} ranks would have to be simulated ({}), which takes about {} of memory, and {} are "
-        "{}: about {} ranks would fit",
-        simulation.ranks, why, bytes_text(needed), bytes_text(allowed),
-        limits.memory_bytes > 0 ? "allowed by --max-memory" : "free (--max-memory says otherwise)",
-        fitting_ranks(simulation, allowed));
+        "all {} ranks would have to be simulated ({}), which takes about {} of memory, and {}",
+        simulation.ranks, why, bytes_text(needed), fitting);
   return "";
 }
 
@@ -115,16 +148,19 @@ void check_size(const WholeSimulation& simulation, const SimulationLimits& limit
 }
 
 void limit_memory(const SimulationLimits& limits) {
-  const double allowed = allowed_bytes(limits) / simulations_at_once();
+  const double allowed = allowed_bytes(limits) / processes_at_once;
   if (allowed <= 0) return;
-  allowed_pages = static_cast<long>(allowed) / sysconf(_SC_PAGESIZE);
-  struct sigaction look {};
-  look.sa_handler = end_if_too_large;
-  look.sa_flags = SA_RESTART;
-  sigaction(SIGALRM, &look, nullptr);
-  const itimerval ten_a_second{.it_interval = {.tv_sec = 0, .tv_usec = 100'000},
-                               .it_value = {.tv_sec = 0, .tv_usec = 100'000}};
-  setitimer(ITIMER_REAL, &ten_a_second, nullptr);
+  allowed_pages = std::max(1L, static_cast<long>(allowed) / sysconf(_SC_PAGESIZE));
+  look_ten_times_a_second();
+}
+
+void share_memory(int processes, int pipe) {
+  processes_at_once *= processes;
+  reason_pipe = pipe;
+  if (allowed_pages == 0) return;
+  const long held = resident_pages();
+  allowed_pages = held + std::max(0L, allowed_pages - held) / processes;
+  look_ten_times_a_second();  // timers are not inherited
 }
 
 }  // namespace forescale

@@ -40,6 +40,11 @@ void check_size(const WholeSimulation& simulation, const SimulationLimits& limit
 // In the process of one simulation: looks ten times a second, and ends it with kOutOfMemory where
 // it has become larger.
 void limit_memory(const SimulationLimits& limits);
+// In a process that was just started with others, so many of them at once: they share what their
+// parent may still take, or the limit that will be set. One that becomes too large says so in the
+// pipe, behind kReasonBegin.
+void share_memory(int processes, int pipe);
 inline constexpr int kOutOfMemory = 9;
+inline constexpr char kReasonBegin = '\0';
 
 }  // namespace forescale

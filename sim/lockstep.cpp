@@ -159,9 +159,13 @@ std::vector<std::string> beside_each_other(const std::vector<std::function<std::
 
 }  // namespace
 
+std::string why_workers_differ(const Schedule& schedule) {
+  if (schedule.workers_are_alike) return "";
+  return fmt::format("the workers of {} do not all do the same", schedule.name);
+}
+
 std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& run) {
-  if (!inputs.schedule->workers_are_alike)
-    return fmt::format("the workers of {} do not all do the same", inputs.schedule->name);
+  if (std::string reason = why_workers_differ(*inputs.schedule); !reason.empty()) return reason;
   if (inputs.message_noise.varies()) return "messages vary";
   if (inputs.others.count > 0) return "other jobs run beside it";
   if (!inputs.data.is_synthetic()) return "training data is read";

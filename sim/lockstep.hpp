@@ -30,6 +30,8 @@ inline constexpr double kLeastStragglerError = 0.04;
 // Of what a few nodes show: 2.4 times as much was seen.
 inline constexpr double kLockstepUnsure = 2.5;
 
+// Why no run of the schedule can be simulated so; empty: some can.
+std::string why_workers_differ(const Schedule& schedule);
 // Why the run cannot be simulated so; empty: it can.
 std::string why_not_lockstep(const PredictionInputs& inputs, const TrainingRun& run);
 

@@ -285,21 +285,22 @@ PredictionPoint predict_point(const PredictionInputs& inputs, int gpus, Timeline
   point.fits = point.memory_bytes <= inputs.platform.gpu_models.front().memory.value;
   if (!point.fits) return point;
 
+  WholeSimulation all{.option = "--gpus",
+                      .ranks = std::int64_t{gpus} * (inputs.others.count + 1),
+                      .rank_bytes = kTrainingRankBytes,
+                      .why = why_workers_differ(*inputs.schedule)};
+  // Before places are found for as many servers.
+  if (!all.why.empty()) check_size(all, inputs.limits);
   const TrainingRun run = training_run(inputs, gpus);
   std::vector<std::int64_t> images = shares;
   images.resize(run.jobs.size());  // servers read nothing
   point.servers = static_cast<int>(run.jobs.size()) - gpus;
-  std::string why_whole = inputs.whole ? kAskedForWhole
-                          : timeline != nullptr || record != nullptr
-                              ? "what each does is written down"
-                              : why_not_lockstep(inputs, run);
-  WholeSimulation all{
-      .option = "--gpus",
-      .ranks = static_cast<std::int64_t>(run.jobs.size()) * (inputs.others.count + 1),
-      .rank_bytes = kTrainingRankBytes,
-      .why = why_whole};
+  all.ranks = static_cast<std::int64_t>(run.jobs.size()) * (inputs.others.count + 1);
+  all.why = inputs.whole                               ? kAskedForWhole
+            : timeline != nullptr || record != nullptr ? "what each does is written down"
+                                                       : why_not_lockstep(inputs, run);
   std::optional<Lockstep> found;
-  if (gpus > kWholeWorkersMax && why_whole.empty()) {
+  if (gpus > kWholeWorkersMax && all.why.empty()) {
     if (inputs.noise.varies()) {
       all.why = "kernels vary";
       check_size(all, inputs.limits);

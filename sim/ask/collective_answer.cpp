@@ -72,7 +72,8 @@ void simulate(const Question& question, const ResolvedCall& resolved,
     return true;
   };
   FoundAlike found(resolved);
-  if (is_plain && take_few(fold_where_it_pays(resolved, found))) return;
+  std::string why_whole = question.whole ? kAskedForWhole : why_not_folded(resolved);
+  if (is_plain && take_few(fold_where_it_pays(resolved, found, &why_whole))) return;
   const AlikeMembers* const alike =
       is_plain && found.get() && found.get()->is_even ? &*found.get() : nullptr;
   const int blocks = alike == nullptr ? 1 : alike->turn.blocks;
@@ -82,7 +83,7 @@ void simulate(const Question& question, const ResolvedCall& resolved,
                             .ranks = ranks,
                             .rank_bytes = kCollectiveRankBytes,
                             .pair_bytes = has_pairs ? blocks * kCollectivePairBytes : 0,
-                            .why = question.whole ? kAskedForWhole : why_not_folded(resolved)};
+                            .why = why_whole};
   // Where the cost engine has answered already, that is the answer.
   if (answer.cost_engine_s) answer.not_simulated = why_too_large(all, question.limits);
   if (!answer.not_simulated.empty()) return;

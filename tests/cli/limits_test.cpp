@@ -116,8 +116,36 @@ TEST(Limits, AFewStepsOfAllRanksAreThoseOfAll) {
 TEST(Limits, ASimulationThatBecomesTooLargeIsEnded) {
   expect_refused(
       "predict --platform piz-daint --gpus 24 --model resnet-50 --batch 64 --scaling weak --system "
-      "mxnet-kvstore --no-range --max-memory 90MB",
-      {"--max-memory: a simulation needs more than it may take"});
+      "mxnet-kvstore --no-range --max-memory 60MB",
+      {"--max-memory: a simulation needs more than", "ask for fewer ranks"});
+}
+
+// What few nodes say is simulated in processes that a simulation starts.
+TEST(Limits, ProcessesOfASimulationShareWhatItMayTake) {
+  expect_refused(
+      "collective --platform gb200-nvl72:nodes=128 --ranks 9216 --bytes 1GiB --op all-reduce "
+      "--max-memory 80MB",
+      {"--max-memory: a simulation needs more than", "its share of what"});
+}
+
+TEST(Limits, BothLimitsAreNamedWhereBothAreTooSmall) {
+  expect_refused(kHorovod + "--gpus 5000 --max-memory 100MB",
+                 {"--gpus = 5000", "--max-ranks 4096", "allowed by --max-memory", "would fit"});
+}
+
+// Before servers are placed, which takes longer the more there are.
+TEST(Limits, WorkersOfServersAreCountedBeforeThem) {
+  expect_refused(
+      "predict --platform dgx-h100:nodes=8192 --gpus 65536 --model resnet-50 --batch 64 --scaling "
+      "weak --system mxnet-kvstore --no-range",
+      {"--gpus = 65536", "do not all do the same", "--max-ranks 4096"});
+}
+
+TEST(Limits, WhatFewNodesSayTooLittleOfIsNotCalledFew) {
+  expect_refused(
+      "collective --platform dgx-h100:nodes=1024 --ranks 8192 --bytes 64MiB --op all-reduce --link "
+      "node3/nic0=0.25 --engine sim",
+      {"--ranks = 8192", "a few nodes in place of all would say it within", "--max-ranks 4096"});
 }
 
 }  // namespace

@@ -245,6 +245,9 @@ INSTANTIATE_TEST_SUITE_P(
         TurnedPlace{"torus:dims=4x4x16,bandwidth=10GB/s,latency=1us", "ideal", 1, "Torus"},
         TurnedPlace{"dragonfly:groups=9,routers=4,hosts=4,globals=2,bandwidth=12.5GB/s,latency=1us",
                     "ideal", 1, "Dragonfly"},
+        TurnedPlace{"dragonfly+:groups=8,leaves=8,spines=8,hosts=4,globals=2,bandwidth=12.5GB/s,"
+                    "latency=1us",
+                    "ideal", 1, "DragonflyPlus"},
         TurnedPlace{"dgx-h100:nodes=32", "nccl-2.20-h100", 8, "DgxH100"},
         TurnedPlace{"aws-p4de", "nccl-2.20-a100-efa", 8, "P4de"},
         TurnedPlace{"kesch", "mvapich2-gdr", 16, "Kesch"}),

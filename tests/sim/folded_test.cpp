@@ -452,6 +452,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "openmpi-1.10",
                     {16, 144},
                     kGathers},
+        FoldedPlace{"dragonfly+:groups=4,leaves=8,spines=8,hosts=8,globals=2,bandwidth=12.5GB/"
+                    "s,latency=1us",
+                    "openmpi-1.10",
+                    {16, 256},
+                    kGathers},
         FoldedPlace{
             "torus:dims=4x4x4,bandwidth=12.5GB/s,latency=1us", "openmpi-1.10", {16, 64}, kGathers},
         FoldedPlace{"dgx-h100", "nccl-2.20-h100", {96, 128}, kRingsAndTrees},
@@ -460,7 +465,7 @@ INSTANTIATE_TEST_SUITE_P(
         FoldedPlace{"kesch", "mvapich2-gdr", {16, 192}, {}}),
     [](const auto& tested) {
       std::string name = tested.param.platform;
-      return name.substr(0, name.find_first_of(":-")) + std::to_string(tested.index);
+      return name.substr(0, name.find_first_of(":-+")) + std::to_string(tested.index);
     });
 
 // NCCL's trees in chunks of 64 KiB.

@@ -40,6 +40,13 @@ TEST(Bisection, DragonflyIsTheGlobalLinksBetweenHalves) {
             2 * 2 * 2 * 0.5 * kB);
 }
 
+TEST(Bisection, DragonflyPlusIsTheGlobalLinksBetweenHalves) {
+  // 4 groups, two links a pair: 2 * 2 pairs cross.
+  EXPECT_EQ(bisection("dragonfly+:groups=4,leaves=2,spines=3,hosts=4,globals=2,bandwidth=1GB/s,"
+                      "latency=0"),
+            2 * 2 * 2 * kB);
+}
+
 TEST(Bisection, OneNodeIsCutAtTheSocketLink) {
   // Two sockets of two GPUs below one switch each: halves are the sockets. Alternating GPUs are
   // cut at the four cards: 2 * b. The switch's uplink is the narrowest: b.

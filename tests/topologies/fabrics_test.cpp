@@ -204,6 +204,48 @@ TEST(Dragonfly, EveryGlobalPortIsUsedOnce) {
   for (const auto& [router, count] : ports) EXPECT_EQ(count, 2);
 }
 
+// Leaf, spine, spine, leaf between groups; leaf, spine, leaf inside one.
+TEST(DragonflyPlus, MinimalRoutesClimbToASpine) {
+  const Platform platform = load_platform(
+      "dragonfly+:groups=5,leaves=3,spines=4,hosts=2,globals=2,bandwidth=1GB/s,latency=1us,"
+      "local_bandwidth=1GB/s,local_latency=10us,global_bandwidth=1GB/s,global_latency=100us");
+  EXPECT_EQ(platform.slot_count(), 5 * 3 * 2);
+  // Two links a pair of groups.
+  EXPECT_EQ(platform.links.size(), 30U + 5 * 3 * 4 + 2 * 5 * 4 / 2);
+  for (int from = 0; from < platform.slot_count(); ++from)
+    for (int to = 0; to < platform.slot_count(); ++to) {
+      if (from == to) continue;
+      const double us = 1e6 * platform.route(from, to).latency.value;
+      EXPECT_NEAR(us, from / 2 == to / 2 ? 2 : from / 6 == to / 6 ? 22 : 122, 1e-9);
+    }
+  EXPECT_EQ(link_names(platform, platform.route(0, 3)),
+            (std::vector<std::string>{"host0 -> group0.leaf0", "group0.leaf0 -> group0.spine3",
+                                      "group0.spine3 -> group0.leaf1", "group0.leaf1 -> host3"}));
+  // To the next group over its first spine or, its turn done, its third; from the other side the
+  // group is the fourth away.
+  EXPECT_EQ(link_names(platform, platform.route(0, 6)),
+            (std::vector<std::string>{"host0 -> group0.leaf0", "group0.leaf0 -> group0.spine0",
+                                      "group0.spine0 -> group1.spine1",
+                                      "group1.spine1 -> group1.leaf0", "group1.leaf0 -> host6"}));
+  EXPECT_EQ(link_names(platform, platform.route(7, 0)),
+            (std::vector<std::string>{"host7 -> group1.leaf0", "group1.leaf0 -> group1.spine3",
+                                      "group1.spine3 -> group0.spine2",
+                                      "group0.spine2 -> group0.leaf0", "group0.leaf0 -> host0"}));
+}
+
+TEST(DragonflyPlus, EveryGlobalPortIsUsedOnce) {
+  const Platform platform = load_platform(
+      "dragonfly+:groups=5,leaves=3,spines=4,hosts=1,globals=2,link=edr,global_link=fdr");
+  std::map<int, int> ports;
+  for (const Link& link : platform.links)
+    if (platform.link_classes[static_cast<size_t>(link.link_class)].name == "fdr") {
+      ++ports[link.from];
+      ++ports[link.to];
+    }
+  EXPECT_EQ(ports.size(), 5U * 4);
+  for (const auto& [spine, count] : ports) EXPECT_EQ(count, 2);
+}
+
 // Groups of 2 rows x 3 columns: rows have 3 links each, columns 1; the rest takes two steps.
 TEST(Dragonfly, GridGroupsGoAlongTheRowThenTheColumn) {
   const Platform platform = load_platform(

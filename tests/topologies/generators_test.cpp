@@ -34,6 +34,10 @@ INSTANTIATE_TEST_SUITE_P(
         "dragonfly:groups=3,routers=6,rows=2,hosts=2,globals=1,link=edr,column_link=fdr",
         "dragonfly:groups=5,routers=3,hosts=1,globals=2,link=edr,global_bandwidth=1GB/s,"
         "global_latency=3us",
+        "dragonfly+:groups=2,leaves=1,spines=1,hosts=3,globals=1,link=edr",
+        "dragonfly+:groups=5,leaves=3,spines=4,hosts=2,globals=2,link=edr,global_link=fdr",
+        "dragonfly+:groups=3,leaves=2,spines=3,hosts=4,globals=3,bandwidth=1GB/s,latency=1us,"
+        "local_bandwidth=2GB/s,local_latency=0",
         "torus:dims=2,link=edr", "torus:dims=5,link=edr", "torus:dims=2x3x4,link=edr",
         "torus:dims=4x4,hosts=3,link=edr",
         "torus:dims=1x6x2,bandwidth=1GB/s,latency=1us,"
@@ -107,6 +111,11 @@ TEST(GeneratorText, ContradictionsAreRefused) {
               HasSubstr("must reach every other group"));
   EXPECT_THAT(platform_refusal("dragonfly:groups=2,routers=6,rows=4,hosts=1,globals=1,link=edr"),
               HasSubstr("/rows = 4: must divide the routers of a group, 6"));
+  EXPECT_THAT(
+      platform_refusal("dragonfly+:groups=9,leaves=4,spines=2,hosts=1,globals=3,link=edr"),
+      HasSubstr(
+          "/globals = 3: must reach every other group: spines * globals = 6 must be >= groups "
+          "- 1 = 8"));
   EXPECT_THAT(platform_refusal("pcie:gpu=k80,sockets=1,socket_link=qpi"),
               HasSubstr("the tree has no such level"));
 }
@@ -118,7 +127,8 @@ TEST(Generators, AreListedWithUsage) {
     EXPECT_TRUE(help.usage.starts_with(help.name + ":")) << help.usage;
     EXPECT_FALSE(help.summary.empty());
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("dragonfly", "fat-tree", "pcie", "star", "torus"));
+  EXPECT_THAT(names, ::testing::ElementsAre("dragonfly", "dragonfly+", "fat-tree", "pcie", "star",
+                                            "torus"));
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ TEST(PlatformFile, EveryFabricLayout) {
         R"({"layout": "fat-tree", "down": [4, 2], "up": [2], "link": "edr", "up_link": "fdr"})",
         R"({"layout": "dragonfly", "groups": 3, "routers": 2, "hosts": 2, "globals": 1,
             "link": "x", "global_link": "edr"})",
+        R"({"layout": "dragonfly+", "groups": 2, "leaves": 2, "spines": 2, "hosts": 2,
+            "globals": 1, "link": "x", "local_link": "edr"})",
         R"({"layout": "torus", "dims": [2, 2], "hosts": 2, "link": "x", "host_link": "edr"})",
         R"({"layout": "torus", "dims": 8,
             "link": {"bandwidth_bytes_per_s": {"value": 1e9, "source": "a data sheet"},
