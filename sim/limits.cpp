@@ -88,24 +88,22 @@ long resident_pages() {
 
 // Where it says why it ends; -1: nowhere.
 int reason_pipe = -1;
-std::string& reason() {
-  static std::string text;
-  return text;
-}
+std::string reason_text;
 
 void end_if_too_large(int /*signal*/) {
   if (resident_pages() <= allowed_pages) return;
-  if (reason_pipe >= 0 && write(reason_pipe, reason().data(), reason().size()) < 0) _exit(1);
+  if (reason_pipe >= 0 && write(reason_pipe, reason_text.data(), reason_text.size()) < 0) _exit(1);
   _exit(kOutOfMemory);
 }
 
 void look_ten_times_a_second() {
   const double allowed =
       static_cast<double>(allowed_pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  reason() = kReasonBegin + fmt::format(
-                                "a simulation needs more than {}, its share of what {} "
-                                "at once may take: ask for fewer ranks, or raise it",
-                                bytes_text(allowed), processes_at_once);
+  reason_text =
+      kReasonBegin + fmt::format(
+                         "a simulation needs more than {}, its share of what may be taken "
+                         "({} at once): ask for fewer ranks, or raise it",
+                         bytes_text(allowed), processes_at_once);
   struct sigaction look {};
   look.sa_handler = end_if_too_large;
   look.sa_flags = SA_RESTART;

@@ -3,18 +3,15 @@
 // Kim et al. 2008, canonical form: each router has `hosts` ports, a link to every router of its
 // group and `globals` global ports. With `rows` > 1 a group is a grid, as on Cray's Cascade (Faanes
 // et al. 2012): all to all inside each row (local links) and inside each column (column links);
-// other routers of the group are reached along the row first. The group's ports (routers * globals)
-// are dealt out to the other groups in turn, the offset between the groups deciding; ports left
-// over after whole turns stay unused, so that every pair of groups has floor(routers * globals /
-// (groups - 1)) links. Minimal routing: local, global, local; a pair of groups with several links
-// takes link (from + to) mod count, the same both ways. No adaptive routing. Bisection between
+// other routers of the group are reached along the row first. Between groups: group_links.hpp.
+// Minimal routing: local, global, local. No adaptive routing. Bisection between
 // halves of the groups: groups^2/4 * links per pair * bandwidth. `latency` of the generator is per
 // link.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/group_links.hpp"
 
 namespace forescale {
 namespace {
@@ -24,45 +21,33 @@ struct Dragonfly {
   std::int64_t routers = 0;  // of a group
   std::int64_t columns = 0;  // of a group: routers of a row
   std::int64_t hosts = 0;    // of a router
-  std::int64_t globals = 0;  // global ports of a router
-  std::int64_t links_per_pair = 0;
-  LinkRun host_links;    // port
-  LinkRun local_links;   // row, then pair of its routers; rows are numbered over all groups
-  LinkRun column_links;  // column, then pair of its routers; columns likewise
-  LinkRun global_links;  // pair of groups * links_per_pair + copy
+  GroupLinks between;        // over the routers' global ports
+  LinkRun host_links;        // port
+  LinkRun local_links;       // row, then pair of its routers; rows are numbered over all groups
+  LinkRun column_links;      // column, then pair of its routers; columns likewise
 
   std::int64_t port_count() const { return groups * routers * hosts; }
-  // The router of group `here` that has copy `copy` of the links to group `there`.
-  std::int64_t gateway(std::int64_t here, std::int64_t there, std::int64_t copy) const {
-    const std::int64_t offset = (there - here + groups) % groups - 1;
-    return (copy * (groups - 1) + offset) / globals;
-  }
 };
-
-// The place of the pair (a, b), a < b, among all pairs of `count`.
-std::int64_t pair_number(std::int64_t a, std::int64_t b, std::int64_t count) {
-  return a * (2 * count - a - 1) / 2 + (b - a - 1);
-}
 
 Dragonfly read_dragonfly(const JsonInput& in) {
   constexpr std::int64_t kShapeMax = 4096;
-  Dragonfly shape;
-  shape.groups = in.at("groups").integer(2, kShapeMax);
-  shape.routers = in.at("routers").integer(1, kShapeMax);
-  shape.hosts = in.at("hosts").integer(1, kShapeMax);
-  shape.globals = in.at("globals").integer(1, kShapeMax);
+  const std::int64_t groups = in.at("groups").integer(2, kShapeMax);
+  const std::int64_t routers = in.at("routers").integer(1, kShapeMax);
+  const std::int64_t hosts = in.at("hosts").integer(1, kShapeMax);
+  const std::int64_t globals = in.at("globals").integer(1, kShapeMax);
   const auto rows_in = in.find("rows");
-  const std::int64_t rows = rows_in ? rows_in->integer(1, shape.routers) : 1;
-  if (shape.routers % rows != 0)
-    rows_in->fail(fmt::format("must divide the routers of a group, {}", shape.routers));
-  shape.columns = shape.routers / rows;
-  shape.links_per_pair = shape.routers * shape.globals / (shape.groups - 1);
-  if (shape.links_per_pair == 0)
-    in.at("globals").fail(fmt::format(
-        "must reach every other group: routers * globals = {} must be >= groups - 1 = {}",
-        shape.routers * shape.globals, shape.groups - 1));
-  const std::int64_t links = shape.groups * shape.routers * shape.routers / 2 +
-                             shape.groups * shape.routers * shape.globals / 2;
+  const std::int64_t rows = rows_in ? rows_in->integer(1, routers) : 1;
+  if (routers % rows != 0)
+    rows_in->fail(fmt::format("must divide the routers of a group, {}", routers));
+  const Dragonfly shape{.groups = groups,
+                        .routers = routers,
+                        .columns = routers / rows,
+                        .hosts = hosts,
+                        .between = GroupLinks(in, "routers", groups, routers, globals),
+                        .host_links = {},
+                        .local_links = {},
+                        .column_links = {}};
+  const std::int64_t links = groups * routers * routers / 2 + groups * routers * globals / 2;
   if (links > kFabricLinksMax || shape.port_count() > kHostsMax)
     in.fail(fmt::format("must not have more than {} hosts, {} links", kHostsMax, kFabricLinksMax));
   return shape;
@@ -100,17 +85,10 @@ Route minimal(const Dragonfly& shape, std::int64_t from, std::int64_t to) {
   shape.host_links.forward(route, from);
   std::int64_t here = router_from % shape.routers;
   if (group_from != group_to) {
-    const std::int64_t copy = (from + to) % shape.links_per_pair;
-    go_local(shape, route, group_from, here, shape.gateway(group_from, group_to, copy));
-    const std::int64_t link =
-        pair_number(std::min(group_from, group_to), std::max(group_from, group_to), shape.groups) *
-            shape.links_per_pair +
-        copy;
-    if (group_from < group_to)
-      shape.global_links.forward(route, link);
-    else
-      shape.global_links.backward(route, link);
-    here = shape.gateway(group_to, group_from, copy);
+    const std::int64_t copy = shape.between.copy(from, to);
+    go_local(shape, route, group_from, here, shape.between.gateway(group_from, group_to, copy));
+    shape.between.cross(route, group_from, group_to, copy);
+    here = shape.between.gateway(group_to, group_from, copy);
   }
   go_local(shape, route, group_to, here, router_to % shape.routers);
   shape.host_links.backward(route, to);
@@ -155,17 +133,12 @@ PortRoute build_dragonfly(FabricSite& site) {
         for (std::int64_t b = a + 1; b < rows; ++b)
           site.add_link(router_device(group, a * shape.columns + column),
                         router_device(group, b * shape.columns + column), column_class);
-  shape.global_links = site.start_run(global_class);
-  for (std::int64_t a = 0; a < shape.groups; ++a)
-    for (std::int64_t b = a + 1; b < shape.groups; ++b)
-      for (std::int64_t copy = 0; copy < shape.links_per_pair; ++copy)
-        site.add_link(router_device(a, shape.gateway(a, b, copy)),
-                      router_device(b, shape.gateway(b, a, copy)), global_class);
+  shape.between.add_to(site, global_class, router_device);
   site.platform.fabric_summary = fmt::format(
       "dragonfly: {} groups of {} routers{}, {} ports a router, {} global links a pair of groups, "
       "minimal routing",
       shape.groups, shape.routers, rows > 1 ? fmt::format(" in {} rows", rows) : "", shape.hosts,
-      shape.links_per_pair);
+      shape.between.per_pair());
   return [shape](int from, int to) { return minimal(shape, from, to); };
 }
 

@@ -20,43 +20,31 @@ namespace {
 
 struct DragonflyPlus {
   std::int64_t groups = 0;
-  std::int64_t leaves = 0;   // of a group
-  std::int64_t spines = 0;   // of a group
-  std::int64_t hosts = 0;    // of a leaf
-  std::int64_t globals = 0;  // global ports of a spine
-  std::int64_t links_per_pair = 0;
-  LinkRun host_links;    // port
-  LinkRun local_links;   // leaf, numbered over all groups, * spines + spine
-  LinkRun global_links;  // pair of groups * links_per_pair + copy
+  std::int64_t leaves = 0;  // of a group
+  std::int64_t spines = 0;  // of a group
+  std::int64_t hosts = 0;   // of a leaf
+  GroupLinks between;       // over the spines' global ports
+  LinkRun host_links;       // port
+  LinkRun local_links;      // leaf, numbered over all groups, * spines + spine
 
   std::int64_t port_count() const { return groups * leaves * hosts; }
-  // The spine of group `here` that has copy `copy` of the links to group `there`.
-  std::int64_t gateway(std::int64_t here, std::int64_t there, std::int64_t copy) const {
-    const std::int64_t offset = (there - here + groups) % groups - 1;
-    return (copy * (groups - 1) + offset) / globals;
-  }
-  std::int64_t global_link(std::int64_t one, std::int64_t other, std::int64_t copy) const {
-    const std::int64_t low = std::min(one, other);
-    const std::int64_t high = std::max(one, other);
-    return (low * (2 * groups - low - 1) / 2 + (high - low - 1)) * links_per_pair + copy;
-  }
 };
 
 DragonflyPlus read_dragonfly_plus(const JsonInput& in) {
   constexpr std::int64_t kShapeMax = 4096;
-  DragonflyPlus shape;
-  shape.groups = in.at("groups").integer(2, kShapeMax);
-  shape.leaves = in.at("leaves").integer(1, kShapeMax);
-  shape.spines = in.at("spines").integer(1, kShapeMax);
-  shape.hosts = in.at("hosts").integer(1, kShapeMax);
-  shape.globals = in.at("globals").integer(1, kShapeMax);
-  shape.links_per_pair = shape.spines * shape.globals / (shape.groups - 1);
-  if (shape.links_per_pair == 0)
-    in.at("globals").fail(fmt::format(
-        "must reach every other group: spines * globals = {} must be >= groups - 1 = {}",
-        shape.spines * shape.globals, shape.groups - 1));
-  const std::int64_t links =
-      shape.groups * shape.spines * (shape.leaves + shape.globals) + shape.port_count();
+  const std::int64_t groups = in.at("groups").integer(2, kShapeMax);
+  const std::int64_t leaves = in.at("leaves").integer(1, kShapeMax);
+  const std::int64_t spines = in.at("spines").integer(1, kShapeMax);
+  const std::int64_t hosts = in.at("hosts").integer(1, kShapeMax);
+  const std::int64_t globals = in.at("globals").integer(1, kShapeMax);
+  const DragonflyPlus shape{.groups = groups,
+                            .leaves = leaves,
+                            .spines = spines,
+                            .hosts = hosts,
+                            .between = GroupLinks(in, "spines", groups, spines, globals),
+                            .host_links = {},
+                            .local_links = {}};
+  const std::int64_t links = groups * spines * (leaves + globals) + shape.port_count();
   if (links > kFabricLinksMax || shape.port_count() > kHostsMax)
     in.fail(fmt::format("must not have more than {} hosts, {} links", kHostsMax, kFabricLinksMax));
   return shape;
@@ -72,17 +60,13 @@ Route minimal_over_spines(const DragonflyPlus& shape, std::int64_t from, std::in
   if (leaf_from != leaf_to) {
     std::int64_t spine_up = to % shape.spines;
     std::int64_t spine_down = spine_up;
-    const std::int64_t copy = (from + to) % shape.links_per_pair;
+    const std::int64_t copy = shape.between.copy(from, to);
     if (group_from != group_to) {
-      spine_up = shape.gateway(group_from, group_to, copy);
-      spine_down = shape.gateway(group_to, group_from, copy);
+      spine_up = shape.between.gateway(group_from, group_to, copy);
+      spine_down = shape.between.gateway(group_to, group_from, copy);
     }
     shape.local_links.forward(route, leaf_from * shape.spines + spine_up);
-    const std::int64_t link = shape.global_link(group_from, group_to, copy);
-    if (group_from < group_to)
-      shape.global_links.forward(route, link);
-    else if (group_from > group_to)
-      shape.global_links.backward(route, link);
+    if (group_from != group_to) shape.between.cross(route, group_from, group_to, copy);
     shape.local_links.backward(route, leaf_to * shape.spines + spine_down);
   }
   shape.host_links.backward(route, to);
@@ -117,17 +101,12 @@ PortRoute build_dragonfly_plus(FabricSite& site) {
     for (std::int64_t spine = 0; spine < shape.spines; ++spine)
       site.add_link(leaves[static_cast<size_t>(leaf)], spine_device(leaf / shape.leaves, spine),
                     local_class);
-  shape.global_links = site.start_run(global_class);
-  for (std::int64_t a = 0; a < shape.groups; ++a)
-    for (std::int64_t b = a + 1; b < shape.groups; ++b)
-      for (std::int64_t copy = 0; copy < shape.links_per_pair; ++copy)
-        site.add_link(spine_device(a, shape.gateway(a, b, copy)),
-                      spine_device(b, shape.gateway(b, a, copy)), global_class);
+  shape.between.add_to(site, global_class, spine_device);
   site.platform.fabric_summary = fmt::format(
       "dragonfly+: {} groups of {} leaves and {} spines, {} ports a leaf, {} global links a pair "
       "of "
       "groups, minimal routing",
-      shape.groups, shape.leaves, shape.spines, shape.hosts, shape.links_per_pair);
+      shape.groups, shape.leaves, shape.spines, shape.hosts, shape.between.per_pair());
   return [shape](int from, int to) { return minimal_over_spines(shape, from, to); };
 }
 
