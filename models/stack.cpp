@@ -133,6 +133,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
                  "eager_limit_bytes",
                  "packet_limit_bytes",
                  "latency_holds_ports",
+                 "collectives",
                  "shared_cores",
                  "progress",
                  "reduction",
@@ -179,6 +180,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   if (const auto limit = in.find("packet_limit_bytes")) stack.packet_limit = limit->bytes();
   if (states("latency_holds_ports"))
     stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
+  if (const auto collectives = in.find("collectives"))
+    stack.collectives_in_order = collectives->one_of({"in-order", "concurrent"}) == "in-order";
   if (const auto cores = in.find("shared_cores"))
     stack.shared_cores = static_cast<int>(cores->integer(0, 1 << 16));
   if (states("progress"))

@@ -234,6 +234,9 @@ struct Stack {
   // small ones beside few large ones, which would be simulated ten times as long otherwise.
   Bytes packet_limit;
   bool latency_holds_ports = false;
+  // A rank's part in a collective begins when its part in the one before on the same communicator
+  // has ended, as kernels of one stream do; else they go on side by side.
+  bool collectives_in_order = false;
   // All hosts are on one machine (a testbed) and what o_send stands for runs on that many cores of
   // it, shared evenly; 0: every rank has a core of its own.
   int shared_cores = 0;

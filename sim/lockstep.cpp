@@ -16,6 +16,7 @@
 #include "sim/engine/world.hpp"
 #include "sim/folded.hpp"
 #include "sim/isolate.hpp"
+#include "sim/ring_call.hpp"
 
 namespace forescale {
 namespace {
@@ -52,6 +53,12 @@ class Pricing {
   Pricing(const Pricing&) = delete;
   Pricing& operator=(const Pricing&) = delete;
 
+  // That calls do not begin at once on all ranks, which the prices say nothing of.
+  double skew_error(const CallKey& key) const {
+    const ResolvedCall& call = calls_.at(key);
+    return is_ring(*call.collective) && parts_share_busiest_link(call) ? kSkewedRingError : 0;
+  }
+
   void add_tasks(std::vector<std::function<std::string()>>& tasks) const {
     for (const auto& [key, call] : calls_)
       tasks.emplace_back([&call] { return nlohmann::json(simulate_call(call)).dump(); });
@@ -59,7 +66,11 @@ class Pricing {
   // From the answers of those tasks.
   Prices prices(std::span<const std::string> answers) const {
     Prices prices;
-    for (const auto& [key, call] : calls_) parse_json(answers[prices.size()]).get_to(prices[key]);
+    for (const auto& [key, call] : calls_) {
+      Folded& price = prices[key];
+      parse_json(answers[prices.size() - 1]).get_to(price);
+      price.error += skew_error(key);
+    }
     return prices;
   }
   std::size_t count() const { return calls_.size(); }

@@ -1,6 +1,9 @@
 #include "sim/ring_call.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace forescale {
 
@@ -35,6 +38,33 @@ double blocks_rounded(const ResolvedCall& resolved) {
   return static_cast<double>(bytes_of_even_blocks(resolved, ranks)) /
              static_cast<double>(resolved.call.bytes) -
          1;
+}
+
+bool parts_share_busiest_link(const ResolvedCall& resolved) {
+  const SlotGroup& group = *resolved.group;
+  std::vector<bool> is_first_node(group.slots.size(), false);
+  for (const int member : group.members_of_node.front())
+    is_first_node[static_cast<size_t>(member)] = true;
+  const std::vector<std::vector<int>> parts = resolved.parts_of(group);
+  PassingLanes passing(*resolved.lanes);
+  std::map<Resource, std::multiset<int>> crossed_by;
+  for (size_t part = 0; part < parts.size(); ++part)
+    for (size_t role = 0; role < parts[part].size(); ++role) {
+      const auto from = static_cast<size_t>(parts[part][role]);
+      const auto to = static_cast<size_t>(parts[part][(role + 1) % parts[part].size()]);
+      if (!is_first_node[from]) continue;
+      const Lane& lane =
+          passing.lane(group.slots[from], group.slots[to], resolved.kind(), resolved.call.bytes);
+      for (const Resource& resource : lane.resources)
+        crossed_by[resource].insert(static_cast<int>(part));
+    }
+  const auto time_of_blocks = [&](const auto& crossed) {
+    return static_cast<double>(crossed.second.size()) / resolved.lanes->bandwidth(crossed.first);
+  };
+  const auto busiest = std::max_element(
+      crossed_by.begin(), crossed_by.end(),
+      [&](const auto& a, const auto& b) { return time_of_blocks(a) < time_of_blocks(b); });
+  return busiest != crossed_by.end() && *busiest->second.begin() != *busiest->second.rbegin();
 }
 
 }  // namespace forescale

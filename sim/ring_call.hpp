@@ -19,5 +19,9 @@ std::int64_t bytes_of_even_blocks(const ResolvedCall& resolved, std::int64_t ran
 // By how much these are larger than the call's, which are of two sizes where its elements do not
 // divide into as many. Relative.
 double blocks_rounded(const ResolvedCall& resolved);
+// Whether several parts cross the link of the first node that is busiest. Where ranks begin at
+// different times they then keep each other waiting, and the link is not always busy: a part has a
+// block a rank, so every one that waits is one less under way.
+bool parts_share_busiest_link(const ResolvedCall& resolved);
 
 }  // namespace forescale

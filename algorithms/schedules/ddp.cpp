@@ -6,7 +6,8 @@
 // a bucket is closed once it has reached its limit, which is smaller for the first one so that
 // communication starts early. The main thread starts the all-reduces and does not wait: with
 // progress only inside calls they would advance at the end only. Buckets that are under way
-// together share the ports of the rank, where NCCL's stream would run them one after the other.
+// together go one after the other where the stack's collectives do, as on NCCL's stream; else they
+// share the ports of the rank.
 #include <fmt/format.h>
 
 #include "algorithms/steps/all_reduce_steps.hpp"

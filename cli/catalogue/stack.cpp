@@ -118,6 +118,7 @@ json to_json(const Stack& stack) {
       {"message_protocol", stack.protocols[static_cast<size_t>(stack.message_protocol)]},
       {"eager_limit_bytes", stack.eager_limit.value},
       {"latency_holds_ports", stack.latency_holds_ports},
+      {"collectives", stack.collectives_in_order ? "in-order" : "concurrent"},
       {"progress", stack.progress == Progress::kHardware ? "hardware" : "inside-calls"},
       {"reduction", to_json(stack.reduction)},
       {"host_reduction", to_json(stack.host_reduction)},
@@ -196,6 +197,9 @@ void print_text(const Stack& stack, const json& document) {
              stack.eager_limit.value > 0 ? "up to " + to_text(stack.eager_limit) : "never");
   fmt::print("latency:    {}\n",
              stack.latency_holds_ports ? "holds both ports" : "delays, holds nothing");
+  fmt::print(
+      "order:      collectives of a communicator {}\n",
+      stack.collectives_in_order ? "one after the other, as kernels of a stream" : "side by side");
   fmt::print("progress:   {}\n", stack.progress == Progress::kHardware
                                      ? "always (hardware or a helper thread)"
                                      : "only inside communication calls");

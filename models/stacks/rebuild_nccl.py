@@ -57,7 +57,7 @@ def document(stack):
     made = {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
-        "latency_holds_ports": False, "progress": "hardware",
+        "latency_holds_ports": False, "collectives": "in-order", "progress": "hardware",
         "reduction": {"place": "free", "overlaps_transfer": False,
                       "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
         "host_reduction": {"place": "cpu", "overlaps_transfer": False},

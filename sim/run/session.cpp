@@ -163,6 +163,7 @@ Session::Communicator& Session::communicator(const CollectiveStep& step) {
     const std::vector<int>& ranks = slot->group->slots;
     for (size_t i = 0; i < ranks.size(); ++i) slot->member_of[ranks[i]] = static_cast<int>(i);
     slot->next.resize(ranks.size());
+    slot->in_order.resize(ranks.size());
   }
   slot->handles.push_back(step.group);
   known = slot;
@@ -188,6 +189,7 @@ std::shared_ptr<Session::CollectiveRequest> Session::join(int rank, const Collec
     fresh->least_value = step.value;
     settings.channel = next_channel_;
     fresh->default_stream = settings.default_stream;
+    fresh->communicator = &communicator;
     if (!options_.price) {
       fresh->parts = std::make_unique<CollectiveParts>(
           settings, CollectiveParts::Setting{.machine = machine_,
@@ -238,18 +240,45 @@ Request Session::start_collective(int rank, const CollectiveStep& step, CauseLog
   request->begin_s = world_.now_s();
   under_way_->add(request);
   if (!step.control) communicates(rank, +1);
+  if (stack_.collectives_in_order) line_of(*request).push_back(request.get());
   in_call(rank, [this, request = request.get()] {  // posts what can be posted
+    const auto is_ready = [this, request] {
+      request->is_ready = true;
+      begin_in_order(*request);
+    };
     if (!request->operation->default_stream)
-      begin_part(*request);
+      is_ready();
     else
-      after_launched(request->rank, [this, request] {
-        if (can_progress(request->rank))
-          begin_part(*request);
-        else
-          when_progressing(request->rank, [this, request] { begin_part(*request); });
-      });
+      after_launched(request->rank,
+                     [this, request, is_ready] { once_progressing(request->rank, is_ready); });
   });
   return request;
+}
+
+void Session::once_progressing(int rank, std::function<void()> action) {
+  if (can_progress(rank))
+    action();
+  else
+    when_progressing(rank, std::move(action));
+}
+
+std::deque<Session::CollectiveRequest*>& Session::line_of(const CollectiveRequest& request) {
+  return request.operation->communicator->in_order[static_cast<size_t>(request.member)];
+}
+
+void Session::begin_in_order(CollectiveRequest& request) {
+  if (!request.is_ready) return;
+  if (stack_.collectives_in_order && line_of(request).front() != &request) return;
+  request.is_ready = false;  // it begins once
+  begin_part(request);
+}
+
+void Session::part_ended(const CollectiveRequest& request) {
+  if (!stack_.collectives_in_order) return;
+  std::deque<CollectiveRequest*>& line = line_of(request);
+  line.pop_front();
+  if (!line.empty())
+    once_progressing(request.rank, [this, next = line.front()] { begin_in_order(*next); });
 }
 
 void Session::begin_part(CollectiveRequest& request) {
@@ -259,6 +288,7 @@ void Session::begin_part(CollectiveRequest& request) {
     record(request.rank, Track::kCollective, what.label, request.begin_s, what.bytes);
     request.open(collective_happened(request));
     if (request.then) request.then();
+    part_ended(request);
     under_way_->completed(request);
   };
   Operation& operation = *request.operation;

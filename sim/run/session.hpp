@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -129,7 +130,14 @@ class Session : private ProgressGate {
   void after_launched(int rank, const std::function<void()>& action);
   void in_call(int rank, std::function<void()> action);
   Request start_collective(int rank, const CollectiveStep& step, CauseLog::Moment moment);
-  void begin_part(CollectiveRequest& request);  // of a rank, of a collective that it has joined
+  // `action`, now or, where the rank makes progress inside calls only, in its next one.
+  void once_progressing(int rank, std::function<void()> action);
+  // Of a rank's part in a collective that it has joined: it begins once it is ready and, where the
+  // stack's collectives go in order, those before it on the communicator have ended.
+  std::deque<CollectiveRequest*>& line_of(const CollectiveRequest& request);
+  void begin_in_order(CollectiveRequest& request);
+  void begin_part(CollectiveRequest& request);
+  void part_ended(const CollectiveRequest& request);
   CauseLog::Moment collective_happened(const CollectiveRequest& request);
   Communicator& communicator(const CollectiveStep& step);
   std::shared_ptr<CollectiveRequest> join(int rank, const CollectiveStep& step,

@@ -155,6 +155,7 @@ struct Session::Operation {
   std::unique_ptr<CollectiveParts> parts;          // null: it has a price
   std::vector<std::function<void()>> priced = {};  // of those that have begun, what comes after
   bool default_stream = false;  // a rank's part begins behind the kernels that it has launched
+  Communicator* communicator = nullptr;
   bool all_joined() const { return joined == members; }
 };
 
@@ -164,6 +165,8 @@ struct Session::Communicator {
   std::map<int, int> member_of;    // rank -> member
   std::vector<std::int64_t> next;  // per member: number of its next operation
   std::map<std::int64_t, std::shared_ptr<Operation>> open;
+  // Per member, of a stack whose collectives go in order: its part that runs, and those behind it.
+  std::vector<std::deque<CollectiveRequest*>> in_order;
 };
 
 struct Session::CollectiveRequest : Done {
@@ -184,6 +187,7 @@ struct Session::CollectiveRequest : Done {
   double begin_s = 0;
   int member = 0;
   std::shared_ptr<Operation> operation;
+  bool is_ready = false;            // nothing of its rank keeps its part from beginning
   std::function<void()> then = {};  // once it is complete, in kernel context
 };
 

@@ -442,6 +442,8 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
               HasSubstr("/chanels = 1: key is unknown; did you mean \"channels\"? (one of: "));
   EXPECT_EQ(refusal_with("/channels", 0), "/channels = 0: must be >= 1");
   EXPECT_EQ(refusal_with("/channels", 65), "/channels = 65: must be <= 64");
+  EXPECT_EQ(refusal_with("/collectives", "in-order"), "accepted");
+  EXPECT_THAT(refusal_with("/collectives", "sometimes"), HasSubstr("in-order, concurrent"));
   EXPECT_EQ(refusal_with("/channels_of", "collective"), "accepted");
   EXPECT_THAT(refusal_with("/channels_of", "message"),
               HasSubstr("(one of: rank, collective, queue)"));

@@ -47,8 +47,8 @@ def training(drawn):
     words, nodes, gpus = machine(drawn)
     slow = ["--straggler=3:1.5"] if drawn.random() < 0.3 else []
     return ["predict", *words, f"--gpus={min(nodes, 144 // gpus + drawn.randint(1, 8)) * gpus}",
-            f"--model={drawn.choice(['alexnet', 'googlenet', 'resnet-50'])}", "--batch=32",
-            "--scaling=weak", "--system=ddp-nccl", "--iterations=2", *slow]
+            f"--model={drawn.choice(['alexnet', 'googlenet', 'resnet-50', 'vgg-16'])}",
+            f"--batch={drawn.choice([4, 32])}", "--scaling=weak", "--system=ddp-nccl", "--iterations=2", *slow]
 
 
 def ask(program, question, *more):

@@ -2,12 +2,18 @@
 // its workers make the same calls; and what cannot be simulated so.
 #include "sim/lockstep.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/json_text.hpp"
+#include "base/output_file.hpp"
+#include "base/scratch_folder.hpp"
 #include "sim/ask/load_question.hpp"
 #include "tests/sim/simulations.hpp"
 
@@ -87,6 +93,99 @@ TEST(Lockstep, IsAsLongAsAllWorkersForEverySchedule) {
   }
   EXPECT_GE(tested, 2);
 }
+
+// Every schedule of the catalogue on fabrics and nodes of every kind: as long as all workers to
+// what it says, or it says why not.
+struct LockstepPlace {
+  const char* name;
+  const char* platform;
+  const char* fabric;  // of 32 nodes of Piz Daint; empty: the platform's own
+  const char* stack;
+  std::vector<int> gpus;
+  std::set<std::string> folds;
+};
+class LockstepPlaces : public ::testing::TestWithParam<LockstepPlace> {};
+
+TEST_P(LockstepPlaces, AreAsLongAsAllWorkersOrSayWhyNot) {
+  const LockstepPlace& place = GetParam();
+  const ScratchFolder folder("forescale-lockstep");
+  std::string platform = place.platform;
+  if (platform.empty()) {
+    platform = folder.path() + "/place.json";
+    write_file(platform,
+               fmt::format(R"({{"format": "forescale-platform-1", "name": "place",
+        "assumptions": ["a test"],
+        "node": {{"count": 32, "layout": "preset", "preset": "piz-daint"}}, "fabric": {}}})",
+                           place.fabric),
+               "test");
+  }
+  std::set<std::string> folds;
+  for (const auto& [name, schedule] : Registry<Schedule>::all())
+    for (const int gpus : place.gpus) {
+      const PredictionInputs inputs = inputs_of({.platform = platform,
+                                                 .stack = place.stack,
+                                                 .model = "alexnet",
+                                                 .schedule = name,
+                                                 .batch = 32,
+                                                 .scaling = Scaling::kWeak,
+                                                 .iterations = 2});
+      const TrainingRun run = training_run(inputs, gpus);
+      if (!why_not_lockstep(inputs, run).empty()) continue;
+      folds.insert(name);
+      const std::vector<double> found = numbers_in_child([&]() -> std::vector<double> {
+        const auto alike = simulate_lockstep(inputs, run, true);
+        if (!alike) return {};  // few say too little
+        return {alike->outcome.iteration_s, alike->error};
+      });
+      if (found.empty()) continue;
+      EXPECT_NEAR(found[0] / whole(inputs, run, 0)[0], 1, found[1]) << name << " " << gpus;
+    }
+  EXPECT_EQ(folds, place.folds);
+}
+
+const std::set<std::string> kAlikeWorkers = {"ddp", "layer-all-reduce"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Where, LockstepPlaces,
+    ::testing::Values(
+        LockstepPlace{"star",
+                      "",
+                      R"({"layout": "star", "link": "ndr"})",
+                      "nccl-2.3",
+                      {16, 32},
+                      kAlikeWorkers},
+        LockstepPlace{"fat_tree",
+                      "",
+                      R"({"layout": "fat-tree", "down": [8, 4], "up": [8], "routing": "adaptive",
+                          "link": "ndr", "up_link": "ndr"})",
+                      "nccl-2.3",
+                      {16, 32},
+                      kAlikeWorkers},
+        LockstepPlace{"narrow_fat_tree",
+                      "",
+                      R"({"layout": "fat-tree", "down": [8, 4], "up": [4], "routing": "adaptive",
+                          "link": "ndr", "up_link": "ndr"})",
+                      "nccl-2.3",
+                      {16, 32},
+                      kAlikeWorkers},
+        LockstepPlace{"torus",
+                      "",
+                      R"({"layout": "torus", "dims": [4, 4, 2], "link": "ndr"})",
+                      "nccl-2.3",
+                      {16, 32},
+                      kAlikeWorkers},
+        LockstepPlace{"dragonfly",
+                      "",
+                      R"({"layout": "dragonfly", "groups": 4, "routers": 4, "hosts": 2,
+                          "globals": 1, "link": "ndr", "local_link": "ndr", "global_link": "ndr"})",
+                      "nccl-2.3",
+                      {16, 32},
+                      kAlikeWorkers},
+        LockstepPlace{"kesch", "kesch", "", "nccl-2.3", {192}, {}},
+        LockstepPlace{"kesch_by_its_mpi", "kesch", "", "mvapich2-gdr", {192}, {}},
+        LockstepPlace{"v100", "dgx-1-v100", "", "nccl-2.20-v100", {128}, kAlikeWorkers},
+        LockstepPlace{"h100", "dgx-h100", "", "nccl-2.20-h100", {96, 128}, kAlikeWorkers}),
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Lockstep, WorkersSplitWhereTheyTakeDifferentTimes) {
   const Question question{.platform = "dgx-h100", .model = "googlenet", .batch = 2048};

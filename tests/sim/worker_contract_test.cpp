@@ -110,6 +110,70 @@ TEST(KernelsOfAStream, LaunchedAfterACollectiveDoNotHoldItUp) {
   }
 }
 
+// When two all-reduces that are started together end on rank 1, the second one on `communicator`.
+std::vector<double> ends_of_two(const Stack& stack, int communicator) {
+  const Platform platform = load_platform("owens");
+  return numbers_in_child([&] {
+    std::vector<double> ends_s;
+    Session session(platform, stack, 2, {});
+    for (int rank = 0; rank < 2; ++rank)
+      session.start_rank(rank, [&, rank](Worker& worker) {
+        CollectiveStep step{.op = CollectiveOp::kAllReduce, .bytes = 64 * kMiB, .label = "one"};
+        const Request first = worker.start(step);
+        step.communicator = communicator;
+        const Request second = worker.start(step);
+        for (const Request& each : {first, second}) {
+          worker.wait(each);
+          if (rank == 1) ends_s.push_back(worker.now_s());
+        }
+      });
+    session.run();
+    return ends_s;
+  });
+}
+
+TEST(CollectivesInOrder, GoOneAfterTheOtherOnACommunicator) {
+  Stack stack = load_stack("ideal");
+  ASSERT_FALSE(stack.collectives_in_order);
+  stack.channels_of = ChannelsOf::kCollective;
+  const std::vector<double> together = ends_of_two(stack, 0);
+  EXPECT_NEAR(together[0], together[1], 1e-9);
+  stack.collectives_in_order = true;
+  const std::vector<double> in_order = ends_of_two(stack, 0);
+  EXPECT_NEAR(in_order[1], 2 * in_order[0], 1e-9);
+  EXPECT_LT(in_order[0], 0.6 * together[0]);
+  EXPECT_EQ(ends_of_two(stack, 1), together);
+}
+
+// What one of them waits for, kernels launched before it, the one behind it waits for too.
+TEST(CollectivesInOrder, KeepTheOrderOfTheCalls) {
+  Stack stack = load_stack("ideal");
+  stack.collectives_in_order = true;
+  for (auto& [op, rules] : stack.selection)
+    for (SelectionRule& rule : rules) rule.default_stream = op == "all-reduce";
+  const Platform platform = load_platform("owens");
+  const std::vector<double> ends_s = numbers_in_child([&] {
+    std::vector<double> seen_s(2);
+    Session session(platform, stack, 2, {});
+    for (int rank = 0; rank < 2; ++rank)
+      session.start_rank(rank, [&](Worker& worker) {
+        worker.launch({.stream = 0, .duration_s = 1, .phase = Phase::kBackward, .label = "layer"});
+        const Request reduced =
+            worker.start({.op = CollectiveOp::kAllReduce, .bytes = kMiB, .label = "first"});
+        const Request gathered =
+            worker.start({.op = CollectiveOp::kAllGather, .bytes = kMiB, .label = "second"});
+        worker.wait(reduced);
+        seen_s[0] = worker.now_s();
+        worker.wait(gathered);
+        seen_s[1] = worker.now_s();
+      });
+    session.run();
+    return seen_s;
+  });
+  EXPECT_GT(ends_s[0], 1);
+  EXPECT_GT(ends_s[1], ends_s[0]);
+}
+
 TEST(RankWithoutTrainingData, TrainsAllTheSame) {
   const double iteration_s =
       in_child([] { return one_layer_outcome(toy_pipeline(), 3).iteration_s; });
