@@ -158,6 +158,12 @@ CollectiveOp parse_collective_op(const std::string& text, const std::string& sou
 
 bool has_root(CollectiveOp op) { return operation(op).has_root(); }
 
+double brought_bytes(CollectiveOp op, std::int64_t bytes, std::size_t ranks) {
+  const auto count = static_cast<double>(ranks);
+  return static_cast<double>(bytes) * (count - 1) / count *
+         (op == CollectiveOp::kAllReduce ? 2 : 1);
+}
+
 std::int64_t buffer_bytes(CollectiveOp op, const CollectiveCall& call, int rank) {
   const Part after = operation(op).after.part;
   if (after == Part::kPrevious) return 2 * call.bytes;

@@ -117,6 +117,7 @@ Tuner read_tuner(const JsonInput& in, const std::map<std::string, Alternative>& 
   return tuner;
 }
 
+constexpr int kMemoryAccessesMax = 16;
 constexpr std::int64_t kMeasuredSizeMax = std::int64_t{1} << 50;
 
 // A file that extends another states only what differs; an operation's selection is replaced whole.
@@ -134,6 +135,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
                  "packet_limit_bytes",
                  "latency_holds_ports",
                  "collectives",
+                 "memory_accesses",
                  "shared_cores",
                  "progress",
                  "reduction",
@@ -182,6 +184,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
     stack.latency_holds_ports = in.at("latency_holds_ports").boolean();
   if (const auto collectives = in.find("collectives"))
     stack.collectives_in_order = collectives->one_of({"in-order", "concurrent"}) == "in-order";
+  if (const auto accesses = in.find("memory_accesses"))
+    stack.memory_accesses = accesses->factor(0, kMemoryAccessesMax);
   if (const auto cores = in.find("shared_cores"))
     stack.shared_cores = static_cast<int>(cores->integer(0, 1 << 16));
   if (states("progress"))
@@ -232,7 +236,8 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
 }
 
 void apply_ideal_options(Stack& stack, const OptionsText& options) {
-  options.allow_only({"reduce_bandwidth", "reduce_overhead", "overlap", "eager", "channels"});
+  options.allow_only(
+      {"reduce_bandwidth", "reduce_overhead", "overlap", "eager", "channels", "memory_accesses"});
   if (const auto text = options.find("reduce_bandwidth")) {
     stack.reduction.place = ReductionPlace::kFixed;
     stack.reduction.rate = parse_bandwidth(*text, options.where("reduce_bandwidth"));
@@ -249,6 +254,8 @@ void apply_ideal_options(Stack& stack, const OptionsText& options) {
   if (const auto text = options.find("eager"))
     stack.eager_limit = parse_bytes(*text, options.where("eager"));
   stack.channels = static_cast<int>(options.integer("channels", stack.channels, 1, 64));
+  stack.memory_accesses =
+      static_cast<double>(options.integer("memory_accesses", 0, 0, kMemoryAccessesMax));
 }
 
 // 0: not said.

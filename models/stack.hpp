@@ -33,6 +33,7 @@
 #include "base/option.hpp"
 #include "base/units.hpp"
 #include "models/group_shape.hpp"
+#include "models/hardware.hpp"
 
 namespace forescale {
 
@@ -237,6 +238,13 @@ struct Stack {
   // A rank's part in a collective begins when its part in the one before on the same communicator
   // has ended, as kernels of one stream do; else they go on side by side.
   bool collectives_in_order = false;
+  // Of a GPU's memory for each byte that a collective of GPU buffers brings it: kernels beside it
+  // have what is left of the memory's bandwidth. 0: none.
+  double memory_accesses = 0;
+  // How much longer kernels take for so many bytes that are brought beside them.
+  double slows_kernels_s(double brought_bytes, const GpuModel& gpu) const {
+    return memory_accesses * brought_bytes / gpu.memory_bandwidth.value;
+  }
   // All hosts are on one machine (a testbed) and what o_send stands for runs on that many cores of
   // it, shared evenly; 0: every rank has a core of its own.
   int shared_cores = 0;

@@ -119,6 +119,7 @@ json to_json(const Stack& stack) {
       {"eager_limit_bytes", stack.eager_limit.value},
       {"latency_holds_ports", stack.latency_holds_ports},
       {"collectives", stack.collectives_in_order ? "in-order" : "concurrent"},
+      {"memory_accesses", stack.memory_accesses},
       {"progress", stack.progress == Progress::kHardware ? "hardware" : "inside-calls"},
       {"reduction", to_json(stack.reduction)},
       {"host_reduction", to_json(stack.host_reduction)},
@@ -200,6 +201,9 @@ void print_text(const Stack& stack, const json& document) {
   fmt::print(
       "order:      collectives of a communicator {}\n",
       stack.collectives_in_order ? "one after the other, as kernels of a stream" : "side by side");
+  if (stack.memory_accesses > 0)
+    fmt::print("memory:     {} accesses of a GPU's for each byte that a collective brings it\n",
+               stack.memory_accesses);
   fmt::print("progress:   {}\n", stack.progress == Progress::kHardware
                                      ? "always (hardware or a helper thread)"
                                      : "only inside communication calls");

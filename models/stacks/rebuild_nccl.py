@@ -18,7 +18,7 @@ from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, 
 from nccl_paths import paths, peer_protocols
 from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
                         shift_rules, tuned_rules, written)
-from nccl_sources import (AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5, TUNING, assumed,
+from nccl_sources import (ACCESSES, AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5, TUNING, assumed,
                           known, peer_channels_2_29, seconds)
 from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, full_mesh_paths, rotations
 from nccl_told import alternatives, preferences
@@ -57,7 +57,8 @@ def document(stack):
     made = {
         "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
-        "latency_holds_ports": False, "collectives": "in-order", "progress": "hardware",
+        "latency_holds_ports": False, "collectives": "in-order",
+        "memory_accesses": {"value": 3, "source": ACCESSES, "fast": 2, "slow": 3.1}, "progress": "hardware",
         "reduction": {"place": "free", "overlaps_transfer": False,
                       "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
         "host_reduction": {"place": "cpu", "overlaps_transfer": False},

@@ -281,7 +281,31 @@ void Session::part_ended(const CollectiveRequest& request) {
     once_progressing(request.rank, [this, next = line.front()] { begin_in_order(*next); });
 }
 
+namespace {
+
+// Told of what nobody waits for.
+class Nobody final : public Completion {
+  void complete() override {}
+};
+
+}  // namespace
+
+// What a collective brings takes of the memory's bandwidth is work that the GPU does beside its
+// kernels; where there are none it costs nothing.
+void Session::slow_kernels(const CollectiveRequest& request) {
+  static Nobody nobody;
+  const CollectiveStep& step = request.operation->step;
+  if (options_.has_slowed_kernels || stack_.memory_accesses == 0) return;
+  if (step.on_host || step.control) return;
+  if (ranks_[static_cast<size_t>(request.rank)]->streams.empty()) return;
+  const double work_s = stack_.slows_kernels_s(
+      brought_bytes(step.op, step.bytes, request.operation->communicator->group->slots.size()),
+      machine_.lanes().platform().gpu_models.front());
+  if (work_s > 0) world_.start_task(machine_.gpu(request.rank), work_s, &nobody);
+}
+
 void Session::begin_part(CollectiveRequest& request) {
+  slow_kernels(request);
   const auto done = [this, &request] {
     const CollectiveStep& what = request.operation->step;
     if (!what.control) communicates(request.rank, -1);

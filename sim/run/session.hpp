@@ -35,6 +35,7 @@ struct SessionOptions {
   std::map<CollectiveOp, PlanChoice> choices;  // instead of the stack's own, by operation
   std::optional<RulesOf> rules_of = {};        // of all collectives; nothing: each one's own
   std::int64_t value_bytes = 4;                // of what collectives carry that are no control
+  bool has_slowed_kernels = false;             // by what collectives beside them bring
   // Of the only collective: some members stand for all. Null: all are simulated.
   const AlikeMembers* alike = nullptr;
   // Of the only collective, around a ring: so many steps of each pass. Empty: all.
@@ -137,6 +138,7 @@ class Session : private ProgressGate {
   std::deque<CollectiveRequest*>& line_of(const CollectiveRequest& request);
   void begin_in_order(CollectiveRequest& request);
   void begin_part(CollectiveRequest& request);
+  void slow_kernels(const CollectiveRequest& request);
   void part_ended(const CollectiveRequest& request);
   CauseLog::Moment collective_happened(const CollectiveRequest& request);
   Communicator& communicator(const CollectiveStep& step);

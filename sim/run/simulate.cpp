@@ -263,6 +263,7 @@ TrainingOutcome simulate_program(const Platform& platform, const Stack& stack,
     return simulate_training(platform, stack, Registry<Schedule>::find(program.schedule, "program"),
                              program.jobs, std::move(options));
   options.value_bytes = program.value_bytes;
+  options.has_slowed_kernels = program.has_slowed_kernels;
   options.keeps_from = first_to_count(static_cast<std::size_t>(program.iterations));
   Session session(platform, stack, static_cast<int>(program.ranks.size()), std::move(options));
   for (size_t rank = 0; rank < program.ranks.size(); ++rank)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "algorithms/collective.hpp"
 #include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
 
@@ -152,8 +153,10 @@ double slowed_s(const std::vector<LayoutCall>& calls, int parts, const Iteration
   double slow_s = 0;
   for (const LayoutCall& call : calls)
     slow_s += (in_every_pass ? parts : parts - 1) *
-              slowed_beside_s(call.bytes, call.op == "all-reduce",
-                              group_ranks(grid, call.group, 0, inputs.nodes).size(), *inputs.gpu);
+              inputs.stack->slows_kernels_s(
+                  brought_bytes(parse_collective_op(call.op, "layout"), call.bytes,
+                                group_ranks(grid, call.group, 0, inputs.nodes).size()),
+                  *inputs.gpu);
   return slow_s;
 }
 

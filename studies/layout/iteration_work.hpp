@@ -104,6 +104,7 @@ struct IterationInputs {
   const Layout* layout = nullptr;  // resolved
   const TransformerFramework* framework = nullptr;
   const GpuModel* gpu = nullptr;
+  const Stack* stack = nullptr;
   std::int64_t value_bytes = 2;  // of a parameter
   std::optional<ExpertShape> experts = {};
   std::vector<int> nodes = {};  // by rank

@@ -411,6 +411,7 @@ Program layout_program(const LayoutCase& about, const LayoutSetUp& set_up, int i
                               about.question.platform, to_text(set_up.layout));
   program.workers = static_cast<int>(grid.ranks());
   program.iterations = iterations;
+  program.has_slowed_kernels = true;
   program.platform = about.question.platform;
   program.stack = about.question.stack;
   program.placement = about.question.placement;

@@ -165,6 +165,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
       {.layout = &layout,
        .framework = &set_up.framework,
        .gpu = &set_up.gpu,
+       .stack = &machine.stack,
        .value_bytes = whole_bytes_a_value(set_up.values),
        .experts = model.experts,
        .nodes = nodes_of_ranks(machine.platform, about.gpus)},
@@ -177,6 +178,7 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
                    .splits_backward = splits_backward(layout, kLayoutOption),
                    .fitted = &fitted,
                    .gpu = &set_up.gpu,
+                   .stack = &machine.stack,
                    .framework = &set_up.framework,
                    .option = kLayoutOption}),
       kLayoutOption);

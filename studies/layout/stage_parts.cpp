@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "algorithms/collective.hpp"
 #include "base/error.hpp"
 #include "models/compute/fitted_compute.hpp"
 #include "models/workload/transformer/recompute.hpp"
@@ -18,12 +19,6 @@ namespace {
 constexpr double kWeightShare = 0.5;  // of a product's two gradients
 constexpr double kNanosecondsASecond = 1e9;
 constexpr double kPermille = 1000;
-
-// Of each byte that NCCL brings: stored in its buffer, read there, and read or written in its
-// caller's memory. Kernels beside it have what is left of the memory's bandwidth. Source:
-// maintainers in NVIDIA/nccl issue 1428, whose products take 1.76, attention 1.83 times as long
-// beside 300 GB/s on an A100: 1 / (1 - 3 x 300 / 2039) is 1.79.
-constexpr double kCollectiveAccesses = 3;
 
 double weight_share(const Layer& layer) { return layer.is_frozen_product() ? 0 : kWeightShare; }
 
@@ -356,6 +351,13 @@ std::int64_t gradient_buffer_bytes(const StageInputs& inputs, const Network& net
   return values * inputs.framework->gradient_buffer_bytes;
 }
 
+double slowed_beside_s(const StageInputs& inputs, ExchangeKind kind, std::int64_t bytes) {
+  const CollectiveOp op =
+      kind == ExchangeKind::kAllReduce ? CollectiveOp::kAllReduce : CollectiveOp::kAllGather;
+  return inputs.stack->slows_kernels_s(
+      brought_bytes(op, bytes, static_cast<std::size_t>(inputs.layout->tensor)), *inputs.gpu);
+}
+
 void add_exchanges(const StageInputs& inputs, const Network& network,
                    const std::vector<LayerSeconds>& times, StagePart& part) {
   const TimesBeside beside(network, times, inputs);
@@ -372,9 +374,7 @@ void add_exchanges(const StageInputs& inputs, const Network& network,
       for (const ExchangeKind kind : kinds) {
         std::int64_t under_ns = beside.under_ns(layer, is_forward);
         if (beside.is_under_gradient(layer, is_forward)) {
-          const double slow_s =
-              slowed_beside_s(bytes, kind == ExchangeKind::kAllReduce,
-                              static_cast<std::size_t>(inputs.layout->tensor), *inputs.gpu);
+          const double slow_s = slowed_beside_s(inputs, kind, bytes);
           part.backward_s += slow_s;
           under_ns += static_cast<std::int64_t>(slow_s * kNanosecondsASecond);
         }
@@ -430,13 +430,6 @@ Adapters adapters_of(const Layout& layout) {
   if (layout.lora == 0) return {};
   const std::vector<std::string> targets = layout.adapted();
   return {.rank = layout.lora, .targets = {targets.begin(), targets.end()}};
-}
-
-double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks,
-                       const GpuModel& gpu) {
-  const double arrives = static_cast<double>(bytes) * static_cast<double>(ranks - 1) /
-                         static_cast<double>(ranks) * (is_all_reduce ? 2 : 1);
-  return kCollectiveAccesses * arrives / gpu.memory_bandwidth.value;
 }
 
 double StageExchange::under_s() const {

@@ -10,6 +10,7 @@
 #include "algorithms/layout/layout.hpp"
 #include "models/compute/fitted_gpu.hpp"
 #include "models/compute/transformer_framework.hpp"
+#include "models/stack.hpp"
 #include "models/workload/kept.hpp"
 #include "models/workload/network.hpp"
 #include "models/workload/transformer/decoder.hpp"
@@ -59,11 +60,6 @@ struct StagePart {
   std::int64_t gradient_buffer_bytes = 0;
 };
 
-// How much longer kernels take beside a collective of so many bytes and ranks, an all-reduce or one
-// that moves them once.
-double slowed_beside_s(std::int64_t bytes, bool is_all_reduce, std::size_t ranks,
-                       const GpuModel& gpu);
-
 // Layers of each stage, in the order of the stages. InputError naming `option` where pp x vpp does
 // not divide them, or exceeds them.
 std::vector<std::int64_t> layers_of_stages(const Transformer& model, const Layout& layout,
@@ -81,6 +77,7 @@ struct StageInputs {
   bool splits_backward = false;            // gradients by weights are left for later
   const FittedGpu* fitted = nullptr;
   const GpuModel* gpu = nullptr;
+  const Stack* stack = nullptr;
   const TransformerFramework* framework = nullptr;
   std::string option = "";  // that names a wrong share
 };

@@ -443,6 +443,8 @@ TEST_F(StackFiles, MistakesNamePlaceAndConstraint) {
   EXPECT_EQ(refusal_with("/channels", 0), "/channels = 0: must be >= 1");
   EXPECT_EQ(refusal_with("/channels", 65), "/channels = 65: must be <= 64");
   EXPECT_EQ(refusal_with("/collectives", "in-order"), "accepted");
+  EXPECT_EQ(refusal_with("/memory_accesses", -1), "/memory_accesses = -1: must be >= 0");
+  EXPECT_EQ(refusal_with("/memory_accesses", 17), "/memory_accesses = 17: must be <= 16");
   EXPECT_THAT(refusal_with("/collectives", "sometimes"), HasSubstr("in-order, concurrent"));
   EXPECT_EQ(refusal_with("/channels_of", "collective"), "accepted");
   EXPECT_THAT(refusal_with("/channels_of", "message"),
@@ -518,7 +520,8 @@ TEST_F(StackFiles, EveryRequiredKeyIsAskedFor) {
 
 TEST(IdealStack, OptionsSetItsNumbers) {
   const Stack stack = load_stack(
-      "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB,channels=4");
+      "ideal:reduce_bandwidth=20GB/"
+      "s,reduce_overhead=10us,overlap=true,eager=8KiB,channels=4,memory_accesses=3");
   for (const ReductionRule& rule : {stack.reduction, stack.host_reduction}) {
     EXPECT_EQ(rule.place, ReductionPlace::kFixed);
     EXPECT_DOUBLE_EQ(rule.rate.value, 20e9);
@@ -527,6 +530,7 @@ TEST(IdealStack, OptionsSetItsNumbers) {
   }
   EXPECT_EQ(stack.eager_limit.value, 8192);
   EXPECT_EQ(stack.channels, 4);
+  EXPECT_EQ(stack.memory_accesses, 3);
   const Stack plain = load_stack("ideal");
   EXPECT_EQ(plain.reduction.place, ReductionPlace::kFree);
   EXPECT_TRUE(plain.latency_holds_ports);

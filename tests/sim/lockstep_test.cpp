@@ -64,7 +64,7 @@ Off off(const Question& question, int gpus, int rank = 0) {
     return times;
   });
   const std::vector<double> all = whole(inputs, run, rank);
-  EXPECT_NEAR(found[1], all[1], 1e-6 * all[1]);
+  EXPECT_NEAR(found[1], all[1], 1e-3 * all[1]);  // and what collectives beside them take
   EXPECT_NEAR(found[2], all[2], found[3] * all[0]);
   return {.is = std::abs(found[0] / all[0] - 1),
           .says = found[3],

@@ -174,6 +174,36 @@ TEST(CollectivesInOrder, KeepTheOrderOfTheCalls) {
   EXPECT_GT(ends_s[1], ends_s[0]);
 }
 
+// Of an all-reduce between two GPUs as many bytes as the vector has come to each.
+TEST(KernelsBesideACollective, WaitForWhatItTakesOfTheMemory) {
+  const Platform platform = load_platform("owens");
+  const auto kernel_s = [&](double accesses, bool on_host) {
+    Stack stack = load_stack("ideal");
+    stack.memory_accesses = accesses;
+    return in_child([&] {
+      double ended_s = 0;
+      Session session(platform, stack, 2, {});
+      for (int rank = 0; rank < 2; ++rank)
+        session.start_rank(rank, [&, rank](Worker& worker) {
+          const Request kernel = worker.launch(
+              {.stream = 0, .duration_s = 1, .phase = Phase::kBackward, .label = "layer"});
+          worker.run({.op = CollectiveOp::kAllReduce,
+                      .bytes = 512 * kMiB,
+                      .label = "gradients",
+                      .on_host = on_host});
+          worker.wait(kernel);
+          if (rank == 1) ended_s = worker.now_s();
+        });
+      session.run();
+      return ended_s;
+    });
+  };
+  const double memory = platform.gpu_models.front().memory_bandwidth.value;
+  EXPECT_NEAR(kernel_s(3, false), 1 + 3.0 * 512 * kMiB / memory, 1e-9);
+  EXPECT_NEAR(kernel_s(0, false), 1, 1e-9);
+  EXPECT_NEAR(kernel_s(3, true), 1, 1e-9);
+}
+
 TEST(RankWithoutTrainingData, TrainsAllTheSame) {
   const double iteration_s =
       in_child([] { return one_layer_outcome(toy_pipeline(), 3).iteration_s; });

@@ -13,7 +13,7 @@ namespace forescale::testing {
 inline Question question_of(const std::string& layout, const std::string& model = "llama-2-7b") {
   Question question;
   question.platform = "dgx-h200";
-  question.stack = "ideal";
+  question.stack = "ideal:memory_accesses=3";
   question.model = model;
   question.sequence = 1024;
   question.layout = layout;

@@ -393,9 +393,13 @@ TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
   EXPECT_EQ(hidden("tp=8,global=1", Framework::kPyTorchTo210), 0);
   const LayoutSetUp hides = set_up("tp=8,global=1", Framework::kMegatron);
   const LayoutSetUp waits = set_up("tp=8,global=1", Framework::kMegatronTo2);
-  const double slow_s = slowed_beside_s(2 * 1024 * 4096, false, 8, hides.gpu);
+  const Stack stack = load_stack("nccl-2.20-h100");
+  const double slow_s =
+      stack.slows_kernels_s(brought_bytes(CollectiveOp::kAllGather, 2 * 1024 * 4096, 8), hides.gpu);
   EXPECT_DOUBLE_EQ(slow_s, 3 * 2.0 * 1024 * 4096 * 7 / 8 / hides.gpu.memory_bandwidth.value);
-  EXPECT_DOUBLE_EQ(slowed_beside_s(2 * 1024 * 4096, true, 8, hides.gpu), 2 * slow_s);
+  EXPECT_DOUBLE_EQ(
+      stack.slows_kernels_s(brought_bytes(CollectiveOp::kAllReduce, 2 * 1024 * 4096, 8), hides.gpu),
+      2 * slow_s);
   const double slowed_s =
       hides.work.stages.front().part.backward_s - waits.work.stages.front().part.backward_s;
   EXPECT_NEAR(slowed_s, 2 * (2 * 32 + 1) * slow_s, 1e-9 * slowed_s);

@@ -51,8 +51,15 @@ struct ImportTotals {
   double compute_s = 0;
 };
 
-struct ImportedTrace {
+// Of kernels that were measured.
+inline Program measured_program() {
   Program program;
+  program.has_slowed_kernels = true;
+  return program;
+}
+
+struct ImportedTrace {
+  Program program = measured_program();
   ImportTotals found;
   MeasuredRun measured = {};
   double kernel_split = 1;  // kernels that the splits divide take so many times as long

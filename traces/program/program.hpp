@@ -31,6 +31,8 @@ struct Program {
   bool is_asynchronous = false;
   std::vector<std::int64_t> images;  // by worker, an iteration
   std::int64_t value_bytes = 4;      // of what collectives carry
+  // Kernels take as long as they did, or would, beside the collectives that they run beside.
+  bool has_slowed_kernels = false;
   // Where it was recorded: names as the command line takes them.
   std::string platform;
   std::string stack;

@@ -59,8 +59,9 @@ class ProgramReader {
       refuse("is empty: the first line must be {\"format\": \"forescale-program-1\", ...}");
     header->at("format").one_of({kProgramFormat});
     header->allow_only({"format", "title", "ranks", "workers", "servers_have_nodes", "iterations",
-                        "is_asynchronous", "images", "value_bytes", "platform", "stack",
-                        "placement", "data", "noise", "stragglers", "plans", "schedule", "groups"});
+                        "is_asynchronous", "images", "value_bytes", "slowed_kernels", "platform",
+                        "stack", "placement", "data", "noise", "stragglers", "plans", "schedule",
+                        "groups"});
     const auto ranks = static_cast<int>(header->at("ranks").integer(1, kProgramRanksMax));
     program_.ranks.resize(static_cast<size_t>(ranks));
     seen_.resize(static_cast<size_t>(ranks));
@@ -70,6 +71,7 @@ class ProgramReader {
     program_.servers_have_nodes = read_flag(*header, "servers_have_nodes");
     program_.iterations = static_cast<int>(header->at("iterations").integer(1, 1 << 20));
     program_.is_asynchronous = read_flag(*header, "is_asynchronous");
+    program_.has_slowed_kernels = read_flag(*header, "slowed_kernels");
     for (const JsonInput& images : header->at("images").elements())
       program_.images.push_back(images.integer(0));
     if (program_.images.size() != static_cast<size_t>(program_.workers))

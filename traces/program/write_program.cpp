@@ -147,6 +147,7 @@ json header_of(const Program& program) {
               {"iterations", program.iterations}, {"images", program.images}};
   put(header, "servers_have_nodes", program.servers_have_nodes, false);
   put(header, "is_asynchronous", program.is_asynchronous, false);
+  put(header, "slowed_kernels", program.has_slowed_kernels, false);
   put(header, "value_bytes", program.value_bytes, std::int64_t{4});
   for (const auto& [key, text] :
        {std::pair("platform", &program.platform), std::pair("stack", &program.stack),
