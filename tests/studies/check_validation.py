@@ -54,7 +54,7 @@ ADJUSTED = {
     "open-fused": (23, 0.37),
     "open-scaling": (53, 0.039, 0),
     "open-gpus": (132, 0.09, 12),
-    "open-networks": (149, 0.095, 30),
+    "open-networks": (149, 0.097, 30),
     "open-nccl": (180, 0.078),
     "open-nccl-elsewhere": (243, 0.135),
     "open-nccl-together": (39, 0.075),
