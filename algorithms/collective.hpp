@@ -44,8 +44,8 @@ CollectiveOp parse_collective_op(const std::string& text, const std::string& sou
 const std::vector<CollectiveOp>& all_collective_ops();
 bool has_root(CollectiveOp op);
 
-// That arrive at each of so many ranks: of an all-reduce every block twice, as its sum is made and
-// as that is handed out, of others once. Whatever the plan, and whoever is root.
+// Bytes that arrive at each of so many ranks: of an all-reduce every block twice, as its sum is
+// made and as that is handed out, of others once. Whatever the plan, and whoever is root.
 double brought_bytes(CollectiveOp op, std::int64_t bytes, std::size_t ranks);
 
 struct CollectiveCall {

@@ -18,8 +18,8 @@ from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, 
 from nccl_paths import paths, peer_protocols
 from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
                         shift_rules, tuned_rules, written)
-from nccl_sources import (ACCESSES, AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5, TUNING, assumed,
-                          known, peer_channels_2_29, seconds)
+from nccl_sources import (ACCESSES, AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5,
+                          TUNING, assumed, known, peer_channels_2_29, seconds)
 from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, full_mesh_paths, rotations
 from nccl_told import alternatives, preferences
 from nccl_tuner import NODE_STEP_US, Machine, bands, gather_bands

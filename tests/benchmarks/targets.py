@@ -5,8 +5,8 @@
 
 Runs every command below (those whose name holds one of the WORDs) and prints a row for each, as
 Markdown: what was asked of it, the median, least and longest wall time, the largest memory of any of
-its processes, and how far the answer may be off by what few say of all, as it says itself. Five times; 41 below 50 ms, three times above 3 s, once above 8 s. Nothing may
-run beside it.
+its processes, and how far the answer may be off by what few say of all, as it says itself. Five times;
+41 below 50 ms, three times above 3 s, once above 8 s. Nothing may run beside it.
 """
 
 import os

@@ -64,7 +64,8 @@ Off off(const Question& question, int gpus, int rank = 0) {
     return times;
   });
   const std::vector<double> all = whole(inputs, run, rank);
-  EXPECT_NEAR(found[1], all[1], 1e-3 * all[1]);  // and what collectives beside them take
+  // A straggler changes beside which kernels collectives take memory.
+  EXPECT_NEAR(found[1], all[1], (question.stragglers.empty() ? 1e-6 : 1e-3) * all[1]);
   EXPECT_NEAR(found[2], all[2], found[3] * all[0]);
   return {.is = std::abs(found[0] / all[0] - 1),
           .says = found[3],
@@ -99,7 +100,7 @@ TEST(Lockstep, IsAsLongAsAllWorkersForEverySchedule) {
 struct LockstepPlace {
   const char* name;
   const char* platform;
-  const char* fabric;  // of 32 nodes of Piz Daint; empty: the platform's own
+  std::string fabric;  // of 32 nodes of Piz Daint; empty: the platform's own
   const char* stack;
   std::vector<int> gpus;
   std::set<std::string> folds;
@@ -143,6 +144,13 @@ TEST_P(LockstepPlaces, AreAsLongAsAllWorkersOrSayWhyNot) {
   EXPECT_EQ(folds, place.folds);
 }
 
+// Four leaves of eight hosts and so many uplinks.
+std::string fat_tree(int uplinks) {
+  return fmt::format(R"({{"layout": "fat-tree", "down": [8, 4], "up": [{}],
+                          "routing": "adaptive", "link": "ndr", "up_link": "ndr"}})",
+                     uplinks);
+}
+
 const std::set<std::string> kAlikeWorkers = {"ddp", "layer-all-reduce"};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -154,20 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "nccl-2.3",
                       {16, 32},
                       kAlikeWorkers},
-        LockstepPlace{"fat_tree",
-                      "",
-                      R"({"layout": "fat-tree", "down": [8, 4], "up": [8], "routing": "adaptive",
-                          "link": "ndr", "up_link": "ndr"})",
-                      "nccl-2.3",
-                      {16, 32},
-                      kAlikeWorkers},
-        LockstepPlace{"narrow_fat_tree",
-                      "",
-                      R"({"layout": "fat-tree", "down": [8, 4], "up": [4], "routing": "adaptive",
-                          "link": "ndr", "up_link": "ndr"})",
-                      "nccl-2.3",
-                      {16, 32},
-                      kAlikeWorkers},
+        LockstepPlace{"fat_tree", "", fat_tree(8), "nccl-2.3", {16, 32}, kAlikeWorkers},
+        LockstepPlace{"narrow_fat_tree", "", fat_tree(4), "nccl-2.3", {16, 32}, kAlikeWorkers},
         LockstepPlace{"torus",
                       "",
                       R"({"layout": "torus", "dims": [4, 4, 2], "link": "ndr"})",

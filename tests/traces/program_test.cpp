@@ -76,6 +76,9 @@ TEST(Program, ValuesHaveFourBytesUnlessItSaysOtherwise) {
   EXPECT_EQ(program_text(program).find("value_bytes"), std::string::npos);
   program.value_bytes = 2;
   EXPECT_EQ(read(program_text(program)).value_bytes, 2);
+  EXPECT_FALSE(read(program_text(program)).has_slowed_kernels);
+  program.has_slowed_kernels = true;
+  EXPECT_TRUE(read(program_text(program)).has_slowed_kernels);
 }
 
 TEST(Program, TimesSurviveToTheLastBit) {
