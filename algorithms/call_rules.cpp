@@ -30,20 +30,22 @@ CallRules call_rules(const SelectionRules& rules, CollectiveOp op, const GroupSh
 CallRules call_rules(const Stack& stack, CollectiveOp op, const GroupShape& shape,
                      std::int64_t bytes, const PlanChoice* named) {
   const RulesPlace where = {.source = "stack " + stack.name, .path = "/selection"};
-  const SelectionRule* rule =
-      named == nullptr ? stack.rule_for(name_of(op), shape, bytes) : nullptr;
-  if (rule != nullptr)
+  if (named != nullptr)
+    return {.plan = *named,
+            .of_call = stack.rule_for(name_of(op), shape, bytes),
+            .of_plan = stack.rule_with(named->collective->algorithm, name_of(op), shape, bytes)};
+  if (const SelectionRule* rule = stack.rule_for(name_of(op), shape, bytes))
     return {.plan = make_plan(op, rule->algorithm, rule->options, where.source),
             .of_call = rule,
             .of_plan = rule};
-  if (named == nullptr && !stack.allowed.empty())
+  if (!stack.allowed.empty())
     throw InputError({.source = where.source,
                       .path = "",
                       .value = name_of(op),
                       .constraint = fmt::format("cannot be done on {} ranks by what NCCL_ALGO and "
                                                 "NCCL_PROTO leave and the stack knows",
                                                 shape.ranks)});
-  return call_rules(stack.selection, op, shape, bytes, named, where);
+  return call_rules(stack.selection, op, shape, bytes, nullptr, where);
 }
 
 }  // namespace forescale

@@ -17,8 +17,6 @@
 namespace forescale {
 namespace {
 
-constexpr const char* kStacks = "models/stacks";
-
 ServiceCosts read_service(const JsonInput& in) {
   in.allow_only({"request_bytes", "request_s", "encode_bytes_per_s", "decode_bytes_per_s",
                  "stages_through_host", "threads", "compute_threads"});
@@ -126,6 +124,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   in.allow_only({"format",
                  "name",
                  "description",
+                 "releases",
                  "extends",
                  "measured_bytes",
                  "channels",
@@ -164,6 +163,7 @@ Stack read_stack(const JsonInput& in, std::vector<std::string> extending = {}) {
   };
   stack.name = in.at("name").string();
   stack.description = in.at("description").string();
+  if (const auto releases = in.find("releases")) stack.releases = NcclReleases::read(*releases);
   if (const auto sizes = in.find("measured_bytes")) {
     sizes->allow_only({"from", "to"});
     stack.measured = {.least = sizes->at("from").integer(0, kMeasuredSizeMax),
@@ -281,10 +281,14 @@ std::string alternative_of(const Stack& stack, const std::string& op, const Grou
   return "";
 }
 
-std::set<std::string> names_in(const Tuner& tuner) {
+// That can be taken: of a tuner whatever it names, of preferences what comes first.
+std::set<std::string> names_taken(const Stack& stack) {
   std::set<std::string> names;
-  for (const auto& [op, bands] : tuner.choices)
+  for (const auto& [op, bands] : stack.tuner.choices)
     for (const Preference& band : bands) names.insert(band.order.begin(), band.order.end());
+  for (const auto& [op, bands] : stack.preferences)
+    for (const Preference& band : bands)
+      if (!band.order.empty()) names.insert(band.order.front());
   return names;
 }
 
@@ -362,7 +366,7 @@ Stack load_stack(const std::string& text, Scenario scenario) {
     options.allow_only(known);
     apply_nccl_environment(stack, options);
     const std::string whole_name = options.empty() ? stack.name : text;
-    std::set<std::string> taken = names_in(stack.tuner);
+    std::set<std::string> taken = names_taken(stack);
     if (options.find("take") || options.find("chunk_bytes")) {
       stack.take({.name = options.at("take"), .chunk_bytes = chunk_of(options)},
                  options.where("take"));
@@ -420,7 +424,7 @@ bool Stack::is_allowed(const std::string& op, const std::string& alternative) co
 
 const SelectionRule* Stack::preferred(const std::map<std::string, std::vector<Preference>>& of_ops,
                                       const std::string& op, const GroupShape& group,
-                                      std::int64_t bytes) const {
+                                      std::int64_t bytes, const std::string& algorithm) const {
   const auto bands = of_ops.find(op);
   if (bands == of_ops.end()) return nullptr;
   const auto band = std::find_if(bands->second.begin(), bands->second.end(),
@@ -428,7 +432,8 @@ const SelectionRule* Stack::preferred(const std::map<std::string, std::vector<Pr
   if (band == bands->second.end()) return nullptr;
   for (const std::string& name : band->order)
     if (is_allowed(op, name))
-      if (const auto* rule = find_rule(alternatives.at(name).rules, op, group, bytes)) return rule;
+      if (const auto* rule = find_rule(alternatives.at(name).rules, op, group, bytes))
+        if (algorithm.empty() || rule->algorithm == algorithm) return rule;
   return nullptr;
 }
 
@@ -436,13 +441,20 @@ const SelectionRule* Stack::rule_for(const std::string& op, const GroupShape& gr
                                      std::int64_t bytes) const {
   if (const SelectionRule* tuned = preferred(tuner.choices, op, group, bytes)) return tuned;
   const SelectionRule* own = find_rule(selection, op, group, bytes);
-  if (!allowed.contains(op) || !preferences.contains(op)) return own;
+  if (!preferences.contains(op) || (own != nullptr && !allowed.contains(op))) return own;
   const SelectionRule* best = preferred(preferences, op, group, bytes);
+  if (own == nullptr) return best;
   const auto name_of_rule = [&](const SelectionRule* rule) {
     return alternative_of(*this, op, group, bytes, rule);
   };
   return is_allowed(op, name_of_rule(own)) && !switched_on.contains(name_of_rule(best)) ? own
                                                                                         : best;
+}
+
+const SelectionRule* Stack::rule_with(const std::string& algorithm, const std::string& op,
+                                      const GroupShape& group, std::int64_t bytes) const {
+  const SelectionRule* own = find_rule_with(selection, algorithm, op, group, bytes);
+  return own != nullptr ? own : preferred(preferences, op, group, bytes, algorithm);
 }
 
 std::string Stack::tuner_choice(const std::string& op, const GroupShape& group,

@@ -34,6 +34,7 @@
 #include "base/units.hpp"
 #include "models/group_shape.hpp"
 #include "models/hardware.hpp"
+#include "models/nccl_release.hpp"
 
 namespace forescale {
 
@@ -227,6 +228,7 @@ const char* name_of(ChannelsOf owner);  // "rank", "collective", "queue"
 struct Stack {
   std::string name;
   std::string description;
+  std::optional<NcclReleases> releases = {};  // of NCCL, that it stands for
   std::optional<MessageSizes> measured = {};  // what its paths were fitted to
   int channels = 1;                           // sends, and receives, in progress at once
   ChannelsOf channels_of = ChannelsOf::kRank;
@@ -273,11 +275,15 @@ struct Stack {
   // can be told then, and what its environment leaves counts no more. InputError naming `where` for
   // one that it has not, and a chunk where it takes none.
   void take(const AlternativeChoice& choice, const std::string& where);
-  // What it takes: its tuner's choice, else the rule of its selection or, where that is not allowed
-  // or one that was switched on is preferred, of the alternative that it prefers of those that are
-  // allowed. Null when there is none.
+  // What it takes: its tuner's choice, else the rule of its selection or, where that has none or it
+  // is not allowed or one that was switched on is preferred, of the alternative that it prefers of
+  // those that are allowed. Null when there is none.
   const SelectionRule* rule_for(const std::string& op, const GroupShape& group,
                                 std::int64_t bytes) const;
+  // By that algorithm: the first of its selection, else of the alternative that it prefers of those
+  // that have it. Null when there is none.
+  const SelectionRule* rule_with(const std::string& algorithm, const std::string& op,
+                                 const GroupShape& group, std::int64_t bytes) const;
   bool is_allowed(const std::string& op, const std::string& alternative) const;
   // The alternative that its tuner takes; empty: that has none, or leaves it to the library.
   std::string tuner_choice(const std::string& op, const GroupShape& group,
@@ -292,19 +298,22 @@ struct Stack {
   std::string beyond_measured(const MessageSizes& sent) const;
 
  private:
-  // The rule of the first name that can be taken in the band that fits; null: none.
+  // The rule of the first name that can be taken in the band that fits, of an algorithm where one
+  // is named; null: none.
   const SelectionRule* preferred(const std::map<std::string, std::vector<Preference>>& of_ops,
-                                 const std::string& op, const GroupShape& group,
-                                 std::int64_t bytes) const;
+                                 const std::string& op, const GroupShape& group, std::int64_t bytes,
+                                 const std::string& algorithm = "") const;
 };
+
+inline constexpr const char* kStacks = "models/stacks";  // folder of the catalogue's
 
 // In place of a name: the NCCL of the platform at hand (sim/ask/inputs.hpp).
 inline constexpr const char* kNccl = "nccl";
 
 // What --stack takes: a name from models/stacks/, a JSON file, or one of these with options:
 // "ideal:reduce_bandwidth=20GB/s,reduce_overhead=10us,overlap=true,eager=8KiB", and of stacks with
-// alternatives "nccl-2.20-h100:take=tree/ll128,chunk_bytes=72000" or variables of NCCL's
-// environment, "nccl-2.20-h100:NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL" (models/nccl_environment.hpp).
+// alternatives "nccl-2.23-h100:take=tree/ll128,chunk_bytes=72000" or variables of NCCL's
+// environment, "nccl-2.23-h100:NCCL_ALGO=Ring,Tree,NCCL_PROTO=^LL" (models/nccl_environment.hpp).
 Stack load_stack(const std::string& text, Scenario scenario = Scenario::kNominal);
 
 }  // namespace forescale

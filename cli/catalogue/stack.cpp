@@ -18,8 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStacks = "models/stacks";
-
 struct StackOptions {
   std::vector<std::string> names;
   bool sources = false;
@@ -98,14 +96,19 @@ json to_json(const std::string& name, const Alternative& alternative) {
   return {{"take", name}, {"ops", ops}, {"chunk_bytes", chunks}};
 }
 
-// Null where there is none.
-json to_json(const Tuner& tuner) {
+json choices_json(const std::map<std::string, std::vector<Preference>>& of_ops) {
   json choices = json::array();
-  for (const auto& [op, bands] : tuner.choices)
+  for (const auto& [op, bands] : of_ops)
     for (const Preference& band : bands) {
       choices.push_back(range_row(op, band));
       choices.back()["order"] = band.order;
     }
+  return choices;
+}
+
+// Null where there is none.
+json to_json(const Tuner& tuner) {
+  const json choices = choices_json(tuner.choices);
   return choices.empty() ? json() : json{{"name", tuner.name}, {"choices", choices}};
 }
 
@@ -125,6 +128,7 @@ json to_json(const Stack& stack) {
       {"host_reduction", to_json(stack.host_reduction)},
       {"paths", json::array()},
       {"selection", json::array()},
+      {"preferences", choices_json(stack.preferences)},
       {"alternatives", json::array()},
       {"tuner", to_json(stack.tuner)},
       {"numbers", sources_json(stack.provenance)}};
@@ -176,6 +180,29 @@ std::vector<Column> range_columns(const json& rows) {
 
 std::string order_cell(const json& order) {
   return order.empty() ? "left to the library" : words_cell(order);
+}
+
+// What comes first of them, between nodes; a row for sizes in a row that have the same.
+void print_preferences(const json& preferences) {
+  const std::string size = "up_to_bytes";
+  json rows = json::array();
+  const auto apart_from_size = [&](json row) {
+    row.erase(size);
+    return row;
+  };
+  for (json band : preferences) {
+    if (band["order"].empty() || band["up_to_nodes"] == 1) continue;
+    band["order"] = json::array({band["order"].front()});
+    if (!rows.empty() && apart_from_size(rows.back()) == apart_from_size(band))
+      rows.back()[size] = band[size];
+    else
+      rows.push_back(band);
+  }
+  if (rows.empty()) return;
+  std::vector<Column> columns = range_columns(rows);
+  columns.push_back({.key = "order", .heading = "<takes", .text = words_cell});
+  fmt::print("\nwhat it takes between nodes by its own estimates, the first that fits\n{}",
+             table_text(rows, columns));
 }
 
 void print_tuner(const std::string& stack, const json& tuner) {
@@ -238,6 +265,7 @@ void print_text(const Stack& stack, const json& document) {
   columns.insert(columns.end(), of_options.begin(), of_options.end());
   columns.push_back({.key = "through_host", .heading = "<through host"});
   fmt::print("\nalgorithms, the first that fits\n{}", table_text(document["selection"], columns));
+  print_preferences(document["preferences"]);
   if (!document["tuner"].is_null()) print_tuner(stack.name, document["tuner"]);
   if (!document["alternatives"].empty())
     fmt::print(

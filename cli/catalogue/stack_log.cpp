@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/error.hpp"
 #include "base/input_text.hpp"
 #include "cli/catalogue/catalogue.hpp"
 #include "models/nccl_environment.hpp"
 #include "models/nccl_log.hpp"
+#include "models/nccl_release.hpp"
+#include "models/stack.hpp"
 #include "topologies/platform.hpp"
 
 namespace forescale {
@@ -40,7 +43,21 @@ struct OptionToTell {
   std::string why;
 };
 
-// Variables that a stack takes, and the share of the platform's adapters that is in use.
+// The log's release of the platform's NCCL, where that is another stack than its own.
+std::string nccl_of(const NcclLog& log, const std::optional<Platform>& platform) {
+  const std::string named =
+      fmt::format("{}-{}", kNccl, log.version.substr(0, log.version.rfind('.')));
+  if (!platform || platform->nccl.empty() || log.version.empty()) return kNccl;
+  try {
+    const std::string other = nccl_stack_of_release(platform->nccl, named, "log");
+    return other.empty() || other == platform->nccl ? kNccl : named;
+  } catch (const InputError&) {
+    return kNccl;  // nothing is known of that release
+  }
+}
+
+// Release and variables that a stack takes, and the share of the platform's adapters that is in
+// use.
 std::vector<OptionToTell> options_of(const NcclLog& log, const std::optional<Platform>& platform) {
   std::vector<OptionToTell> options;
   const std::vector<std::string> known = nccl_variables();
@@ -48,9 +65,13 @@ std::vector<OptionToTell> options_of(const NcclLog& log, const std::optional<Pla
   for (const auto& [name, value] : log.variables)
     if (std::find(known.begin(), known.end(), name) != known.end())
       taken.push_back(fmt::format("{}={}", name, value));
-  if (!taken.empty())
+  const std::string nccl = nccl_of(log, platform);
+  if (nccl != kNccl || !taken.empty())
     options.push_back(
-        {fmt::format("--stack nccl:{}", fmt::join(taken, ",")), "what its environment says"});
+        {fmt::format("--stack {}{}{}", nccl, taken.empty() ? "" : ":", fmt::join(taken, ",")),
+         nccl == kNccl   ? "what its environment says"
+         : taken.empty() ? "its release"
+                         : "its release, and what its environment says"});
   const int used = adapters_in_use(log);
   const int there = platform ? adapters_of_node(*platform) : 0;
   if (used > 0 && used < there)

@@ -29,7 +29,7 @@ from nccl_tuner import LAUNCH_US, Machine, bands, gather_bands, gather_choices
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPUS = 8  # of a node
-STACKS = {"aws-p5": ("nccl-2.20-h100-efa", rebuild_nccl.EIGHT_H100_OF_P5),
+STACKS = {"aws-p5": ("nccl-2.23-h100-efa", rebuild_nccl.EIGHT_H100_OF_P5),
           "aws-p6-b200": ("nccl-2.29-b200-efa", rebuild_nccl.EIGHT_B200_OF_P6)}
 COLLECTIVES = {"all-reduce": "AllReduce", "allgather": "AllGather", "reduce-scatter": "ReduceScatter"}
 # What would take minutes to simulate and is far from the fastest.

@@ -1,9 +1,8 @@
 """Rules of one node whose rings of two, four and eight GPUs were measured."""
 import dataclasses
 
-from nccl_rules import NODES, RING_ASKED_FOR, Rule, call_of, each_once, gathers_between, rules_up_to
+from nccl_rules import Rule, call_of
 from nccl_sources import B200, KIB, MIB, assumed
-from nccl_tuner import gather_bands
 
 # Nodes of eight whose rings of two, four, eight GPUs were measured: GB/s of bus bandwidth and the
 # call, us, beside NCCL's steps (None: the launch in its table), by ranks; of allgather and
@@ -62,15 +61,6 @@ MEASURED = {
 }
 NVLINK5 = MEASURED["blackwell"].link_gbps
 NVLS_GBPS, SEND_GBPS = 756, 550
-
-
-def gathers_of(stack, machine, of_one_node):
-    """In one node as measured, on more as NCCL's estimates are."""
-    found = list(of_one_node)
-    found += each_once([
-        rules_up_to(stack, None if nodes == NODES[-1] else nodes * machine.gpus, nodes, gather_bands(machine, nodes),
-                    between=gathers_between(stack)) for nodes in NODES])
-    return [*found, dataclasses.replace(RING_ASKED_FOR, source="rings")]
 
 
 # Blackwell

@@ -2,15 +2,15 @@
 from nccl_chunks import collnet_chunks
 from nccl_sources import (KIB, LATER, LINKS_BETWEEN_US, LINKS_IN_NODE_US, MIB, NODE_CHANNELS, NODE_CHANNEL_GBPS,
                           NODE_PART_MOST, PAT_TUNING, PEER_CHANNELS_OF_RANKS, PEER_CHANNEL_GBPS, SENDRECV, SHARP, SHARP_US, TOGETHER,
-                          TREE_BLOCK_GBPS, TUNING, assumed, known, seconds)
-from nccl_tuner import (COLLNET_US, LL_MOST, NETWORK_STEP_US, NODE_STEP_US, NVLS_TREE_CHANNEL, PAT_RANK_US, PAT_SHARE, PAT_STEPS,
-                        TREE_CHANNEL, bus_gbps)
+                          TREE_BLOCK_GBPS, TUNING, assumed, known, peer_channels_2_29, seconds)
+from nccl_tuner import (COLLNET_US, LL_NETWORK_MOST, LL_NODE_MOST, NETWORK_STEP_US, NODE_STEP_US, PAT_RANK_US, PAT_SHARE, PAT_STEPS,
+                        RELEASE, TREE_CHANNEL, bus_gbps)
 
 
 def ring_ll(stack):
     if stack.ll_wire:
         return stack.ll_wire
-    link, most = stack.ring_gbps or stack.tree_gbps, LL_MOST[stack.generation][0]
+    link, most = stack.ring_gbps or stack.tree_gbps, LL_NODE_MOST[stack.generation]
     return assumed(
         round(link / most, 2),
         "half of what it sends are flags; NCCL reckons with half of the link, and with no more "
@@ -20,7 +20,7 @@ def ring_ll(stack):
 
 
 def tree_ll(stack, more, where):
-    most = LL_MOST[stack.generation][more]
+    most = LL_NETWORK_MOST["intel"][more - 1]
     factor = round(stack.tree_gbps / (1.75 * most / 2), 1)
     return assumed(factor,
                    f"so that no more than {most:g} GB/s of bus bandwidth pass, NCCL's limit "
@@ -147,7 +147,7 @@ def in_node(stack, protocol):
 def network_wire(stack, protocol):
     if protocol == MANY:
         gbps = stack.machine.network_gbps / stack.machine.channels
-        channel, release = (NVLS_TREE_CHANNEL[stack.generation], "2.28") if gbps <= 50 else (80, "2.30.7")  # 400 Gbit/s, and more
+        channel, release = (RELEASE["2.28"].blackwell[2], "2.28") if gbps <= 50 else (RELEASE["2.30"].blackwell[2], "2.30.7")  # 400 Gbit/s, and more
         return assumed(round(gbps / channel, 3), f"{channel:g} GB/s of an adapter's {gbps:g}, what NCCL {release} reckons with of one of "
                        "NVLSTree's channels on four nodes and more (src/graph/tuning.cc, perChMaxNVLSTreeBws); fast: all of it", 1,
                        round(1.2 * gbps / channel, 3))
@@ -242,11 +242,14 @@ def collnet_paths(stack):
 
 def peer_protocols(stack):
     """(name, channels, ranks of a communicator up to which it is so) of sends to a GPU of another node."""
-    if not stack.peer_channels:
+    if not stack.knows_sends:
         return []
-    counts = [1 << i for i in range(stack.peer_channels[0].bit_length())]
     return [(f"send-recv-{count}", count, PEER_CHANNELS_OF_RANKS // count if count > 1 else None)
-            for count in reversed(counts)]
+            for count in reversed(powers_of_two(stack.peer_channels[0]))]
+
+
+def powers_of_two(most):
+    return [1 << i for i in range(most.bit_length())]
 
 
 def peer_paths(stack):
@@ -254,7 +257,10 @@ def peer_paths(stack):
     found = []
     inside = "send-recv" if stack.sends else "ring-simple"
     rate, fast, slow = PEER_CHANNEL_GBPS
-    for name, count, _ in peer_protocols(stack):
+    # Those of later releases, too, whose files state rules alone.
+    most = max(stack.peer_channels[0], peer_channels_2_29(stack.adapter_gbps)[0] if stack.adapter_gbps else 0)
+    for count in reversed(powers_of_two(most)) if stack.knows_sends else ():
+        name = f"send-recv-{count}"
         cap = assumed(count * rate * 1e9, f"{count} channel{'s' * (count > 1)} of {rate:g} GB/s: fitted to "
                       f"{SENDRECV}; NCCL reckons with 14 (NCCL_P2P_PER_CHANNEL_NET_BW, src/graph/paths.cc, 2.29), "
                       "17 on another cluster", count * fast * 1e9, count * slow * 1e9)
@@ -292,7 +298,7 @@ def has_tree_proxy(stack, protocol):
 
 def has_many(stack):
     """On EFA AWS takes NVLSTree where it would be slower so."""
-    return (stack.machine is not None and "nvls" in stack.protocols and stack.generation in NVLS_TREE_CHANNEL
+    return (stack.machine is not None and "nvls" in stack.protocols and stack.generation == "blackwell"
             and not stack.nvls_proxy_us)
 
 

@@ -8,7 +8,7 @@ from nccl_paths import (FOUR, MANY, collnet_name, collnet_queue_chunk, has_many,
 from nccl_sources import (CROSSING, ENQUEUE, GIB, KIB, LATER, LINKS_BETWEEN_US, MIB, NODE_CHANNELS, P5, PAT_TUNING,
                           PEER_CHANNELS_OF_RANKS, TUNING, assumed, known, seconds)
 from nccl_stack import rotations
-from nccl_tuner import COLLNET_TURN_US, COLLNET_US, LAUNCH_US, PAT_US, bands
+from nccl_tuner import COLLNET_TURN_US, COLLNET_US, LAUNCH_US, PAT_US
 
 NODES = tuple(2 << i for i in range(10))  # up to 1,024, the last stands for more
 
@@ -267,32 +267,9 @@ def each_once(by_nodes):
     return list(itertools.chain(*kept, by_nodes[-1]))
 
 
-def tuned_rules(stack, machine, one_node=None):
-    """For one node, and for NODES. `one_node`: bands that do not come from the estimate, and
-    why."""
-    by_nodes = []
-    for nodes in (1, *NODES):
-        ranks = None if nodes == NODES[-1] else nodes * machine.gpus
-        found, why = bands(machine, nodes), CROSSING
-        if nodes == 1 and one_node:
-            found, why = one_node
-        by_nodes.append(rules_up_to(stack, ranks, nodes, found, why, stack.between_calls))
-    rules = each_once(by_nodes)
-    if rules[-1].protocol != "ring-simple":
-        rules.append(RING_ASKED_FOR)
-    return rules
-
-
-def of_parts(stack, bands_of, between):
-    """Groups with 1, 2, 4 of a node's GPUs on each of several nodes."""
-    rules = []
-    for part in stack.parts():
-        why = f"of {part.gpus} of each node's GPUs; {CROSSING}"
-        rules += each_once([
-            [dataclasses.replace(rule, up_to_ranks=None, from_nodes=2, up_to_nodes=None if nodes == NODES[-1] else nodes,
-                                 ranks_per_node=part.gpus, orders=rule.orders or part.orders)
-             for rule in rules_up_to(part, None, nodes, bands_of(part.machine, nodes), why, between)] for nodes in NODES])
-    return rules
+def node_rules(stack, found, why=CROSSING):
+    """Of all of one node's GPUs; `found`: bands."""
+    return rules_up_to(stack, stack.gpus, 1, found, why)
 
 
 def call_of(us, fast_us, slow_us, why):

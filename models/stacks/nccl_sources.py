@@ -1,4 +1,5 @@
 """Where numbers of NCCL's stacks come from, how a stack file writes one, and those of its sends."""
+import math
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -69,5 +70,6 @@ SHARP = ("2 GiB in messages of 128 KiB on four nodes of eight B200, 398 GB/s of 
          "baselines/flapping-airplanes/2026-07-11_nccl_4n_tuned_vs_may.md)")
 
 
-def peer_channels_2_29(count, adapter_gbps):
-    return count, f"NCCL 2.29: an adapter's {adapter_gbps} GB/s over 14, to a power of two"
+def peer_channels_2_29(adapter_gbps):
+    count = 1 << (math.ceil(adapter_gbps / 14) - 1).bit_length()
+    return count, f"NCCL 2.29: an adapter's {adapter_gbps:g} GB/s over 14, to a power of two"

@@ -2,7 +2,7 @@
 import dataclasses
 import itertools
 
-from nccl_sources import FLUSH, MIB, PEER_CHANNELS_TO_2_28
+from nccl_sources import FLUSH, MIB, PEER_CHANNELS_TO_2_28, peer_channels_2_29
 from nccl_tuner import Machine
 
 
@@ -56,7 +56,8 @@ class Stack:
     gathers: list = None  # rules of allgather and reduce-scatter
     sends: tuple = None  # of ncclSend and ncclRecv: wire factor, and cap of a pair of GPUs
     sends_calls: tuple = ()  # (up to these bytes, call)
-    peer_channels: tuple = PEER_CHANNELS_TO_2_28  # of sends between nodes: how many at most, and why; none: not known
+    adapter_gbps: float = 0  # that a GPU's sends between nodes share out to channels from 2.29 on; 0: no more than before
+    knows_sends: bool = True  # between nodes
     steps: dict = dataclasses.field(default_factory=dict)  # inside a node, by protocol; others: NCCL's table
     ll_wire: dict = None  # likewise
     network_wire: dict = None  # bytes that a byte takes of the adapters, flags left out
@@ -72,10 +73,22 @@ class Stack:
     between_calls: object = None  # BetweenCalls of its all-reduces
     named_orders: dict = dataclasses.field(default_factory=dict)  # what its file's rules call them
     flush_why: str = FLUSH
+    first_release: str = "2.18"  # that knows the GPU
+
+    def described(self, first, last):
+        """Of its releases from first to last."""
+        return self.description.replace("NCCL", f"NCCL {first}" + (f" to {last}" if last != first else ""), 1)
+
+    @property
+    def peer_channels(self):
+        """Of sends between nodes: how many at most, and why."""
+        if self.machine and self.machine.release.wide_sends and self.adapter_gbps:
+            return max(PEER_CHANNELS_TO_2_28, peer_channels_2_29(self.adapter_gbps), key=lambda channels: channels[0])
+        return PEER_CHANNELS_TO_2_28
 
     @property
     def pat(self):
-        return bool(self.machine) and self.machine.pat
+        return bool(self.machine and self.gathers) and self.machine.release.pat
 
     @property
     def collnet(self):

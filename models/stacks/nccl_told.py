@@ -122,6 +122,8 @@ def preferences(stack, told):
                     choices_of(part.machine), estimate)
         for nodes in (1, *NODES):
             ranks = {"up_to_ranks": nodes * machine.gpus} if nodes != NODES[-1] else {}
+            if nodes == 1:
+                ranks["up_to_nodes"] = 1
             collnet = tuple(COLLNET_US) if stack.collnet and nodes > 1 and op == "all-reduce" else ()
             add(op, machine, nodes, ranks, choices_of(machine) + collnet, estimate)
     return found

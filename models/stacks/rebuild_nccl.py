@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the stack files nccl-2.20-*, nccl-2.29-*, nccl-2.4-v100-efa, nccl-gb200-nvl72 and
+"""Writes the stack files nccl-2.18-*, nccl-2.20-*, ... of NCCL's releases, nccl-2.4-v100-efa, nccl-gb200-nvl72 and
 rccl-2.22-mi300x of this folder.
 
     rebuild_nccl.py [--check]     with --check nothing is written: exit 1 when a file differs
@@ -13,21 +13,23 @@ import pathlib
 import sys
 
 from nccl_aws import tuner
-from nccl_measured import (A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules, gathers_between,
-                           gathers_of)
+from nccl_measured import A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules
 from nccl_paths import paths, peer_protocols
-from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, of_parts, rules_up_to, sends_calls,
-                        shift_rules, tuned_rules, written)
+from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, node_rules, rules_up_to, sends_calls,
+                        shift_rules, written)
 from nccl_sources import (ACCESSES, AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5,
-                          TUNING, assumed, known, peer_channels_2_29, seconds)
+                          TUNING, assumed, known, seconds)
 from nccl_stack import Stack, cube_mesh, even_permutations, full_mesh, full_mesh_paths, rotations
 from nccl_told import alternatives, preferences
-from nccl_tuner import NODE_STEP_US, Machine, bands, gather_bands
+from nccl_tuner import NODE_STEP_US, RELEASE, RELEASES, Machine, bands, gather_bands
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def document(stack):
+FORMAT = "forescale-stack-1"
+
+
+def rings_and_chain(stack):
     def ring(source):
         return {"orders": name_of(stack, stack.orders),
                 "call_overhead_s": known(8.4e-6, f"launch of a ring, 8.4 us by {TUNING} (baseLat)"),
@@ -35,14 +37,17 @@ def document(stack):
 
     chain = {"algorithm": "chain", "chunk_bytes": 512 * KIB} | ring(
         "NCCL: pipelined around the ring, 512 KiB at a time (src/init.cc: 4 MiB in 8 steps)")
-    rings = {"algorithm": "ring"} | ring("NCCL: rings")
+    return {"algorithm": "ring"} | ring("NCCL: rings"), chain
 
-    def of_groups(rules, bands_of, between):
-        parts = of_parts(stack, bands_of, between) if stack.machine else []
-        return [written(stack, rule) for rule in [*parts, *rules]]
 
-    gathers = (of_groups(stack.gathers, gather_bands, gathers_between(stack))
-               if stack.gathers else [rings])
+def document(stack):
+    rings, chain = rings_and_chain(stack)
+
+    def of_node(rules):
+        """Between nodes NCCL's preferences decide."""
+        return [written(stack, dataclasses.replace(rule, up_to_nodes=1) if stack.machine else rule) for rule in rules]
+
+    gathers = of_node(stack.gathers) if stack.gathers else [rings]
     sends = {"protocol": "send-recv"} if stack.sends else {}
 
     def by_sends(algorithm, source):
@@ -55,7 +60,7 @@ def document(stack):
     told = alternatives(stack, rings, chain)
     peers = peer_protocols(stack)
     made = {
-        "format": "forescale-stack-1", "name": stack.name, "description": stack.description,
+        "format": FORMAT, "name": stack.name, "description": stack.description,
         "channels": 4, "channels_of": "queue", "eager_limit_bytes": 0,
         "latency_holds_ports": False, "collectives": "in-order",
         "memory_accesses": {"value": 3, "source": ACCESSES, "fast": 2, "slow": 3.1}, "progress": "hardware",
@@ -63,7 +68,7 @@ def document(stack):
                       "source": "NCCL's kernels add while they copy: src/device/all_reduce.h"},
         "host_reduction": {"place": "cpu", "overlaps_transfer": False},
         "paths": paths(stack),
-        "selection": {"all-reduce": of_groups(stack.rules, bands, stack.between_calls),
+        "selection": {"all-reduce": of_node(stack.rules),
                       "broadcast": [chain], "reduce": [chain], "reduce-scatter": gathers,
                       "allgather": gathers, "gather": flat, "scatter": flat,
                       "all-to-all": pairs, "shift": shift_rules(stack)},
@@ -114,7 +119,7 @@ SIMPLE_ONLY = ("tree-simple", "ring-simple")
 EIGHT_H100 = Machine(8, "hopper", 370, 384, channels=8, node_channels=16, nvls=True, collnet=True)
 # Of a message, what the plug-in tells NCCL (aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece).
 EFA_LATENCY_US = 75
-EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True, pat=True, collnet=True)
+EIGHT_B200 = Machine(8, "blackwell", NVLINK5, 384, channels=8, node_channels=16, nvls=True, collnet=True, release=RELEASE["2.29"])
 EFA_V4_LATENCY_US = 35
 EIGHT_B200_OF_P6 = dataclasses.replace(EIGHT_B200, network_latency_us=EFA_V4_LATENCY_US, collnet=False)
 EFA_NVLS_TREE_MOST = (512 * KIB, "NCCL_NVLSTREE_MAX_CHUNKSIZE as aws-ofi-nccl sets it (pull request 332)")
@@ -125,7 +130,7 @@ NVLS_PROXY_US = (2.45, 1.5, 3.5, f"fitted to {EFA}: 2.45 us of one of NCCL's mes
                  "more")
 P6_NVLS_PROXY_US = (*TREE_PROXY_US[:2], NVLS_PROXY_US[0], "that of p5's low-latency trees: 0.9 us of one of NCCL's messages at "
                     "either end, eight of which are one of a plan; slow: that of p5's NVLSTree with NCCL 2.20")
-EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US, collnet=False)
+EIGHT_H100_OF_P5 = dataclasses.replace(EIGHT_H100, network_latency_us=EFA_LATENCY_US, collnet=False, cpu="amd")
 
 
 TWO_RACKS = "all-reduces of 128 GB200, 64 of each of two racks, NCCL 2.29.2 (oracle-quickstart/oci-hpc-oke)"
@@ -164,7 +169,7 @@ def stacks():
                      search_channels=4, by_rail=False, **more)
 
     a100 = {"generation": "ampere", "tree_gbps": 233.3}
-    h100 = {"generation": "hopper", "tree_gbps": 370.8,
+    h100 = {"generation": "hopper", "tree_gbps": 370.8, "adapter_gbps": 50,
             "sends": (assumed(1.236, "fitted: 300 GB/s, all-to-alls of 4 and of 8 GPUs, 2 to 512 MiB, "
                               f"on {H100}", 1.12, 1.37),
                       assumed(658e9, "the channels of a pair of GPUs, both ways together, counted "
@@ -175,30 +180,28 @@ def stacks():
 
     def eight_h100(name, where, machine, **more):
         stack = switched(
-            name, f"NCCL 2.20 on {where}: rings, trees and NVLS with their protocols; parts that use every "
+            name, f"NCCL on {where}: rings, trees and NVLS with their protocols; parts that use every "
             "adapter.", protocols=[*ALL, "nvls"], own=hopper.wires(),
             nvls=assumed(0.809, "the switches add and copy: a GPU sends (n+1)/n of the vector, 9/8 on "
                          "eight, where the plan sends 2 (n-1)/n, 14/8; the rest is fitted to 256 MiB "
                          f"to 2 GiB on {P5}. NCCL reckons with 5/6 of the links' rate ({TUNING}, ratio "
                          "of NVLS): 0.771, which the rows from 4 GiB on reach", 0.771, 0.83), **h100, **more)
-        stack.gathers = gathers_of(stack, machine, hopper.rules("gather", lambda ranks: 2 * MIB, nodes=1))
-        stack.rules = hopper.rules("reduce", lambda ranks: MIB) + tuned_rules(
-            stack, machine,
-            one_node=([("ring-ll", MIB), ("nvls", None)],
-                      f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 26.4 us "
-                      f"at 1 MiB and cross after 512 KiB ({TUNING})"))
+        stack.gathers = hopper.rules("gather", lambda ranks: 2 * MIB)
+        stack.rules = hopper.rules("reduce", lambda ranks: MIB) + node_rules(
+            stack, [("ring-ll", MIB), ("nvls", None)],
+            f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 28.4 us at 1 MiB and cross after that ({TUNING})")
         stack.machine = machine
         return stack
 
-    yield eight_h100("nccl-2.20-h100", "nodes of eight H100 or H200 with NVSwitch", EIGHT_H100,
+    yield eight_h100("nccl-2.23-h100", "nodes of eight H100 or H200 with NVSwitch", EIGHT_H100,
                      between_calls=BETWEEN_CALLS["hopper"])
     yield eight_h100(
-        "nccl-2.20-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
+        "nccl-2.23-h100-efa", "p5, eight H100 with NVSwitch, EFA of the second generation through aws-ofi-nccl",
         EIGHT_H100_OF_P5, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
         nvls_tree_most=EFA_NVLS_TREE_MOST, tuner_of="aws-p5")
 
     stack = switched(
-        "nccl-2.20-a100", "NCCL 2.20 on nodes of eight A100 with NVSwitch: rings and trees with "
+        "nccl-2.23-a100", "NCCL on nodes of eight A100 with NVSwitch: rings and trees with "
         "their protocols; parts that use every adapter.", protocols=ALL, between_calls=BETWEEN_CALLS["ampere"],
         own=ampere.wires() | {"ring-simple-few": assumed(
             1.1, "up to four of a node's eight GPUs: rings of fewer channels; fitted, mean "
@@ -212,55 +215,54 @@ def stacks():
         sends_calls=sends_calls(A100, (512 * KIB, (10, 7, 14)), (None, (20, 12, 40))),
         steps={"ring-ll": call_of(0.8, 0.4, 1, "a step takes 1 us, less 0.2 us of the links: fitted to "
                                   f"allgathers of 4 KiB on {A100} (0.6 us by {TUNING}, hwLat)")}, **a100)
-    machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24, collnet=True)
-    stack.gathers = gathers_of(stack, machine, ampere.rules("gather", lambda ranks: 2 * MIB, nodes=1))
+    stack.machine = Machine(8, "ampere", 240, 192, channels=8, node_channels=24, collnet=True, cpu="amd")
+    stack.gathers = ampere.rules("gather", lambda ranks: 2 * MIB)
     bends = f"size range: as the times of {A100} bend"
     few = [(2, 512 * KIB, (31, 15, 50)), (4, MIB, (25, 12, 45))]
     stack.rules = [rule for ranks, up_to, us in few for rule in (
         Rule("ring-ll", bends, up_to, ranks, call_overhead_s=ampere.ll_call),
         Rule("ring-simple-few", bends, None, ranks, call_overhead_s=call_of(
             *us, f"fitted to all-reduces of {ranks}, 2 to 512 MiB, on {A100}")))]
-    stack.rules += tuned_rules(stack, machine, one_node=(
-        [("ring-ll", MIB), ("ring-ll128", 4 * MIB), ("ring-simple-reduce-8", None)], bends))
-    stack.machine = machine
+    stack.rules += node_rules(stack, [("ring-ll", MIB), ("ring-ll128", 4 * MIB), ("ring-simple-reduce-8", None)], bends)
     yield stack
 
     stack = mesh(
-        "nccl-2.20-v100", "NCCL 2.20 on nodes of eight V100 with NVLink in a hybrid cube mesh: "
+        "nccl-2.23-v100", "NCCL on nodes of eight V100 with NVLink in a hybrid cube mesh: "
         "rings and trees with their protocols along the mesh's rings.", protocols=ALL)
     stack.machine = Machine(8, "volta", 120, 48, channels=4, node_channels=12)
-    stack.rules = tuned_rules(stack, stack.machine)
+    stack.rules = node_rules(stack, bands(stack.machine, 1))
+    stack.gathers = node_rules(stack, gather_bands(stack.machine, 1))
     yield stack
 
     stack = switched(
-        "nccl-2.20-a100-efa", "NCCL 2.20 on p4d and p4de: eight A100 with NVSwitch, EFA through "
+        "nccl-2.23-a100-efa", "NCCL on p4d and p4de: eight A100 with NVSwitch, EFA through "
         "aws-ofi-nccl, which allows the simple protocol only (force_proto_simple, "
         "aws/aws-ofi-nccl, src/platform-aws.c, commit 008a28b9).",
         protocols=["tree-simple"], flush_us=18, **a100)
     stack.machine = Machine(8, "ampere", 240, 48, channels=4, node_channels=24, network_latency_us=EFA_LATENCY_US,
                             choices=SIMPLE_ONLY)
-    stack.rules = tuned_rules(stack, stack.machine)
+    stack.rules = node_rules(stack, bands(stack.machine, 1))
     yield stack
 
     stack = switched(
-        "nccl-2.20-h100-tcpxo", "NCCL 2.20 on a3-mega: eight H100 with NVSwitch, GPUDirect-TCPXO, "
+        "nccl-2.23-h100-tcpxo", "NCCL on a3-mega: eight H100 with NVSwitch, GPUDirect-TCPXO, "
         "simple protocol only, rings and trees.", protocols=["tree-simple"], flush_us=8,
         buffer=(8 * MIB, "NCCL_BUFFSIZE, GoogleCloudPlatform/cluster-toolkit, examples/machine-learning/"
-                "a3-megagpu-8g/nemo-framework/README.md, commit 99ad9cae"), **h100)
+                "a3-megagpu-8g/nemo-framework/README.md, commit 99ad9cae"), **h100 | {"adapter_gbps": 25})
     stack.machine = Machine(8, "hopper", 370, 192, channels=8, node_channels=16, network_latency_us=10,
                             choices=SIMPLE_ONLY)
-    stack.rules = tuned_rules(stack, stack.machine)
+    stack.rules = node_rules(stack, bands(stack.machine, 1))
     yield stack
 
     stack = switched(
         "nccl-2.20-h100-tcpx", "NCCL 2.20 on a3-high: eight H100 with NVSwitch, four adapters with "
-        "GPUDirect-TCPX, rings, simple protocol only.", protocols=[], flush_us=234, **h100)
+        "GPUDirect-TCPX, rings, simple protocol only.", protocols=[], flush_us=234, **h100 | {"adapter_gbps": 25})
     stack.rules = [Rule("ring-simple", "simple protocol only, as with GPUDirect-TCPXO")]
     yield stack
 
     stack = mesh(
         "nccl-2.4-v100-efa", "NCCL 2.4.8 on p3dn: eight V100 in a hybrid cube mesh, EFA of the "
-        "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], peer_channels=None, flush_us=132,
+        "first generation through aws-ofi-nccl, rings only.", protocols=["ring-ll"], knows_sends=False, flush_us=132,
         flush_why="150 us more for a message through host memory, what the plug-in tells NCCL "
                   "(aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece, latency of "
                   "p3dn.24xlarge), less 18 us of the adapters",
@@ -273,21 +275,18 @@ def stacks():
     yield stack
 
     stack = Stack(
-        "nccl-2.20-gh200", "NCCL 2.20 on nodes of four GH200, each with NVLinks to all others: "
+        "nccl-2.23-gh200", "NCCL on nodes of four GH200, each with NVLinks to all others: "
         "rings and trees with their protocols; parts that use every link and adapter.",
         even_permutations(4), 4, ["ring-ll", "tree-ll-two", "tree-ll", "tree-simple"], rules=[],
         generation="hopper", tree_gbps=247, ring_gbps=370.8, search_channels=4, between_calls=BETWEEN_CALLS["slingshot"])
     stack.machine = Machine(4, "hopper", 360, 96, channels=4, node_channels=16,
                             choices=("tree-ll", "tree-simple", "ring-simple"))
-    stack.rules = tuned_rules(
-        stack, stack.machine,
-        one_node=([("ring-ll", MIB), ("ring-simple", None)],
-                  "size range assumed: that of one node of H100"))
+    stack.rules = node_rules(stack, [("ring-ll", MIB), ("ring-simple", None)], "size range assumed: that of one node of H100")
     yield stack
 
     blackwell = MEASURED["blackwell"]
     nvls = blackwell.wire(NVLS_GBPS, "all-reduces of 8", 800, 680)
-    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5, "peer_channels": peer_channels_2_29(4, 50),
+    blackwell = {"generation": "blackwell", "tree_gbps": NVLINK5, "adapter_gbps": 50,
                  "own": blackwell.wires() | {"nvls-eight": nvls},
                  "sends": (
                      blackwell.wire(SEND_GBPS, "all-to-alls of 4 and 8", 640, 480),
@@ -299,20 +298,18 @@ def stacks():
                                               f"fitted to allgathers of 4 KiB on {B200} (0.6 us by "
                                               f"{TUNING}, hwLat)")}}
     def eight_blackwell(name, where, network, **more):
-        stack = switched(f"nccl-2.29-{name}", f"NCCL 2.29 on {where}: rings, trees and NVLS with their protocols.",
+        stack = switched(f"nccl-2.29-{name}", f"NCCL on {where}: rings, trees and NVLS with their protocols.",
                          protocols=[*ALL, "nvls"], nvls=nvls,
-                         **{"between_calls": BETWEEN_CALLS["blackwell"]} | blackwell | more)
+                         **{"between_calls": BETWEEN_CALLS["blackwell"], "first_release": "2.23"} | blackwell | more)
         reduces, gathers = blackwell_rules(8)
         machine = EIGHT_B200_OF_P6 if stack.tree_proxy_us else dataclasses.replace(EIGHT_B200, network_gbps=network)
         stack.machine = machine
-        stack.rules = [*reduces, *(rule for rule in tuned_rules(stack, machine)
-                                   if rule.up_to_ranks != 8)]
-        stack.gathers = gathers_of(stack, machine, gathers)
+        stack.rules, stack.gathers = reduces, gathers
         return stack
 
     yield eight_blackwell("b200", "nodes of eight B200 with NVSwitch and eight NDR adapters", 384)
     yield eight_blackwell("b300", "nodes of eight B300 with NVSwitch and eight 800G adapters", 768,
-                          peer_channels=peer_channels_2_29(8, 100))
+                          adapter_gbps=100, first_release="2.28")
     yield eight_blackwell("b200-efa", "p6-b200, eight B200 with NVSwitch, EFA of the fourth generation through aws-ofi-nccl",
                           384, between_calls=BETWEEN_CALLS["efa"], nvls_proxy_us=P6_NVLS_PROXY_US, tree_proxy_us=TREE_PROXY_US,
                           nvls_tree_most=EFA_NVLS_TREE_MOST, tuner_of="aws-p6-b200",
@@ -346,7 +343,7 @@ def stacks():
     stack = Stack(
         "rccl-2.22-mi300x", "RCCL 2.22 on nodes of eight MI300X with an xGMI link between every "
         "two: rings along all of them, low-latency and simple protocol.", full_mesh(), 8,
-        ["ring-ll"], rules=[], peer_channels=None, by_rail=False, generation="cdna3", tree_gbps=319, all_to_all="linear",
+        ["ring-ll"], rules=[], knows_sends=False, by_rail=False, generation="cdna3", tree_gbps=319, all_to_all="linear",
         ll_wire=assumed(1.55, "fitted: 206 GB/s of bus bandwidth beside NCCL's steps, all-reduces "
                         f"of 1 and 4 MiB on {MI300X}", 1.35, 2))
     stack.rules = [Rule("ring-ll", f"size range: as the times of {MI300X} bend", 8 * MIB, 8),
@@ -361,13 +358,54 @@ def stacks():
     yield stack
 
 
+def of_release(stack, release):
+    """The same library's other release: what its file states in place of the stack's."""
+    machine = stack.machine
+    other = dataclasses.replace(stack, name=stack.name.replace(machine.release.first, release.first),
+                                machine=dataclasses.replace(machine, release=release))
+    told = alternatives(stack, *rings_and_chain(stack))
+    sends = {"message_protocol": peer_protocols(other)[0][0]} if peer_protocols(other) else {}
+    return {"format": FORMAT, "name": other.name, "extends": stack.name, **sends,
+            "selection": {"shift": shift_rules(other)}, "preferences": preferences(other, told)}
+
+
+def of_releases(stack):
+    """A stack, and its releases before and after that have something otherwise."""
+    own = stack.machine.release
+    found = []
+    for release in RELEASES:
+        if float(release.first) < float(stack.first_release):
+            continue
+        made = of_release(stack, release)
+        if not found or release == own or any(made[key] != found[-1][1][key] for key in ("selection", "preferences")):
+            found.append((release, made, release.last))
+        else:
+            found[-1] = (*found[-1][:2], release.last)
+    base = of_release(stack, own)
+    for release, made, last in found:
+        head = {"format": FORMAT, "name": made["name"], "description": stack.described(release.first, last),
+                "releases": {"from": release.first, "to": last}}
+        if release == own:
+            yield head | document(stack) | head
+        else:
+            yield head | {"extends": stack.name} | {key: value for key, value in made.items() if base[key] != value and key != "name"}
+
+
+def documents():
+    for stack in stacks():
+        if stack.machine:
+            yield from of_releases(stack)
+        else:
+            yield document(stack)
+
+
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
     differ = []
-    for stack in stacks():
-        file = HERE / f"{stack.name}.json"
-        made = text(document(stack)) + "\n"
+    for each in documents():
+        file = HERE / f"{each['name']}.json"
+        made = text(each) + "\n"
         if not sys.argv[1:]:
             file.write_text(made, encoding="utf-8")
         elif not file.is_file() or file.read_text(encoding="utf-8") != made:

@@ -193,10 +193,9 @@ std::vector<std::vector<int>> groups_named(const Question& question, const Platf
 }
 
 // Whether they take more than one algorithm or protocol.
-bool chooses(const std::vector<SelectionRule>& rules) {
-  return std::any_of(rules.begin(), rules.end(), [&](const SelectionRule& rule) {
-    return rule.algorithm != rules.front().algorithm || rule.protocol != rules.front().protocol;
-  });
+bool chooses(const std::vector<Preference>& bands) {
+  return std::any_of(bands.begin(), bands.end(),
+                     [](const Preference& band) { return band.order.size() > 1; });
 }
 
 }  // namespace
@@ -217,7 +216,7 @@ std::vector<std::vector<int>> groups_of(const Question& question, const Platform
 std::string choice_not_known(const QuestionMachine& machine, const std::string& op,
                              const GroupShape& group) {
   const std::size_t of_node = machine.platform.node_routes->endpoints.size();
-  const auto rules = machine.stack.selection.find(op);
+  const auto bands = machine.stack.preferences.find(op);
   if (!machine.stack.switched_on.empty() && op == "all-reduce" && group.nodes > 1 &&
       static_cast<std::size_t>(group.ranks_per_node) != of_node)
     return fmt::format(
@@ -225,9 +224,9 @@ std::string choice_not_known(const QuestionMachine& machine, const std::string& 
         machine.stack.name);
   if (machine.stack.alternatives.empty() || group.nodes < 2 ||
       static_cast<std::size_t>(group.ranks_per_node) == of_node ||
-      rules == machine.stack.selection.end() || !chooses(rules->second) ||
-      std::any_of(rules->second.begin(), rules->second.end(), [&](const SelectionRule& rule) {
-        return rule.ranks_per_node != 0 && rule.ranks_per_node == group.ranks_per_node;
+      bands == machine.stack.preferences.end() || !chooses(bands->second) ||
+      std::any_of(bands->second.begin(), bands->second.end(), [&](const Preference& band) {
+        return band.ranks_per_node != 0 && band.ranks_per_node == group.ranks_per_node;
       }))
     return "";
   return fmt::format(

@@ -6,6 +6,7 @@
 
 #include "base/data_files.hpp"
 #include "base/error.hpp"
+#include "models/nccl_release.hpp"
 
 namespace forescale {
 namespace {
@@ -19,12 +20,14 @@ Stack stack_for(const Platform& platform, const std::string& text, Scenario scen
   const std::string nccl = platform.nccl.empty() ? kOldestNccl : platform.nccl;
   const std::string name = text.substr(0, text.find(':'));
   if (name == kNccl) return load_stack(nccl + text.substr(name.size()), scenario);
+  if (!is_in_catalogue(kStacks, name))
+    if (const std::string other = nccl_stack_of_release(nccl, name, "--stack"); !other.empty())
+      return load_stack(other + text.substr(name.size()), scenario);
   if (!text.empty()) return load_stack(text, scenario);
   if (!platform.nccl.empty()) return load_stack(nccl, scenario);
   if (platform.is_generated) return load_stack("ideal", scenario);
   std::string names;
-  for (const std::string& name : catalogue("models/stacks"))
-    names += (names.empty() ? "" : ", ") + name;
+  for (const std::string& name : catalogue(kStacks)) names += (names.empty() ? "" : ", ") + name;
   throw InputError({.source = "--stack",
                     .path = "",
                     .value = "",

@@ -12,8 +12,9 @@
 
 namespace forescale {
 
-// The stack named; kNccl is what the platform names, else nccl-2.3. Without a name the platform's
-// NCCL, else `ideal` on a generated one, else an InputError that says to name one.
+// The stack named; kNccl is what the platform names, else nccl-2.3, and "nccl-2.20" that release of
+// it (models/nccl_release.hpp). Without a name the platform's NCCL, else `ideal` on a generated
+// one, else an InputError that says to name one.
 Stack stack_for(const Platform& platform, const std::string& text, Scenario scenario);
 
 // Every rank count within the platform's slots, at least `min`; InputError naming --ranks.

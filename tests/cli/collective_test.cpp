@@ -174,11 +174,11 @@ TEST(CollectiveCommand, TraceIsOfOneQuestion) {
 
 // Ranks on any slots; the first ones are no special case.
 TEST(CollectiveCommand, RunsOnTheSlotsThatAreNamed) {
-  const std::string question = "collective --platform dgx-h100 --stack nccl-2.20-h100 --json ";
+  const std::string question = "collective --platform dgx-h100 --stack nccl-2.23-h100 --json ";
   const nlohmann::json first = expect_answer(question + "--bytes 8MiB --ranks 4").json();
   nlohmann::json named = expect_answer(question + "--bytes 8MiB --slots 0,1,2,3").json();
   EXPECT_EQ(named["command"],
-            "forescale collective --platform dgx-h100 --stack nccl-2.20-h100 --slots 0,1,2,3 "
+            "forescale collective --platform dgx-h100 --stack nccl-2.23-h100 --slots 0,1,2,3 "
             "--bytes 8MiB");
   named["command"] = first["command"];
   EXPECT_EQ(named, first);

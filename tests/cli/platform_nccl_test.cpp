@@ -37,8 +37,9 @@ TEST(PlatformNccl, DdpTakesIt) {
   const auto stack = [&](const std::string& more) {
     return parse_json(answer_here(ask + more)).at("stack");
   };
-  EXPECT_EQ(stack(" --platform dgx-h100"), "nccl-2.20-h100");
+  EXPECT_EQ(stack(" --platform dgx-h100"), "nccl-2.23-h100");
   EXPECT_EQ(stack(" --platform dgx-h100 --stack nccl-2.3"), "nccl-2.3");
+  EXPECT_EQ(stack(" --platform dgx-h100 --stack nccl-2.18"), "nccl-2.18-h100");
   EXPECT_EQ(stack(" --platform dgx-1-p100"), "nccl-2.3");
 }
 
@@ -48,12 +49,12 @@ TEST(PlatformNccl, OneThatIsNotThereIsRefusedWithItsPlace) {
   read << std::ifstream(std::string(FORESCALE_SOURCE_DIR) + "/topologies/presets/dgx-h100.json")
               .rdbuf();
   std::string text = read.str();
-  text.replace(text.find("nccl-2.20-h100"), 14, "nccl-2.20-h10");
+  text.replace(text.find("nccl-2.23-h100"), 14, "nccl-2.23-h10");
   const std::string file = workshop.file("mine.json", text);
   const auto refused = run_here("platform show " + file);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("mine.json:/nccl"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("nccl-2.20-h100"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("nccl-2.23-h100"), std::string::npos) << refused.err;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(PredictLayout, PrintsTimesSharesAndMemory) {
       run_program(kLlama + std::string("--gpus 8,16 --layout tp=4,global=32,zero=optimizer"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   for (const char* text : {"llama-3-8b (8,030,261,248 parameters) on dgx-h100, bf16",
-                           "stack nccl-2.20-h100", "tokens/s/GPU", "MFU %", "memory at 8 GPUs:",
+                           "stack nccl-2.23-h100", "tokens/s/GPU", "MFU %", "memory at 8 GPUs:",
                            "memory at 16 GPUs:", "fits (parameters", "from, to: 90 % interval"})
     EXPECT_NE(result.out.find(text), std::string::npos) << text;
 }

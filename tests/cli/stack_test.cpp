@@ -88,6 +88,21 @@ TEST(StackCommand, LogSaysWhatNcclDoesAndHowToPredictIt) {
                 {"NCCL of unknown version: 2 ranks, of which the log has 1, on 1 node",
                  "variable     NCCL_IB_TC=106",
                  "to predict so: --stack nccl:NCCL_PROTO=LL128 (what its environment says)"});
+  const std::string of_2_18 =
+      workshop.file("2.18.txt",
+                    "a:1:2 [0] NCCL INFO NCCL version 2.18.3+cuda12.2\n"
+                    "a:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 - Init COMPLETE\n");
+  expect_answer("stack log " + of_2_18 + " --platform dgx-h100",
+                {"NCCL 2.18.3", "to predict so: --stack nccl-2.18 (its release)"});
+  expect_answer(
+      "collective --platform dgx-h100:nodes=2 --stack nccl-2.18 --plan all-reduce "
+      "--bytes 1MiB",
+      {"with nccl-2.18-h100"});
+  expect_answer("stack show nccl-2.18-h100",
+                {"NCCL 2.18 on nodes of eight H100",
+                 "what it takes between nodes by its own estimates, the first that fits"});
+  expect_refused("collective --platform dgx-h100 --stack nccl-2.19 --plan all-reduce --bytes 1MiB",
+                 {"nccl-2.19", "must be of a release that is known: 2.18, 2.20"});
 }
 
 TEST(StackCommand, LogRefusesWhatIsNone) {

@@ -162,7 +162,7 @@ TEST(Collective, RefusesGroupsOfOneRank) {
   expect_refused(
       "collective --platform dgx-h100 --op all-reduce --ranks 32 --split mod32 --bytes 1MiB",
       {"--split = mod32", "one has nobody to talk to"});
-  expect_answer("stack show nccl-2.20-h100",
+  expect_answer("stack show nccl-2.23-h100",
                 {"up to ranks  of each node  from nodes  up to nodes"});
   EXPECT_EQ(expect_answer("stack show openmpi-1.10").out.find("of each node"), std::string::npos);
 }
@@ -171,7 +171,7 @@ TEST(Collective, RefusesGroupsOfOneRank) {
 TEST(TuneCollective, SaysOfWhichGroupsNcclsChoiceIsNotKnown) {
   const std::string all_reduce = "collective --platform aws-p4de --bytes 1MiB --op all-reduce ";
   expect_answer(all_reduce + "--slots 0,1,2,8,9,10",
-                {"note: what nccl-2.20-a100-efa takes for 3 of a node's 8 GPUs is not known"});
+                {"note: what nccl-2.23-a100-efa takes for 3 of a node's 8 GPUs is not known"});
   expect_answer(all_reduce + "--slots 0,1,2,8",
                 {"takes where nodes have different numbers of GPUs is not known"});
   expect_answer("tune collective --platform aws-p4de --ranks 12 --split mod2 --bytes 1MiB",
@@ -302,16 +302,16 @@ TEST(TuneCollective, WhatNcclCannotBeToldIsRefused) {
   expect_refused(
       "tune collective --platform minsky --stack nccl-2.3 --ranks 4 --bytes 4KiB --emit "
       "nccl-plugin",
-      {"--emit", "nccl-plugin", "nccl-2.20-h100", "nccl-2.3 does not"});
+      {"--emit", "nccl-plugin", "nccl-2.23-h100", "nccl-2.3 does not"});
   expect_refused(
       std::string(kTuneNccl) + "--bytes 4KiB --stack nccl:take=ring/ll --emit nccl-plugin",
-      {"--emit", "nccl-2.20-h100:take=ring/ll does not"});
+      {"--emit", "nccl-2.23-h100:take=ring/ll does not"});
   expect_refused(std::string(kTuneNccl) + "--bytes 4KiB --op all-to-all --emit nccl-plugin",
                  {"--emit", "all-to-all on 16 ranks"});
   expect_refused(
       "collective --platform dgx-h100:nodes=2 --stack nccl:take=tree/ll64 --op all-reduce "
       "--ranks 16 --bytes 4KiB",
-      {"--stack nccl-2.20-h100:take", "tree/ll64", "tree/ll128"});
+      {"--stack nccl-2.23-h100:take", "tree/ll64", "tree/ll128"});
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ def check_search(site):
   text = (site / "searchindex.js").read_text(encoding="utf-8")
   index = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)\s*;?\s*", text, re.DOTALL).group(1))
   names = index["docnames"]
-  for wanted in ("catalogue/stacks/nccl-2.20-h100", "tutorials/buy", "glossary", "architecture"):
+  for wanted in ("catalogue/stacks/nccl-2.23-h100", "tutorials/buy", "glossary", "architecture"):
     if wanted not in names:
       yield f"searchindex.js does not know {wanted}"
   of_word = [index[part].get("mvapich2", []) for part in ("terms", "titleterms")]
@@ -139,7 +139,7 @@ def check_search(site):
     yield "searchindex.js: mvapich2 is on no page of a stack"
 
 
-ROW = {"commands": ["forescale collective --platform aws-p5 --stack nccl-2.20-h100 --ranks 8 --bytes 8"],
+ROW = {"commands": ["forescale collective --platform aws-p5 --stack nccl-2.23-h100 --ranks 8 --bytes 8"],
        "role": "prediction", "error": -0.25, "trivial_error": -0.5, "right": None, "paper": "made-up",
        "claim": "a | claim", "id": "made-up-1", "unit": "s"}
 
@@ -154,7 +154,7 @@ def check_errors(program, folder):
   document = {"format": "forescale-validation-1", "command": "forescale validate -o x", "rows": rows}
   file.write_text(json.dumps(document), encoding="utf-8")
   made = catalogue.Catalogue(program, file)
-  stack, none = made.stack("nccl-2.20-h100"), made.stack("ideal")
+  stack, none = made.stack("nccl-2.23-h100"), made.stack("ideal")
   for text, where in (("| training | prediction | 1 | 0 |  |  | 1 of 1 |", stack),
                       ("| collectives | adjusted | 1 | 1 | 1.0 % |", stack),
                       ("| collectives | prediction | 2 | 2 | 15.0 % | 50.0 % |  | -25 %: a \\| claim", stack),

@@ -7,20 +7,23 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/data_files.hpp"
 #include "base/units.hpp"
+#include "models/nccl_release.hpp"
 #include "tests/base/refusal.hpp"
 
 namespace forescale {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::refusal;
 
-constexpr const char* kH100 = "nccl-2.20-h100";
+constexpr const char* kH100 = "nccl-2.23-h100";
 constexpr GroupShape kNode{.ranks = 8, .nodes = 1, .ranks_per_node = 8};
 constexpr GroupShape kFourNodes{.ranks = 32, .nodes = 4, .ranks_per_node = 8};
 
@@ -77,10 +80,71 @@ TEST(NcclEnvironment, PartsOfNodesHaveChoicesOfTheirOwn) {
             "ring-ll128");
 }
 
+// What NVIDIA/nccl, src/graph/tuning.cc, comes to at the releases' commits, by its own formulas: on
+// 16 nodes of eight H100 releases up to 2.18 count a step of NVLSTree for every node, and trees by
+// the simple protocol cost 28 us a step in 2.20 to 2.22; from 2.28 on NVLSTree is wider.
+TEST(NcclReleases, ChooseByEstimatesOfTheirOwn) {
+  const auto of = [](const std::string& release, int nodes, std::int64_t bytes, int gpus = 8,
+                     const std::string& op = "all-reduce") {
+    const Stack stack = load_stack("nccl-" + release + "-h100");
+    return stack.own_choice(op, {gpus * nodes, nodes, gpus, 8 / gpus}, bytes);
+  };
+  EXPECT_EQ(of("2.18", 16, 256 * kMiB), "tree/simple");
+  for (const char* release : {"2.20", "2.21", "2.23", "2.28"})
+    EXPECT_EQ(of(release, 16, 256 * kMiB), "nvls_tree/simple") << release;
+  EXPECT_EQ(of("2.23", 4, 1024 * kMiB), "ring/simple");
+  EXPECT_EQ(of("2.28", 4, 1024 * kMiB), "nvls_tree/simple");
+  EXPECT_EQ(of("2.23", 2, kMiB), "nvls_tree/simple");
+  EXPECT_EQ(of("2.28", 2, kMiB), "tree/ll128");
+  EXPECT_EQ(of("2.20", 2, 256 << 10, 1), "ring/ll128") << "a quarter of the link's rate is LL's";
+  EXPECT_EQ(of("2.21", 2, 256 << 10, 1), "ring/ll") << "half of it";
+  EXPECT_EQ(of("2.21", 16, 512 << 10, 1), "ring/ll");
+  EXPECT_EQ(of("2.23", 16, 512 << 10, 1), "tree/ll128") << "nothing hides a lone GPU's steps";
+  EXPECT_EQ(of("2.20", 16, kMiB, 1, "allgather"), "ring/ll128");
+  EXPECT_EQ(of("2.21", 16, kMiB, 1, "allgather"), "ring/ll");
+  EXPECT_EQ(of("2.23", 16, kMiB, 1, "allgather"), "pat/simple");
+}
+
+// Every kind of NCCL's stacks has each release once.
+TEST(NcclReleases, FollowEachOther) {
+  std::map<std::string, std::vector<NcclReleases>> of_kind;
+  for (const std::string& name : catalogue("models/stacks")) {
+    const Stack stack = load_stack(name);
+    if (!stack.releases) continue;
+    EXPECT_TRUE(name.starts_with("nccl-" + stack.releases->first.text() + "-")) << name;
+    EXPECT_THAT(stack.description, HasSubstr("NCCL " + stack.releases->text())) << name;
+    of_kind[name.substr(name.find('-', 5))].push_back(*stack.releases);
+  }
+  EXPECT_GE(of_kind.size(), 9u);
+  for (const auto& [kind, releases] : of_kind) {
+    EXPECT_EQ(releases.back().last.text(), "2.30") << kind;
+    for (size_t i = 1; i < releases.size(); ++i)
+      EXPECT_LT(releases[i - 1].last, releases[i].first) << kind;
+  }
+}
+
+TEST(NcclReleases, AreFoundByTheirNumber) {
+  const auto stack = [](const std::string& own, const std::string& asked) {
+    return nccl_stack_of_release(own, asked, "--stack");
+  };
+  EXPECT_EQ(stack("nccl-2.23-h100", "nccl-2.18"), "nccl-2.18-h100");
+  EXPECT_EQ(stack("nccl-2.23-h100", "nccl-2.22"), "nccl-2.21-h100");
+  EXPECT_EQ(stack("nccl-2.23-h100", "nccl-2.30"), "nccl-2.29-h100");
+  EXPECT_EQ(stack("nccl-2.23-a100", "nccl-2.30"), "nccl-2.23-a100") << "nothing that changed it";
+  EXPECT_EQ(stack("nccl-2.29-b200-efa", "nccl-2.25"), "nccl-2.23-b200-efa");
+  EXPECT_EQ(stack("nccl-2.23-h100", "gloo"), "");
+  EXPECT_EQ(stack("nccl-2.23-h100", "nccl-2.18-a100"), "") << "a stack's whole name";
+  EXPECT_THAT(refusal([&] { stack("nccl-2.23-h100", "nccl-2.19"); }),
+              HasSubstr("nccl-2.19: must be of a release that is known: 2.18, 2.20, 2.21 to 2.22"));
+  EXPECT_THAT(refusal([&] { stack("nccl-2.23-h100", "nccl-2.31"); }), HasSubstr("2.29 to 2.30"));
+  for (const char* own : {"nccl-2.20-h100-tcpx", "nccl-gb200-nvl72", "rccl-2.22-mi300x"})
+    EXPECT_THAT(refusal([&] { stack(own, "nccl-2.18"); }), HasSubstr("no other release")) << own;
+}
+
 // AWS's lines (models/stacks/aws_choices.csv): one rank on each of 8 p5 takes rings from the first
 // byte on, eight on each of 4 trees up to 36 MiB. NCCL's estimates are for trees up to more.
 TEST(NcclEnvironment, TakesTheTunersChoiceBeforeNccls) {
-  const std::string p5 = "nccl-2.20-h100-efa";
+  const std::string p5 = "nccl-2.23-h100-efa";
   const Stack tuned = load_stack(p5);
   const Stack plain = load_stack(p5 + ":NCCL_TUNER_PLUGIN=none");
   const auto of = [](const Stack& stack, int gpus, int nodes, std::int64_t bytes) {
@@ -136,7 +200,8 @@ TEST(NcclEnvironment, ParallelAggregatedTreesAreOfOneGpuANode) {
         EXPECT_EQ(rule.ranks_per_node, 1);
         EXPECT_GE(rule.from_nodes, 2);
       }
-  EXPECT_EQ(load_stack(kH100).alternatives.count("pat/simple"), 0U) << "NCCL 2.20";
+  for (const auto& [op, bands] : load_stack("nccl-2.21-h100").preferences)
+    for (const Preference& band : bands) EXPECT_THAT(band.order, Not(Contains("pat/simple")));
 }
 
 // What NCCL 2.29.7 took of 8 to 512 B200, as its times show beside those of rings and of NVLSTree
@@ -194,7 +259,7 @@ TEST(NcclEnvironment, CollNetIsTakenWhereItIsSwitchedOn) {
                 .rule_for("all-reduce", kFourNodes, kMiB)
                 ->algorithm,
             "star-tree");
-  EXPECT_EQ(load_stack("nccl-2.20-a100:NCCL_COLLNET_ENABLE=1")
+  EXPECT_EQ(load_stack("nccl-2.23-a100:NCCL_COLLNET_ENABLE=1")
                 .own_choice("all-reduce", kFourNodes, 1024 * kMiB),
             "collnet_direct/simple")
       << "A100 have no NVLS to switch off, and direct exchanges count as much there";
@@ -221,8 +286,8 @@ TEST(NcclEnvironment, ThousandsOfNodesTakeTreesForMore) {
   const auto of = [&](int nodes, std::int64_t bytes) {
     return h100.own_choice("all-reduce", {nodes, nodes, 1, 8}, bytes);
   };
-  EXPECT_EQ(of(32, 8 * kMiB), "ring/ll128");
-  EXPECT_EQ(of(512, 8 * kMiB), "tree/ll128");
+  EXPECT_EQ(of(32, 32 * kMiB), "ring/ll128");
+  EXPECT_EQ(of(512, 32 * kMiB), "tree/ll128");
   EXPECT_EQ(of(512, 256 * kMiB), "tree/simple");
   EXPECT_EQ(of(4096, 1024 * kMiB), "tree/simple") << "as on 1,024";
 }
@@ -260,6 +325,7 @@ TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
   for (const std::string& name : catalogue("models/stacks")) {
     const Stack plain = load_stack(name);
     if (plain.alternatives.empty()) continue;
+    const Stack untuned = load_stack(name + ":NCCL_TUNER_PLUGIN=none");
     const Stack all = load_stack(name + ":NCCL_ALGO=Tree,Ring,NVLS,NVLSTree,PAT");
     const Stack rings = load_stack(name + ":NCCL_ALGO=Ring");
     for (const int nodes : {1, 2, 3, 4, 8, 64})
@@ -268,7 +334,8 @@ TEST(NcclEnvironment, WhatItWouldTakeAnywayStaysAsItIs) {
           for (const int per_node : gpus_of(bands)) {
             const GroupShape shape{
                 .ranks = per_node * nodes, .nodes = nodes, .ranks_per_node = per_node};
-            const SelectionRule* own = find_rule(plain.selection, op, shape, bytes);
+            const SelectionRule* own = untuned.rule_for(op, shape, bytes);
+            ASSERT_NE(own, nullptr) << name << " " << op << " " << nodes << " x " << per_node;
             const SelectionRule* taken = all.rule_for(op, shape, bytes);
             ASSERT_NE(taken, nullptr) << name << " " << op << " " << nodes << " x " << per_node;
             EXPECT_EQ(taken->algorithm, own->algorithm);
@@ -284,11 +351,11 @@ TEST(NcclEnvironment, BufferSizeSetsChunks) {
   const SelectionRules& of_trees = stack.alternatives.at("tree/simple").rules;
   EXPECT_EQ(chunk_of(find_rule(of_trees, "all-reduce", kFourNodes, 64 * kMiB)), kMiB);
   const GroupShape eight{.ranks = 64, .nodes = 8, .ranks_per_node = 8};
-  const Stack a3_mega = load_stack("nccl-2.20-h100-tcpxo:NCCL_BUFFSIZE=16MiB");
+  const Stack a3_mega = load_stack("nccl-2.23-h100-tcpxo:NCCL_BUFFSIZE=16MiB");
   const SelectionRule* tree = a3_mega.rule_for("all-reduce", eight, 64 * kMiB);
   ASSERT_EQ(tree->algorithm, "chain-tree");
   EXPECT_EQ(chunk_of(tree), 2 * kMiB) << "by its own choice, too";
-  EXPECT_EQ(chunk_of(find_rule(stack.selection, "all-reduce", kFourNodes, 1024)), 32 << 10)
+  EXPECT_EQ(chunk_of(stack.rule_for("all-reduce", kFourNodes, 1024)), 32 << 10)
       << "LL has a buffer of its own";
   const GroupShape one_each{.ranks = 8, .nodes = 8, .ranks_per_node = 1};
   for (const char* choice : {"", ",NCCL_TUNER_PLUGIN=none"}) {  // AWS's, NCCL's own

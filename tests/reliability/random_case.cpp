@@ -91,7 +91,7 @@ void CaseMaker::collective(Dice& dice, Case& made) const {
   static const std::vector<std::string> kPresets = {
       "kesch",      "aws-p3dn",  "dgx-a100", "dgx-h100", "gcp-a3-high", "azure-nd-mi300x",
       "alps-gh200", "piz-daint", "dgx-b200", "minsky",   "owens",       "dgx-h100-superpod"};
-  static const std::vector<std::string> kStacks = {
+  static const std::vector<std::string> kStackNames = {
       "ideal",    "gloo",         "mvapich2-gdr", "mvapich2-gdr-opt",
       "nccl-2.3", "openmpi-1.10", "mvapich2-2.3", "mpi-host-edr"};
   made.question = {.about = Question::About::kCollective};
@@ -105,12 +105,12 @@ void CaseMaker::collective(Dice& dice, Case& made) const {
     case 1:
       made.kind = case_kinds()[kCollectiveOfPreset];
       question.platform = dice.of(kPresets);
-      question.stack = dice.in_ten(6) ? "nccl" : dice.of(kStacks);
+      question.stack = dice.in_ten(6) ? "nccl" : dice.of(kStackNames);
       break;
     default:
       made.kind = case_kinds()[kCollectiveOfFile];
       question.platform = platform(dice, made.number);
-      question.stack = dice.of(kStacks);
+      question.stack = dice.of(kStackNames);
   }
   const auto& ops = all_collective_ops();
   const CollectiveOp op =

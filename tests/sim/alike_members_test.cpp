@@ -248,8 +248,8 @@ INSTANTIATE_TEST_SUITE_P(
         TurnedPlace{"dragonfly+:groups=8,leaves=8,spines=8,hosts=4,globals=2,bandwidth=12.5GB/s,"
                     "latency=1us",
                     "ideal", 1, "DragonflyPlus"},
-        TurnedPlace{"dgx-h100:nodes=32", "nccl-2.20-h100", 8, "DgxH100"},
-        TurnedPlace{"aws-p4de", "nccl-2.20-a100-efa", 8, "P4de"},
+        TurnedPlace{"dgx-h100:nodes=32", "nccl-2.23-h100", 8, "DgxH100"},
+        TurnedPlace{"aws-p4de", "nccl-2.23-a100-efa", 8, "P4de"},
         TurnedPlace{"kesch", "mvapich2-gdr", 16, "Kesch"}),
     [](const auto& tested) { return tested.param.name; });
 

@@ -113,7 +113,7 @@ TEST(Bound, OfSomeGpusOfANodeIsThatOfTheirAdapters) {
     return collective_bound(CollectiveOp::kAllGather, call, lanes, BufferPlace::kGpu, slots).time_s;
   };
   const double ndr = load_link("ndr", "test", nullptr).bandwidth.value;
-  const double least = least_wire_factor(load_stack("nccl-2.20-h100"));
+  const double least = least_wire_factor(load_stack("nccl-2.23-h100"));
   const double half_s = least * (1 << 29) / ndr;
   EXPECT_NEAR(two_nodes_s("dgx-h100", {0, 8}), half_s, 1e-9);
   EXPECT_NEAR(two_nodes_s("dgx-h100", {0, 1, 8, 9}), half_s / 2, 1e-9);

@@ -74,7 +74,7 @@ TEST(CallCosts, CopiesOfGpuBuffersCostNothingForBuffersOnTheHost) {
 // more ranks than these are for on one.
 TEST(NcclBetweenNodes, TwoGpusHaveFewChannels) {
   const Platform platform = load_platform("dgx-h100");
-  const Stack stack = load_stack("nccl-2.20-h100");
+  const Stack stack = load_stack("nccl-2.23-h100");
   constexpr std::int64_t kBytes = 64 * kMiB;
   constexpr double kChannel = 14.7e9;
   constexpr double kLatencies_s = 50e-6;

@@ -57,7 +57,7 @@ double simulated_whole_s(const ResolvedCall& call) {
 struct Ring {
   explicit Ring(Platform on = load_platform("dgx-h100")) : platform(std::move(on)) {}
   Platform platform;
-  Stack stack = load_stack("nccl-2.20-h100");
+  Stack stack = load_stack("nccl-2.23-h100");
   Lanes lanes{platform, stack};
 
   ResolvedCall call(CollectiveOp op, const std::vector<int>& slots, std::int64_t bytes) const {
@@ -246,7 +246,7 @@ TEST(FoldedRingPays, OnFewNodesByItsMessages) {
 // the slope between two numbers says is 7 % off here.
 TEST(FoldedRing, StepsThatDifferCountByTheirMean) {
   const Platform platform = load_platform("alps-gh200:nodes=64");
-  const Stack stack = load_stack("nccl-2.20-gh200");
+  const Stack stack = load_stack("nccl-2.23-gh200");
   const Lanes lanes(platform, stack);
   const PlanChoice plan = parse_plan("all-reduce/ring", "test");
   constexpr std::int64_t kBytes = 419'014'656;
@@ -262,7 +262,7 @@ TEST(FoldedRing, StepsThatDifferCountByTheirMean) {
 // 0.7 s, which few nodes miss by 1.4 %.
 TEST(FoldedTree, OfFewMessagesIsSimulatedWhole) {
   const Platform platform = load_platform("alps-gh200:nodes=180");
-  const Stack stack = load_stack("nccl-2.20-gh200");
+  const Stack stack = load_stack("nccl-2.23-gh200");
   const Lanes lanes(platform, stack);
   const ResolvedCall call = resolve(lanes, shared_first_slots(platform, 720),
                                     {.op = CollectiveOp::kAllReduce, .bytes = 256 << 10});
@@ -459,9 +459,9 @@ INSTANTIATE_TEST_SUITE_P(
                     kGathers},
         FoldedPlace{
             "torus:dims=4x4x4,bandwidth=12.5GB/s,latency=1us", "openmpi-1.10", {16, 64}, kGathers},
-        FoldedPlace{"dgx-h100", "nccl-2.20-h100", {96, 128}, kRingsAndTrees},
+        FoldedPlace{"dgx-h100", "nccl-2.23-h100", {96, 128}, kRingsAndTrees},
         FoldedPlace{
-            "aws-p5", "nccl-2.20-h100-efa:take=nvls_tree/simple", {96, 128}, kRingsAndTrees},
+            "aws-p5", "nccl-2.23-h100-efa:take=nvls_tree/simple", {96, 128}, kRingsAndTrees},
         FoldedPlace{"kesch", "mvapich2-gdr", {16, 192}, {}}),
     [](const auto& tested) {
       std::string name = tested.param.platform;
@@ -493,7 +493,7 @@ TEST(FoldedTree, IsAsLongAsTheWholeOne) {
 // As NCCL has it on 1,024 GPUs, where parts that are alike stand for all.
 TEST(FoldedTree, OfManyLevelsIsAsNearAsItSays) {
   const Platform platform = load_platform("dgx-h100:nodes=128");
-  const Stack stack = load_stack("nccl-2.20-h100");
+  const Stack stack = load_stack("nccl-2.23-h100");
   const Lanes lanes(platform, stack);
   for (const std::int64_t bytes : {1 << 20, 16 << 20, 64 << 20, 256 << 20}) {
     const ResolvedCall call = resolve(lanes, shared_first_slots(platform, 1024),
@@ -516,7 +516,7 @@ TEST(FoldedTree, OfManyLevelsIsAsNearAsItSays) {
 TEST(FoldedTree, KeepsToTheRulesThatTheStackTook) {
   const Platform platform = load_platform("dgx-h100");
   const auto folded_s = [&](const std::string& options) {
-    const Stack stack = load_stack("nccl-2.20-h100:" + options);
+    const Stack stack = load_stack("nccl-2.23-h100:" + options);
     const Lanes lanes(platform, stack);
     const ResolvedCall call =
         resolve(lanes, shared_group(platform, slots_of_nodes(32, 8)),

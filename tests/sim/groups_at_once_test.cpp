@@ -69,7 +69,7 @@ std::vector<std::vector<int>> every_eighth(int ranks) {
 
 // A block of the nodes, of all groups, in place of all.
 TEST(GroupsAtOnce, AreAlikeOnAllNodes) {
-  const Calling p4de(load_platform("aws-p4de"), "nccl-2.20-a100-efa");
+  const Calling p4de(load_platform("aws-p4de"), "nccl-2.23-a100-efa");
   for (const auto& [op, algorithm] :
        {std::pair{CollectiveOp::kAllReduce, "ring"}, {CollectiveOp::kAllToAll, "pairwise"}}) {
     const ResolvedCall call = p4de.call(every_eighth(64), op, algorithm);
@@ -90,13 +90,13 @@ TEST(GroupsAtOnce, AreAlikeOnAllNodes) {
 // Two GPUs of a p4de node share an adapter, those of a DGX have one each; NVSwitch has room for
 // all.
 TEST(GroupsAtOnce, AreInTheWayWhereTheyShareAnAdapter) {
-  const Calling p4de(load_platform("aws-p4de"), "nccl-2.20-a100-efa");
+  const Calling p4de(load_platform("aws-p4de"), "nccl-2.23-a100-efa");
   EXPECT_THAT(p4de.in_the_way(every_eighth(32)), ElementsAre(1));
   EXPECT_THAT(p4de.in_the_way(every_eighth(32), CollectiveOp::kAllToAll, "pairwise"),
               ElementsAre(1));
   const std::vector<std::vector<int>> halves = {{0, 1, 2, 3}, {4, 5, 6, 7}};
   EXPECT_THAT(p4de.in_the_way(halves), ElementsAre());
-  const Calling dgx(load_platform("dgx-a100"), "nccl-2.20-a100");
+  const Calling dgx(load_platform("dgx-a100"), "nccl-2.23-a100");
   EXPECT_THAT(dgx.in_the_way(every_eighth(32)), ElementsAre());
 }
 
@@ -126,7 +126,7 @@ TEST(GroupsAtOnce, ShareALinkEvenly) {
 
 // Few nodes stand for all where groups are on the same ones.
 TEST(GroupsAtOnce, AreFoldedTogether) {
-  const Calling p4de(load_platform("aws-p4de:nodes=64"), "nccl-2.20-a100-efa");
+  const Calling p4de(load_platform("aws-p4de:nodes=64"), "nccl-2.23-a100-efa");
   for (const char* algorithm : {"ring", "chain-tree"}) {
     const ResolvedCall call = p4de.call(every_eighth(512), CollectiveOp::kAllReduce, algorithm);
     ASSERT_EQ(why_not_folded(call), "") << algorithm;

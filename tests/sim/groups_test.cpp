@@ -19,35 +19,35 @@ struct PresetStack {
 };
 
 const std::vector<PresetStack>& presets() {
-  static const std::vector<PresetStack> all = {{"alps-gh200", "nccl-2.20-gh200"},
+  static const std::vector<PresetStack> all = {{"alps-gh200", "nccl-2.23-gh200"},
                                                {"aws-p2.16xlarge", "mvapich2-2.3"},
                                                {"aws-p2.8xlarge", "mvapich2-2.3"},
                                                {"aws-p2.xlarge", "mvapich2-2.3"},
                                                {"aws-p3dn", "nccl-2.4-v100-efa"},
-                                               {"aws-p4de", "nccl-2.20-a100-efa"},
-                                               {"aws-p5", "nccl-2.20-h100-efa"},
+                                               {"aws-p4de", "nccl-2.23-a100-efa"},
+                                               {"aws-p5", "nccl-2.23-h100-efa"},
                                                {"aws-p6-b200", "nccl-2.29-b200-efa"},
                                                {"azure-nd-mi300x", "rccl-2.22-mi300x"},
                                                {"cluster-b", "mvapich2-gdr"},
                                                {"dgx-1-p100", "nccl-2.3"},
-                                               {"dgx-1-v100", "nccl-2.20-v100"},
-                                               {"dgx-a100", "nccl-2.20-a100"},
+                                               {"dgx-1-v100", "nccl-2.23-v100"},
+                                               {"dgx-a100", "nccl-2.23-a100"},
                                                {"dgx-b200", "nccl-2.29-b200"},
                                                {"dgx-b300", "nccl-2.29-b300"},
-                                               {"dgx-h100", "nccl-2.20-h100"},
-                                               {"dgx-h100-superpod", "nccl-2.20-h100"},
-                                               {"dgx-h200", "nccl-2.20-h100"},
+                                               {"dgx-h100", "nccl-2.23-h100"},
+                                               {"dgx-h100-superpod", "nccl-2.23-h100"},
+                                               {"dgx-h200", "nccl-2.23-h100"},
                                                {"gb200-nvl72", "nccl-gb200-nvl72"},
                                                {"gb200-superpod", "nccl-gb200-nvl72"},
                                                {"gb300-nvl72", "nccl-gb200-nvl72"},
                                                {"gce-k80x8", "nccl-1-pcie"},
                                                {"gcp-a3-high", "nccl-2.20-h100-tcpx"},
-                                               {"gcp-a3-mega", "nccl-2.20-h100-tcpxo"},
+                                               {"gcp-a3-mega", "nccl-2.23-h100-tcpxo"},
                                                {"k40-ethernet-10g", "poseidon-sockets"},
                                                {"k40-ethernet-1g", "poseidon-sockets"},
                                                {"kesch", "mvapich2-gdr"},
                                                {"minsky", "nccl-2.3"},
-                                               {"oci-bm-gpu4", "nccl-2.20-a100"},
+                                               {"oci-bm-gpu4", "nccl-2.23-a100"},
                                                {"owens", "mvapich2-gdr-opt"},
                                                {"piz-daint", "cray-mpich-aries"},
                                                {"ri2", "mvapich2-gdr-opt"},
@@ -169,7 +169,7 @@ TEST(Groups, CostTheSameInBothEnginesAndInsideAProgram) {
 // A group of the first ranks is the first ranks.
 TEST(Groups, OfTheFirstRanksAreNoSpecialCase) {
   const Platform platform = load_platform("dgx-h100");
-  const Stack stack = load_stack("nccl-2.20-h100");
+  const Stack stack = load_stack("nccl-2.23-h100");
   const CollectiveStep step{.op = CollectiveOp::kAllReduce, .bytes = 8 << 20, .label = "group"};
   CollectiveStep of_group = step;
   of_group.group = std::make_shared<const std::vector<int>>(first_ranks(16));
@@ -183,7 +183,7 @@ TEST(Groups, OfTheFirstRanksAreNoSpecialCase) {
 // of the ranks that call, not of the first ones, which stand on two nodes.
 TEST(Groups, OfOneRankANodeGoThroughOneAdapterEach) {
   const Platform platform = load_platform("dgx-h100");
-  const Stack stack = load_stack("nccl-2.20-h100");
+  const Stack stack = load_stack("nccl-2.23-h100");
   const Lanes lanes(platform, stack);
   std::vector<int> slots;
   for (int node = 0; node < 16; ++node) slots.push_back(8 * node);
@@ -214,7 +214,7 @@ TEST(Groups, OfOneRankANodeGoThroughOneAdapterEach) {
 TEST(Groups, OfFewMakeFewLinksOfALargeMachine) {
   for (const char* name : {"dgx-h100:nodes=2048", "dgx-h100:nodes=2"}) {
     const Platform platform = load_platform(name);
-    const Stack stack = load_stack("nccl-2.20-h100");
+    const Stack stack = load_stack("nccl-2.23-h100");
     const std::vector<double> made = numbers_in_child([&]() -> std::vector<double> {
       const auto made = make_world();
       World& world = *made;

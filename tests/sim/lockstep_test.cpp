@@ -179,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
                       kAlikeWorkers},
         LockstepPlace{"kesch", "kesch", "", "nccl-2.3", {192}, {}},
         LockstepPlace{"kesch_by_its_mpi", "kesch", "", "mvapich2-gdr", {192}, {}},
-        LockstepPlace{"v100", "dgx-1-v100", "", "nccl-2.20-v100", {128}, kAlikeWorkers},
-        LockstepPlace{"h100", "dgx-h100", "", "nccl-2.20-h100", {96, 128}, kAlikeWorkers}),
+        LockstepPlace{"v100", "dgx-1-v100", "", "nccl-2.23-v100", {128}, kAlikeWorkers},
+        LockstepPlace{"h100", "dgx-h100", "", "nccl-2.23-h100", {96, 128}, kAlikeWorkers}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Lockstep, WorkersSplitWhereTheyTakeDifferentTimes) {

@@ -191,7 +191,7 @@ Platform unit_of_rails(const std::string& spine_bytes_per_s) {
 TEST(Rails, NcclKeepsToThem) {
   const Platform fast = unit_of_rails("48.8e9");
   const Platform slow = unit_of_rails("1e9");
-  const Stack stack = load_stack("nccl-2.20-h100:NCCL_ALGO=Ring");  // NVLSTree never leaves them
+  const Stack stack = load_stack("nccl-2.23-h100:NCCL_ALGO=Ring");  // NVLSTree never leaves them
   Stack across = stack;
   for (PathRule& rule : across.paths) rule.by_rail = false;
   const auto time_s = [](const Platform& platform, const Stack& taken, CollectiveOp op) {

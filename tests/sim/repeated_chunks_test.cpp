@@ -158,8 +158,8 @@ TEST_P(RepeatedChunks_OfALibrary, AreAllOfThem) {
 INSTANTIATE_TEST_SUITE_P(
     Where, RepeatedChunks_OfALibrary,
     ::testing::Values(
-        PipelineOfALibrary{"dgx-h100", "nccl-2.20-h100:take=tree/ll128", 32, kManyBytes, "Trees"},
-        PipelineOfALibrary{"dgx-h100", "nccl-2.20-h100:take=nvls_tree/simple", 32, kManyBytes,
+        PipelineOfALibrary{"dgx-h100", "nccl-2.23-h100:take=tree/ll128", 32, kManyBytes, "Trees"},
+        PipelineOfALibrary{"dgx-h100", "nccl-2.23-h100:take=nvls_tree/simple", 32, kManyBytes,
                            "NvlsTrees"},
         PipelineOfALibrary{"dgx-b200", "nccl-2.29-b200:NCCL_COLLNET_ENABLE=1,NCCL_NVLS_ENABLE=0",
                            32, 2048 * kMiB, "CollNet"}),
@@ -223,7 +223,7 @@ TEST(RepeatedChunks, StandForAllWhereThereAreVeryManyMessages) {
   // 62 others before the last has its first: 1 us and 64 KiB at 12.5 GB/s each.
   EXPECT_NEAR(few->outcome.time_s / ((10'000 + 62) * (1e-6 + kChunk / 12.5e9)), 1, 1e-9);
 
-  const PipelineMachine nodes("dgx-h100", "nccl-2.20-h100:take=tree/ll128");
+  const PipelineMachine nodes("dgx-h100", "nccl-2.23-h100:take=tree/ll128");
   const ResolvedCall shared = nodes.own_call(CollectiveOp::kAllReduce, 32, kManyBytes);
   FoundAlike of_nodes(shared);
   const auto few_shared = repeat_where_it_pays(shared, of_nodes);

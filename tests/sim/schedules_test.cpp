@@ -286,7 +286,7 @@ TEST(PredictPoint, WhatWasLookedUpIsExchangedBothWays) {
 TEST(PredictPoint, UnequalSharesExchangeAsMuchAsTheLargest) {
   PredictionInputs inputs = inputs_of("ddp", 10);
   inputs.platform = load_platform("dgx-a100");
-  inputs.stack = load_stack("nccl-2.20-a100");
+  inputs.stack = load_stack("nccl-2.23-a100");
   inputs.network = load_network("dlrm", "test");
   inputs.compute =
       compute_table(inputs.platform.gpu_models.front(), inputs.network, &inputs.provenance);

@@ -393,7 +393,7 @@ TEST(LayoutPrediction, GradientsHideWhatTensorParallelismExchanges) {
   EXPECT_EQ(hidden("tp=8,global=1", Framework::kPyTorchTo210), 0);
   const LayoutSetUp hides = set_up("tp=8,global=1", Framework::kMegatron);
   const LayoutSetUp waits = set_up("tp=8,global=1", Framework::kMegatronTo2);
-  const Stack stack = load_stack("nccl-2.20-h100");
+  const Stack stack = load_stack("nccl-2.23-h100");
   const double slow_s =
       stack.slows_kernels_s(brought_bytes(CollectiveOp::kAllGather, 2 * 1024 * 4096, 8), hides.gpu);
   EXPECT_DOUBLE_EQ(slow_s, 3 * 2.0 * 1024 * 4096 * 7 / 8 / hides.gpu.memory_bandwidth.value);

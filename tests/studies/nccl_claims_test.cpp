@@ -84,10 +84,10 @@ TEST(NcclTables, SmallChunksOfNvlsTreeCostWhatTheyCostOverEfa) {
     const std::vector<RangedAnswer> answers = Asker().ask(questions, {});
     return answers.front().nominal.time_s() / answers.back().nominal.time_s();
   };
-  const double over_efa = loss("nccl-2.20-h100-efa");
+  const double over_efa = loss("nccl-2.23-h100-efa");
   EXPECT_GT(over_efa, 2);
   EXPECT_LT(over_efa, 3.5);
-  EXPECT_LT(loss("nccl-2.20-h100"), 1);
+  EXPECT_LT(loss("nccl-2.23-h100"), 1);
 }
 
 // More than the adapters carry: 4 x 12.5, 8 x 25 and 8 x 50 GB/s. A tree of two nodes moves the

@@ -120,12 +120,12 @@ TEST_F(Alternatives, RegionsEndWhereTheOwnChoiceIsFaster) {
 // an end, never below what the bytes need, and never a hundred times as fast as the own choice.
 TEST(AlternativesOfTheCatalogue, AreSimulatedOnOneTwoAndFourNodes) {
   int simulated = 0;
-  for (const auto& [stack, platform] : {std::pair("nccl-2.20-h100", "dgx-h100"),
-                                        {"nccl-2.20-a100", "dgx-a100"},
-                                        {"nccl-2.20-v100", "dgx-1-v100"},
-                                        {"nccl-2.20-a100-efa", "aws-p4de"},
-                                        {"nccl-2.20-h100-tcpxo", "gcp-a3-mega"},
-                                        {"nccl-2.20-gh200", "alps-gh200"},
+  for (const auto& [stack, platform] : {std::pair("nccl-2.23-h100", "dgx-h100"),
+                                        {"nccl-2.23-a100", "dgx-a100"},
+                                        {"nccl-2.23-v100", "dgx-1-v100"},
+                                        {"nccl-2.23-a100-efa", "aws-p4de"},
+                                        {"nccl-2.23-h100-tcpxo", "gcp-a3-mega"},
+                                        {"nccl-2.23-gh200", "alps-gh200"},
                                         {"nccl-2.29-b200", "dgx-b200"},
                                         {"nccl-2.29-b300", "dgx-b300"}}) {
     const MachineScenarios machine = load_machines(std::string(platform) + ":nodes=4", stack);

@@ -92,7 +92,7 @@ TEST(TuneLayout, NoIterationIsShorterThanItsBound) {
         "pp=4,global=32,schedule=zb-h1", "pp=4,global=32,recompute=full",
         "zero=parameters,global=64", "pp=4,vpp=2,global=32,schedule=zbv",
         "pp=4,vpp=2,global=32,schedule=dualpipev"})
-    for (const char* stack : {"ideal", "nccl-2.20-h100"}) {
+    for (const char* stack : {"ideal", "nccl-2.23-h100"}) {
       Question question = search_of(layout);
       question.stack = stack;
       const LayoutCase about{.question = question, .gpus = 16};
