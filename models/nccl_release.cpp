@@ -28,7 +28,7 @@ NcclRelease release_in(const JsonInput& in) {
 }
 
 // "nccl-2.23-h100" -> "-h100"; empty: no release in it.
-std::string kind_of(const std::string& stack) {
+std::string suffix_of(const std::string& stack) {
   const std::string prefix = kOfRelease;
   if (!stack.starts_with(prefix)) return "";
   const std::size_t dash = stack.find('-', prefix.size());
@@ -73,10 +73,10 @@ std::string nccl_stack_of_release(const std::string& own, const std::string& ask
   const std::string prefix = kOfRelease;
   if (!asked.starts_with(prefix) || !NcclRelease::read(asked.substr(prefix.size()), release))
     return "";
-  const std::string kind = kind_of(own);
+  const std::string suffix = suffix_of(own);
   std::vector<std::string> known;
-  for (const std::string& name : kind.empty() ? std::vector<std::string>{} : catalogue(kStacks)) {
-    if (kind_of(name) != kind) continue;
+  for (const std::string& name : suffix.empty() ? std::vector<std::string>{} : catalogue(kStacks)) {
+    if (suffix_of(name) != suffix) continue;
     const auto releases = releases_of(name);
     if (!releases) continue;
     if (releases->first <= release && release <= releases->last) return name;
