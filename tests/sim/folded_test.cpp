@@ -471,9 +471,9 @@ INSTANTIATE_TEST_SUITE_P(
 // NCCL's trees in chunks of 64 KiB.
 TEST(FoldedTree, IsAsLongAsTheWholeOne) {
   const Ring ring(load_platform("dgx-h100:nodes=64"));
-  // Of 64 nodes 32 are simulated where a part has few chunks, else 16, as of 32.
+  // Of 64 nodes 32 are simulated where a part has few chunks (of eight parts), else 16, as of 32.
   for (const auto& [nodes, each, few_nodes] : {std::tuple(32, 1, 16), std::tuple(32, 4, 16),
-                                               std::tuple(64, 1, 32), std::tuple(64, 4, 16)}) {
+                                               std::tuple(64, 1, 16), std::tuple(64, 4, 32)}) {
     const PlanChoice plan =
         parse_plan(each == 1 ? "all-reduce/star-tree:chain_size=1,chunk_bytes=65536"
                              : "all-reduce/chain-tree:chain_size=4,chunk_bytes=65536",
