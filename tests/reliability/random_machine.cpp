@@ -50,13 +50,14 @@ json random_fabric(Dice& dice, std::int64_t ports) {
     default: {
       const std::int64_t routers = dice.whole(1, 3);
       const std::int64_t hosts = dice.whole(1, 3);
-      return {
-          {"layout", "dragonfly"},
-          {"groups", std::max<std::int64_t>(2, (ports + routers * hosts - 1) / (routers * hosts))},
-          {"routers", routers},
-          {"hosts", hosts},
-          {"globals", 8},
-          {"link", random_link(dice)}};
+      const std::int64_t groups =
+          std::max<std::int64_t>(2, (ports + routers * hosts - 1) / (routers * hosts));
+      return {{"layout", "dragonfly"},
+              {"groups", groups},
+              {"routers", routers},
+              {"hosts", hosts},
+              {"globals", std::max<std::int64_t>(8, groups)},
+              {"link", random_link(dice)}};
     }
   }
 }
@@ -77,7 +78,7 @@ double Dice::logarithmic(double min, double max) {
 std::string random_generator(Dice& dice) {
   const std::string link = fmt::format("bandwidth={:.0f}B/s,latency={:.3f}us",
                                        random_bandwidth(dice), 1e6 * random_latency_s(dice));
-  switch (dice.whole(0, 3)) {
+  switch (dice.whole(0, 4)) {
     case 0:
       return fmt::format("star:hosts={},{}{}", dice.whole(2, 40), link,
                          dice.in_ten(2) ? ",duplex=half" : "");
@@ -87,9 +88,13 @@ std::string random_generator(Dice& dice) {
     case 2:
       return fmt::format("torus:dims={}x{},hosts={},{}", dice.whole(2, 4), dice.whole(2, 4),
                          dice.whole(1, 2), link);
-    default:
+    case 3:
       return fmt::format("dragonfly:groups={},routers={},hosts={},globals=4,{}", dice.whole(2, 4),
                          dice.whole(1, 4), dice.whole(1, 3), link);
+    default:
+      return fmt::format("dragonfly+:groups={},leaves={},spines={},hosts={},globals=4,{}",
+                         dice.whole(2, 4), dice.whole(1, 3), dice.whole(1, 3), dice.whole(1, 3),
+                         link);
   }
 }
 
