@@ -61,7 +61,8 @@ std::string NcclReleases::text() const {
 }
 
 NcclReleases NcclReleases::read(const JsonInput& in) {
-  in.allow_only({"from", "to"});
+  in.allow_only({"from", "to", "source"});
+  if (in.at("source").string().empty()) in.at("source").fail("must not be empty");
   const NcclReleases releases{release_in(in.at("from")), release_in(in.at("to"))};
   if (releases.last < releases.first) in.at("to").fail("must be >= \"from\"");
   return releases;

@@ -2,7 +2,7 @@
 """Whether what forescale takes to be the fastest of NCCL's algorithms and protocols is what AWS measured to be.
 
     judge_choice.py [--program build/release/forescale] [--platform aws-p5] [--op all-reduce] [--ranks-per-node 8]
-                    [--nodes 4,8,16] [--sizes 8KiB,16KiB,...] [--told]
+                    [--nodes 4,8,16] [--sizes 8KiB,16KiB,...] [--told | --releases]
 
 aws_choices.csv has what the tuner of aws-ofi-nccl takes on p5 (8 H100, 32 EFA) and p6-b200 (8 B200, 8 EFA) for
 all-reduces, allgathers and reduce-scatters of eight, two or one ranks a node, by nodes and bytes: lines that AWS
@@ -11,7 +11,8 @@ leaves the choice to NCCL. Each algorithm and protocol of the platform's stack i
 minutes), and the fastest compared with AWS's. Prints both by size, what AWS's choice would lose by the simulated times, and how often the two agree: with all
 algorithms and protocols, and with those only that AWS's file takes anywhere (on p5 LL it does not: perhaps it was
 not tried); beside how often NCCL's own estimate (nccl_tuner.py) agrees with AWS, of the sizes that AWS decided,
-and with --told how often NCCL does that loads what `tune collective --emit nccl-plugin` writes."""
+and with --told how often NCCL does that loads what `tune collective --emit nccl-plugin` writes. --releases simulates
+nothing and prints how often the estimates of each of NCCL's releases agree with AWS."""
 import argparse
 import csv
 import dataclasses
@@ -25,7 +26,7 @@ import sys
 import rebuild_nccl
 from nccl_sources import GIB, KIB, MIB
 from nccl_told import told_name
-from nccl_tuner import LAUNCH_US, Machine, bands, gather_bands, gather_choices
+from nccl_tuner import LAUNCH_US, RELEASES, Machine, bands, gather_bands, gather_choices
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPUS = 8  # of a node
@@ -69,8 +70,9 @@ class Case:
             return gather_choices(self.machine)
         return (*LAUNCH_US, "nvls") if self.machine.nvls else tuple(LAUNCH_US)
 
-    def estimated(self, nodes):
-        return (bands if self.op == "all-reduce" else gather_bands)(self.machine, nodes)
+    def estimated(self, nodes, release=None):
+        machine = dataclasses.replace(self.machine, release=release or self.machine.release)
+        return (bands if self.op == "all-reduce" else gather_bands)(machine, nodes)
 
     def measured(self):
         """(nodes, least bytes, most bytes, AWS's choice as "tree-ll128"; nothing where it has none)."""
@@ -108,6 +110,19 @@ class Case:
                 yield region["from_bytes"], region["to_bytes"], choice
 
 
+def chosen(found, size):
+    return next(choice for choice, up_to in found if up_to is None or size <= up_to)
+
+
+def judge_releases(case, nodes, sizes):
+    choices = list(case.measured())
+    for release in RELEASES:
+        found = {count: case.estimated(count, release) for count in nodes}
+        pairs = [(choice, chosen(found[count], size)) for count in nodes for size in sizes
+                 for of, least, most, choice in choices if of == count and least <= size <= most and choice]
+        print(f"{release.first:>5}: {sum(aws == nccl for aws, nccl in pairs)} of {len(pairs)}")
+
+
 def judge(case, nodes, sizes, with_told):
     times = {choice: case.simulated(nodes, choice, sizes) for choice in case.choices()}
     told = list(case.told_regions(nodes, sizes)) if with_told else []
@@ -119,7 +134,7 @@ def judge(case, nodes, sizes, with_told):
     for size in sizes:
         taken = {choice: of[size] for choice, of in times.items() if size in of}
         best = min(taken, key=taken.get)
-        estimate = next(choice for choice, up_to in estimated if up_to is None or size <= up_to)
+        estimate = chosen(estimated, size)
         measured = next((choice for of, least, most, choice in choices
                          if of == nodes and least <= size <= most), None)
         loss = taken[measured] / taken[best] - 1 if measured in taken else None
@@ -151,11 +166,15 @@ def main():
     parser.add_argument("--sizes", default=",".join(size_text(1 << exponent).replace(" ", "")
                                                     for exponent in range(13, 35)))
     parser.add_argument("--told", action="store_true", help="what `tune collective` tells NCCL too (minutes more)")
+    parser.add_argument("--releases", action="store_true", help="only NCCL's own estimates, release by release")
     options = parser.parse_args()
     sizes = [bytes_of(text) for text in options.sizes.split(",")]
     case = Case(options.program, options.platform, options.op, options.ranks_per_node)
     if not list(case.measured()):
         sys.exit(f"AWS has no choices for {options.op} of {options.ranks_per_node} ranks a node on {options.platform}")
+    if options.releases:
+        judge_releases(case, [int(nodes) for nodes in options.nodes.split(",")], sizes)
+        return
     found = [judge(case, int(nodes), sizes, options.told) for nodes in options.nodes.split(",")]
     decided, *counts = (sum(column) for column in zip(*found))
     texts = (f"{count} ({count / decided:.0%})" for count in counts)

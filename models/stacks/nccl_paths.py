@@ -73,7 +73,7 @@ def step_of(protocol):
 
 def table_of(protocol):
     if protocol == "tree-simple":
-        return f"{LATER} (28 us until 2.20, a chunk's time included)"
+        return f"{LATER} (28 us in 2.20 to 2.22, a chunk's time included)"
     return TUNING
 
 

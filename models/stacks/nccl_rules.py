@@ -249,10 +249,10 @@ def rules_of_band(stack, nodes, choice, after, up_to, why, between=None):
     return rules
 
 
-def rules_up_to(stack, ranks, nodes, found, why=CROSSING, between=None):
+def rules_up_to(stack, ranks, nodes, found, why=CROSSING):
     rules, after = [], 0
     for choice, up_to in found:
-        for rule in rules_of_band(stack, nodes, choice, after, up_to, why, between):
+        for rule in rules_of_band(stack, nodes, choice, after, up_to, why):
             rules.append(dataclasses.replace(rule, up_to_ranks=ranks))
         after = up_to
     return rules

@@ -33,7 +33,7 @@ class Release:
     """What a release reckons with otherwise than the ones after or before it."""
     first: str  # that has it
     last: str
-    source: str  # commit of NVIDIA/nccl, and the release it is of
+    source: str  # which src/graph/tuning.cc of NVIDIA/nccl
     tree_simple_us: tuple = (8.4, 4.0, 14.0)  # launch, a step inside a node and between nodes; 28: a chunk's time included
     ring_ll_share: float = 0.5  # of a ring's bandwidth that LL has
     ll_of_hopper: float = 141  # GB/s inside a node
@@ -49,6 +49,8 @@ class Release:
     wide_sends: bool = False  # between nodes on as many channels as an adapter needs, before on two
 
 
+LATER_COPY = ("a copy of that file that does not say its release (formulas, Hopper; Blackwell at 80 GB/s a channel), and the file of 2.28 for "
+              "Blackwell's 43.8")
 RELEASES = [
     Release("2.18", "2.18", "2.18.3, commit ea383122", ring_ll_share=0.25, ll_of_hopper=87.7, tree_simple_us=(0, 4.0, 14.0),
             nvls_us=23, nvls_network_us=19, nvls="hops", exposes_lone=False, pat=False),
@@ -56,10 +58,10 @@ RELEASES = [
             nvls_us=23, exposes_lone=False, pat=False),
     Release("2.21", "2.22", "2.21.5 and 2.22.3, commits ab2b89c4 and 178b6b75", tree_simple_us=(0, 28.0, 28.0), exposes_lone=False,
             pat=False),
-    Release("2.23", "2.27", "2.25.1 and 2.27.3, commits 80f6bda4 and 72d24320"),
-    Release("2.28", "2.28", "2.28", nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 43.8)),
-    Release("2.29", "2.29", "2.29", nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 43.8), wide_sends=True),
-    Release("2.30", "2.30", "2.30.7", nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 80), corrects_nvls=True,
+    Release("2.23", "2.27", "2.25.1, commit 80f6bda4, and the same at 72d24320; 2.23 and 2.24 not read"),
+    Release("2.28", "2.28", LATER_COPY, nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 43.8)),
+    Release("2.29", "2.29", LATER_COPY, nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 43.8), wide_sends=True),
+    Release("2.30", "2.30", "a copy of that file that does not say its release, and 2.30.7 for Blackwell's 80 GB/s", nvls="capped", nvls_network_us=20.9, blackwell=(20, 24, 80), corrects_nvls=True,
             wide_sends=True),
 ]
 RELEASE = {release.first: release for release in RELEASES}
@@ -82,7 +84,7 @@ NVLS_SHARE = 5 / 6  # of the links' rate, up to 2.27
 NVLS_EFFICIENCY = {"hopper": 0.85, "blackwell": 0.74}
 # Of NVLSTree on a channel from 2.28 on, GB/s of bus bandwidth: two nodes, more.
 NVLS_TREE_CHANNEL = {"hopper": (57.7, 45.5), "blackwell": (96, 43.8)}
-# Of estimates so near to each other that of NVLS is the one taken: for 512 KiB on 16 H100, NCCL 2.26.2, they are 54.6 us, and 54.5 of
+# Of estimates so near to each other that of NVLS is the one taken: for 512 KiB on 16 H100, NCCL 2.26.2, they are 54.7 us, and 54.5 of
 # trees by LL128, and the time is not theirs (XE9680, NVIDIA/nccl-tests issue 309).
 NVLS_TIE = 0.01
 RING_LL128_OF_BLACKWELL = 40  # a channel, from 2.28 on, on four nodes and more

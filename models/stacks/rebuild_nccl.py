@@ -189,7 +189,7 @@ def stacks():
         stack.gathers = hopper.rules("gather", lambda ranks: 2 * MIB)
         stack.rules = hopper.rules("reduce", lambda ranks: MIB) + node_rules(
             stack, [("ring-ll", MIB), ("nvls", None)],
-            f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 28.4 us at 1 MiB and cross after that ({TUNING})")
+            f"size range: as the rows of {P5} suggest; NCCL's estimates are 28.0 and 28.1 us at 1 MiB and cross after that (2.23)")
         stack.machine = machine
         return stack
 
@@ -365,8 +365,7 @@ def of_release(stack, release):
                                 machine=dataclasses.replace(machine, release=release))
     told = alternatives(stack, *rings_and_chain(stack))
     sends = {"message_protocol": peer_protocols(other)[0][0]} if peer_protocols(other) else {}
-    return {"format": FORMAT, "name": other.name, "extends": stack.name, **sends,
-            "selection": {"shift": shift_rules(other)}, "preferences": preferences(other, told)}
+    return {"name": other.name, **sends, "selection": {"shift": shift_rules(other)}, "preferences": preferences(other, told)}
 
 
 def of_releases(stack):
@@ -384,7 +383,7 @@ def of_releases(stack):
     base = of_release(stack, own)
     for release, made, last in found:
         head = {"format": FORMAT, "name": made["name"], "description": stack.described(release.first, last),
-                "releases": {"from": release.first, "to": last}}
+                "releases": {"from": release.first, "to": last, "source": f"src/graph/tuning.cc of NVIDIA NCCL {release.source}"}}
         if release == own:
             yield head | document(stack) | head
         else:
