@@ -266,7 +266,10 @@ def convnet(tables):
 AICONFIGURATOR = {"a100": ("a100_sxm", "NVIDIA A100-SXM4-80GB"),
                   "h100": ("h100_sxm", "NVIDIA H100 80GB HBM3"), "b200": ("b200_sxm", "NVIDIA B200"),
                   "gb200": ("gb200", "NVIDIA GB200"),
-                  "b300": ("b300_sxm", "NVIDIA B300 SXM6 AC")}
+                  "b300": ("b300_sxm", "NVIDIA B300 SXM6 AC"),
+                  "l40s": ("l40s", "NVIDIA L40S"),
+                  "rtx-pro-6000": ("rtx_pro_6000_server",
+                                   "NVIDIA RTX PRO 6000 Blackwell Server Edition")}
 MEASURED_GPUS = {name for name in AICONFIGURATOR if (MEASURED / f"{name}-pytorch.json").exists()}
 AICONFIGURATOR_PRECISIONS = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "nvfp4"}
 

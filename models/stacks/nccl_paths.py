@@ -127,6 +127,10 @@ def direct(stack, where, protocol, latency, wire_factor):
         path["by_rail"] = True
     if protocol == "tree-simple":
         path |= tree_caps(stack, wire_factor)
+    if where == "peer" and protocol in stack.caps:
+        path["connection_cap_bytes_per_s"] = stack.caps[protocol]
+    if where == "peer" and protocol in stack.rank_caps:
+        path["channel_cap_bytes_per_s"] = stack.rank_caps[protocol]
     return path | ({"wire_factor": wire_factor} if wire_factor else {})
 
 
@@ -312,6 +316,10 @@ def proxy(stack, protocol):
     return {"o_proxy_s": assumed(us, cost[3], fast_us, slow_us)}
 
 
+def over_sockets(path):
+    return [path] + ([path | {"where": "cross-socket"}] if path["where"] == "peer" else [])
+
+
 def paths(stack):
     all_paths = []
     of_four = [FOUR] if "nvls" in stack.protocols and stack.gpus == 8 else []
@@ -320,7 +328,7 @@ def paths(stack):
         if protocol == "ring-simple":
             all_paths += [in_node(stack, name) for name in stack.own]
         if protocol == "ring-simple" and stack.sends:
-            pair = {"pair_cap_bytes_per_s": stack.sends[1]}
+            pair = {"pair_cap_bytes_per_s": stack.sends[1]} if stack.sends[1] else {}
             all_paths.append(in_node(stack, "send-recv") | pair)
             all_paths += node_send_paths(stack)
         if protocol == "ring-simple":
@@ -328,6 +336,8 @@ def paths(stack):
             all_paths += [pat_path(stack)] if stack.pat else []
             all_paths += collnet_paths(stack)
         all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
+    if stack.pcie:
+        all_paths = [each for path in all_paths for each in over_sockets(path)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",
               "segment_bytes": assumed(512 * KIB, "NCCL's buffer of 4 MiB in 8 steps "
                                        "(src/init.cc); only pairs without NVLink come this way",
@@ -342,4 +352,4 @@ def paths(stack):
     large = {"where": "any", "buffers": "host", "mechanism": "direct",
              "o_send_s": assumed(4e-6, "rendez-vous handshake of an MPI beside NCCL, as in "
                                  "nccl-2.3", 2e-6, 8e-6), "o_recv_s": 0}
-    return all_paths + [staged, small, large]
+    return all_paths + ([] if stack.pcie else [staged]) + [small, large]

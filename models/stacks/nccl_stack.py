@@ -60,6 +60,9 @@ class Stack:
     knows_sends: bool = True  # between nodes
     steps: dict = dataclasses.field(default_factory=dict)  # inside a node, by protocol; others: NCCL's table
     ll_wire: dict = None  # likewise
+    caps: dict = dataclasses.field(default_factory=dict)  # of a part's connections inside a node, by protocol
+    rank_caps: dict = dataclasses.field(default_factory=dict)  # of all that a rank sends there
+    pcie: bool = False  # no NVLink: GPUs send each other over PCIe, to the other socket as within one
     network_wire: dict = None  # bytes that a byte takes of the adapters, flags left out
     ll_network_us: tuple = None  # what a step of LL's rings between nodes takes more: as it is, fast, slow, and why
     all_to_all: str = "pairwise"

@@ -2,6 +2,7 @@
 // says which half is which).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -72,8 +73,13 @@ TEST(JudgedTrainingKernels, OnH100ArePredicted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, JudgedKernels,
-                         ::testing::Values("a100", "b200", "b300", "gb200", "h100"),
-                         [](const auto& info) { return info.param; });
+                         ::testing::Values("a100", "b200", "b300", "gb200", "h100", "l40s",
+                                           "rtx-pro-6000"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace forescale

@@ -31,9 +31,10 @@ TEST(Presets, AllLoadInEveryScenario) {
 }
 
 TEST(Presets, AllPairsSound) {
-  for (const char* name : {"kesch", "cluster-b", "taurus-smp4", "susitna", "dgx-a100", "aws-p3dn",
-                           "alps-gh200", "azure-nd-mi300x", "dgx-b200", "dgx-b300", "aws-p6-b200",
-                           "gb200-nvl72:nodes=2", "gb300-nvl72:nodes=2"})
+  for (const char* name :
+       {"kesch", "cluster-b", "taurus-smp4", "susitna", "dgx-a100", "aws-p3dn", "alps-gh200",
+        "azure-nd-mi300x", "dgx-b200", "dgx-b300", "aws-p6-b200", "gb200-nvl72:nodes=2",
+        "gb300-nvl72:nodes=2", "l40s-server", "rtx-pro-server"})
     expect_all_pairs_sound(load_platform(name));
 }
 
