@@ -29,6 +29,7 @@ const std::vector<PresetStack>& presets() {
                                                {"aws-p6-b200", "nccl-2.29-b200-efa"},
                                                {"azure-nd-mi300x", "rccl-2.22-mi300x"},
                                                {"cluster-b", "mvapich2-gdr"},
+                                               {"dell-r750xa", "nccl-2.29-pcie"},
                                                {"dgx-1-p100", "nccl-2.3"},
                                                {"dgx-1-v100", "nccl-2.23-v100"},
                                                {"dgx-a100", "nccl-2.23-a100"},

@@ -34,7 +34,7 @@ TEST(Presets, AllPairsSound) {
   for (const char* name :
        {"kesch", "cluster-b", "taurus-smp4", "susitna", "dgx-a100", "aws-p3dn", "alps-gh200",
         "azure-nd-mi300x", "dgx-b200", "dgx-b300", "aws-p6-b200", "gb200-nvl72:nodes=2",
-        "gb300-nvl72:nodes=2", "l40s-server", "rtx-pro-server"})
+        "gb300-nvl72:nodes=2", "l40s-server", "rtx-pro-server", "dell-r750xa"})
     expect_all_pairs_sound(load_platform(name));
 }
 
