@@ -129,6 +129,8 @@ def direct(stack, where, protocol, latency, wire_factor):
         path |= tree_caps(stack, wire_factor)
     if where == "peer" and protocol in stack.caps:
         path["connection_cap_bytes_per_s"] = stack.caps[protocol]
+    if where == "inter-node" and stack.network_cap:
+        path["connection_cap_bytes_per_s"] = stack.network_cap
     if where == "peer" and protocol in stack.rank_caps:
         path["channel_cap_bytes_per_s"] = stack.rank_caps[protocol]
     return path | ({"wire_factor": wire_factor} if wire_factor else {})
@@ -175,8 +177,8 @@ def between_nodes(stack, protocol):
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
                           seconds(left), seconds(left + 2 * stack.flush_us))
-    elif stack.ll_network_us and protocol == "ring-ll":
-        more, fast, slow, why = stack.ll_network_us
+    elif stack.network_more_us or (stack.ll_network_us and protocol == "ring-ll"):
+        more, fast, slow, why = stack.network_more_us or stack.ll_network_us
         latency = assumed(seconds(left + more), f"{step} {LINKS_BETWEEN_US:g} us of the links; {more:g} us more: {why}",
                           seconds(left + fast), seconds(left + slow))
     else:

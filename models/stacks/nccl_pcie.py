@@ -1,4 +1,6 @@
-"""NCCL on nodes whose GPUs have PCIe alone, fitted to eight RTX PRO 6000."""
+"""NCCL on nodes whose GPUs have PCIe alone, fitted to eight RTX PRO 6000; between nodes by RDMA, and by sockets."""
+import dataclasses
+
 from nccl_paths import FLAGS
 from nccl_rules import Rule, call_of, sends_calls
 from nccl_sources import KIB, MIB, assumed
@@ -16,6 +18,11 @@ SIMPLE_STEP_US = 3.6
 GATHERS = {2: (15, 32.4, 10), 4: (12.2, 23.4, 5), 8: (7, 23.1, 8.4)}
 REDUCES = {2: (21, 37.5, 8.4), 4: (12.4, 25.2, 2), 8: (7.4, 24.4, 8.4)}
 SEND_GBPS, PAIR_GBPS = 24.4, 25.7
+
+
+SOCKETS = ("what NCCL reaches over TCP: 4 to 6 GB/s of 100 Gbit/s on four nodes of eight V100 (NVIDIA/nccl issue 450), 3.8 of 32 Gbit/s with "
+           "a GPU a node and 1.8 to 2.8 with eight (issue 209)")
+SOCKET_STEP_US = (30, 15, 80, "of a message the kernel's TCP, at both ends, and copies to and from host memory")
 
 
 def cap(gbps, what, times=1):
@@ -64,3 +71,14 @@ def pcie_stack():
                                         f"{RTX_PRO_6000}", 28e9, 18e9)},
         steps={name: ll_step if "ll" in name else simple_step for name in caps},
         sends=(None, None), sends_calls=sends_calls(RTX_PRO_6000, (None, (5, 3, 8))))
+
+
+def socket_stack():
+    """Without RDMA: the same inside a node."""
+    rate = 4e9 / RINGS
+    return dataclasses.replace(
+        pcie_stack(), name="nccl-2.29-pcie-sockets",
+        description="NCCL 2.29 on nodes of GPUs without NVLink, between nodes by TCP sockets.", named_orders={},
+        network_cap=assumed(rate, f"a {RINGS}th, for each of {RINGS} rings, of 4 GB/s, in the middle of {SOCKETS}; containers with a GPU each "
+                            "reached 0.4 to 2 of 50 Gbit/s (petuum/adaptdl, siasosp23/artifacts)", 11e9 / RINGS, 0.5e9 / RINGS),
+        network_more_us=SOCKET_STEP_US)

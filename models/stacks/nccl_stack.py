@@ -62,6 +62,8 @@ class Stack:
     ll_wire: dict = None  # likewise
     caps: dict = dataclasses.field(default_factory=dict)  # of a part's connections inside a node, by protocol
     rank_caps: dict = dataclasses.field(default_factory=dict)  # of all that a rank sends there
+    network_cap: dict = None  # of a part's connections between nodes
+    network_more_us: tuple = None  # what all steps between nodes take more: as it is, fast, slow, and why
     pcie: bool = False  # no NVLink: GPUs send each other over PCIe, to the other socket as within one
     network_wire: dict = None  # bytes that a byte takes of the adapters, flags left out
     ll_network_us: tuple = None  # what a step of LL's rings between nodes takes more: as it is, fast, slow, and why

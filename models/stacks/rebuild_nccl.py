@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the stack files nccl-2.18-*, nccl-2.20-*, ... of NCCL's releases, nccl-2.4-v100-efa, nccl-gb200-nvl72,
-nccl-2.29-pcie and rccl-2.22-mi300x of this folder.
+nccl-2.29-pcie, nccl-2.29-pcie-sockets and rccl-2.22-mi300x of this folder.
 
     rebuild_nccl.py [--check]     with --check nothing is written: exit 1 when a file differs
 
@@ -15,7 +15,7 @@ import sys
 from nccl_aws import tuner
 from nccl_measured import A100, H100, MEASURED, NVLINK5, NVLS_GBPS, SEND_GBPS, blackwell_rules
 from nccl_paths import paths, peer_protocols
-from nccl_pcie import pcie_stack
+from nccl_pcie import pcie_stack, socket_stack
 from nccl_rules import (BETWEEN_CALLS, RING_ASKED_FOR, Rule, call_of, name_of, node_rules, rules_up_to, sends_calls,
                         shift_rules, written)
 from nccl_sources import (ACCESSES, AWS_CROSSING, B200, EFA, GALVATRON, GIB, KIB, MI300X, MIB, NVL72, P3DN, P5,
@@ -359,6 +359,7 @@ def stacks():
     yield stack
 
     yield pcie_stack()
+    yield socket_stack()
 
 
 def of_release(stack, release):
