@@ -98,6 +98,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
                   "full_memory",
                   "host_layer_s",
                   "host_expert_layer_s",
+                  "host_tensor_layer_s",
                   "host_pipeline_layer_s",
                   "buckets",
                   "unmodelled"});
@@ -113,6 +114,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
   const auto full_memory = one.find("full_memory");
   const auto held_results = one.find("held_results");
   const auto host_expert_layer = one.find("host_expert_layer_s");
+  const auto host_tensor_layer = one.find("host_tensor_layer_s");
   const auto host_pipeline_layer = one.find("host_pipeline_layer_s");
   return {.kernels = one.at("kernels").factor(0.1, 10),
           .others = others ? others->factor(0.1, 100) : 1,
@@ -136,6 +138,7 @@ TransformerFramework transformer_framework(Framework framework, LayerCode code,
           .host_layer_s = one.at("host_layer_s").seconds().value,
           .host_expert_layer_s =
               (host_expert_layer ? *host_expert_layer : one.at("host_layer_s")).seconds().value,
+          .host_tensor_layer_s = host_tensor_layer ? host_tensor_layer->seconds().value : 0,
           .host_pipeline_layer_s = host_pipeline_layer ? host_pipeline_layer->seconds().value : 0,
           .buckets = read_buckets(one.at("buckets")),
           .unmodelled = read_layout_unmodelled(one.at("unmodelled")),

@@ -65,7 +65,9 @@ struct TransformerFramework {
   // In which the CPU asks for a layer's kernels of both passes; of one with experts.
   double host_layer_s = 0;
   double host_expert_layer_s = 0;
-  // And longer for each GPU that shares the layer, where a pipeline's stages are on several nodes.
+  // For each GPU that shares the layer, at least so long where these are on several nodes.
+  double host_tensor_layer_s = 0;
+  // And longer for each, where a pipeline's stages are on several nodes.
   double host_pipeline_layer_s = 0;
   GradientBuckets buckets;
   LayoutUnmodelled unmodelled;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What frameworks' rows say of `unmodelled` in models/compute/transformer_frameworks.json:
 
-    forescale validate -o validation.json
+    forescale validate --interval -o validation.json
     python3 studies/layout/fit_frameworks.py validation.json [build/release/forescale]
 
 prints, by framework (releases as one) and kind of layout, how much less and more time than the prediction the rows take,
@@ -59,7 +59,8 @@ def source_of(row):
     place = row["section"].removeprefix("github:")
     repository = re.split(r"[ ,]", place)[0]
     if "training_results" in repository:
-        return "MLPerf, " + re.search(r", ([^,/]+)/results", place).group(1)
+        submitter = re.search(r", ([^,/]+)/results", place)
+        return "MLPerf, " + (submitter.group(1) if submitter else repository)
     if "together-dgxc-benchmarking" in repository:
         return "Together, " + row["id"].removeprefix("llm-together-").split("-")[0]
     return repository

@@ -135,13 +135,17 @@ double host_s(const StagePart& part, const IterationInputs& inputs, const std::s
   const Layout& layout = *inputs.layout;
   if (layout.has_graphs) return 0;
   const TransformerFramework& framework = *inputs.framework;
-  const std::vector<int> stages = RankGrid(layout, option).group(0, {Dimension::kPipeline});
-  const double longer_s = nodes_with(stages, inputs.nodes).size() > 1
-                              ? framework.host_pipeline_layer_s * static_cast<double>(layout.tensor)
-                              : 0;
-  return (framework.host_layer_s + longer_s) *
+  const RankGrid grid(layout, option);
+  const auto of_gpus_s = [&](Dimension shared, double gpu_s) {
+    const bool on_several = nodes_with(grid.group(0, {shared}), inputs.nodes).size() > 1;
+    return on_several ? gpu_s * static_cast<double>(layout.tensor) : 0;
+  };
+  const double least_s = of_gpus_s(Dimension::kTensor, framework.host_tensor_layer_s);
+  const double longer_s = of_gpus_s(Dimension::kPipeline, framework.host_pipeline_layer_s);
+  return (std::max(framework.host_layer_s, least_s) + longer_s) *
              static_cast<double>(part.layers - part.sparse_layers) +
-         (framework.host_expert_layer_s + longer_s) * static_cast<double>(part.sparse_layers);
+         (std::max(framework.host_expert_layer_s, least_s) + longer_s) *
+             static_cast<double>(part.sparse_layers);
 }
 
 // How much longer kernels take beside `parts` of such calls; those of parts that nothing is beside

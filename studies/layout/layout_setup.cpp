@@ -120,7 +120,8 @@ LayoutSetUp set_up_layout(const LayoutCase& about, Asker& asker) {
                             set_up.gpu.name, "--framework", nullptr);
   for (double* each :
        {&set_up.framework.kernels, &set_up.framework.kernels_fp8, &set_up.framework.host_layer_s,
-        &set_up.framework.host_expert_layer_s, &set_up.framework.host_pipeline_layer_s})
+        &set_up.framework.host_expert_layer_s, &set_up.framework.host_tensor_layer_s,
+        &set_up.framework.host_pipeline_layer_s})
     *each *= question.compute_scale;
   for (const std::string& module : layout.modules()) {
     const std::vector<std::string> known = recompute_modules();

@@ -67,7 +67,7 @@ ADJUSTED = {
     "llm-blackwell-experts": (18, 0.145),
     "llm-foundry": (118, 0.04),
     "llm-memory": (391, 0.065),
-    "llm-nanotron": (392, 0.065),
+    "llm-nanotron": (389, 0.061),
     "llm-large": (14, 0.085),
     "llm-lora": (42, 0.07, 0),
     "llm-automodel": (6, 0.22, 2),
