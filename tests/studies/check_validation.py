@@ -25,7 +25,7 @@ LIMITS = {
     "open-nccl-node": (432, 0.066, 13),
     "open-nccl-together": (63, 0.055, 8),
     "open-nccl-scaling": (42, 0.112, 3),
-    "open-pcie": (125, 0.057, 11),
+    "open-pcie": (132, 0.058, 11),
     "open-fused": (28, 0.097, 20),
     "open-recommenders": (6, 0.06, 1),
     "llm-large": (4, 0.015, 0),
