@@ -9,9 +9,11 @@ The limits are what was reached last; who makes the model better lowers them. Be
   and holds is named too, as the sentence is out of date;
 * intervals hold their nominal value, and nine of ten of the measured ones;
 * the cause of a miss still fits its number, and the misses without one do not become more."""
+import itertools
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 # Of predictions: the least number, the greatest median absolute error; and of all rows the most
@@ -87,6 +89,14 @@ ADJUSTED_NO_BETTER = {"llm-unseen", "llm-automodel"}
 # Of layouts that ran out of memory: the least share that may need more than the GPU has.
 OUT_OF_MEMORY = 0.9
 
+# Seconds an iteration over all open rows of transformers whose layout is stated: rows, median and 90 % of the error.
+EXPERTS = re.compile(r"--model \S*(deepseek|a3b|a22b|mixtral|gpt-oss|grok)")
+NARROW = re.compile(r"--precision (fp8|mxfp8|nvfp4)")
+ADAPTERS = re.compile(r"lora=")
+TRANSFORMERS = {"dense, BF16": (760, 0.065, 0.25), "FP8 and narrower": (150, 0.075, None), "experts": (50, 0.14, None)}
+# nanotron's grid from fewer GPUs to more, the same micro-batch and sharding: the model's error, of the step that is taken.
+STRONG_SCALING = 0.08
+
 # Of open tables: how many of the measured values lie in their 90 % intervals, and the greatest
 # median half-width of those (wanted: 0.25).
 COVERAGE = (0.85, 0.96)
@@ -150,6 +160,56 @@ def problems_of(document):
             yield f"{row['id']}: holds, \"decided_by\" is out of date"
 
 
+def time_rows(document):
+    """(command, row) of layouts' iterations that count."""
+    for row in document["rows"]:
+        if (row["paper"].startswith("llm-") and row["unit"] == "s" and row["error"] is not None
+                and row["role"] in ("prediction", "adjusted")):
+            yield row["commands"][0], row
+
+
+def problems_of_transformers(document):
+    errors = {name: [] for name in TRANSFORMERS}
+    for command, row in time_rows(document):
+        if ADAPTERS.search(command):
+            continue
+        if NARROW.search(command):
+            errors["FP8 and narrower"].append(abs(row["error"]))
+        if EXPERTS.search(command):
+            errors["experts"].append(abs(row["error"]))
+        elif not NARROW.search(command):
+            errors["dense, BF16"].append(abs(row["error"]))
+    for name, (least, median_max, tail_max) in TRANSFORMERS.items():
+        found = sorted(errors[name])
+        median, tail = statistics.median(found), found[len(found) * 9 // 10]
+        print(f"transformers, {name}: {len(found)} rows, median absolute error {100 * median:.1f} %, nine of ten within {100 * tail:.1f} %")
+        if len(found) < least or median > median_max or (tail_max and tail > tail_max):
+            yield f"transformers, {name}: {len(found)} rows, {median:.3f}, {tail:.3f}; {least}, {median_max} and {tail_max} wanted"
+    yield from problems_of_strong_scaling(document)
+
+
+def problems_of_strong_scaling(document):
+    series = {}
+    for row in document["rows"]:
+        if row["paper"] == "llm-nanotron" and row["error"] is not None:
+            command = row["commands"][0]
+            key = tuple((found.group(1) if found else "") for found in (
+                re.search(pattern, command)
+                for pattern in (r"--model (\S+)", r"\bglobal=(\d+)", r"\bmicro=(\d+)", r"\bzero=(\w+)")))
+            gpus = int(re.search(r"--gpus (\d+)", command).group(1))
+            series.setdefault(key, []).append((gpus, row["measured"], row["predicted"]))
+    model, perfect = [], []
+    for rows in series.values():
+        for (few, few_s, few_said), (many, many_s, many_said) in itertools.permutations(rows, 2):
+            if few < many:
+                model.append(abs(few_s / few_said * many_said / many_s - 1))
+                perfect.append(abs(few_s * few / many / many_s - 1))
+    print(f"nanotron's strong scaling: {len(model)} pairs, median absolute error {100 * statistics.median(model):.1f} %, "
+          f"perfect scaling {100 * statistics.median(perfect):.1f} %")
+    if statistics.median(model) > STRONG_SCALING:
+        yield f"nanotron's strong scaling: {statistics.median(model):.3f}, at most {STRONG_SCALING} wanted"
+
+
 def problems_of_intervals(document):
     for of, widest in HALF_WIDTH.items():
         found = document["summary"][of]["coverage"]
@@ -170,6 +230,7 @@ def read(path):
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
 
-problems = [*problems_of(read(sys.argv[1])), *problems_of_intervals(read(sys.argv[2]))]
+problems = [*problems_of(read(sys.argv[1])), *problems_of_transformers(read(sys.argv[1])),
+            *problems_of_intervals(read(sys.argv[2]))]
 print("\n".join(problems))
 sys.exit(1 if problems else 0)
