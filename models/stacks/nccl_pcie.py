@@ -19,7 +19,6 @@ GATHERS = {2: (15, 32.4, 10), 4: (12.2, 23.4, 5), 8: (7, 23.1, 8.4)}
 REDUCES = {2: (21, 37.5, 8.4), 4: (12.4, 25.2, 2), 8: (7.4, 24.4, 8.4)}
 SEND_GBPS, PAIR_GBPS = 24.4, 25.7
 
-
 SOCKETS = ("what NCCL reaches over TCP: 4 to 6 GB/s of 100 Gbit/s on four nodes of eight V100 (NVIDIA/nccl issue 450), 3.8 of 32 Gbit/s with "
            "a GPU a node and 1.8 to 2.8 with eight (issue 209)")
 SOCKET_STEP_US = (30, 15, 80, "of a message the kernel's TCP, at both ends, and copies to and from host memory")
@@ -79,6 +78,6 @@ def socket_stack():
     return dataclasses.replace(
         pcie_stack(), name="nccl-2.29-pcie-sockets",
         description="NCCL 2.29 on nodes of GPUs without NVLink, between nodes by TCP sockets.", named_orders={},
-        network_cap=assumed(rate, f"a {RINGS}th, for each of {RINGS} rings, of 4 GB/s, in the middle of {SOCKETS}; containers with a GPU each "
-                            "reached 0.4 to 2 of 50 Gbit/s (petuum/adaptdl, siasosp23/artifacts)", 11e9 / RINGS, 0.5e9 / RINGS),
+        network_cap=assumed(rate, f"a {RINGS}th, for each of {RINGS} rings, of 4 GB/s, in the middle of {SOCKETS}; BERT on nodes of T4 and of RTX "
+                            "2080 Ti waits as for 0.4 to 2 GB/s of 50 Gbit/s (petuum/adaptdl, siasosp23/artifacts)", 11e9 / RINGS, 0.5e9 / RINGS),
         network_more_us=SOCKET_STEP_US)
