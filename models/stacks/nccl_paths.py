@@ -177,8 +177,8 @@ def between_nodes(stack, protocol):
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
                           seconds(left), seconds(left + 2 * stack.flush_us))
-    elif stack.network_more_us or (stack.ll_network_us and protocol == "ring-ll"):
-        more, fast, slow, why = stack.network_more_us or stack.ll_network_us
+    elif protocol in stack.network_more_us:
+        more, fast, slow, why = stack.network_more_us[protocol]
         latency = assumed(seconds(left + more), f"{step} {LINKS_BETWEEN_US:g} us of the links; {more:g} us more: {why}",
                           seconds(left + fast), seconds(left + slow))
     else:
@@ -319,6 +319,7 @@ def proxy(stack, protocol):
 
 
 def over_sockets(path):
+    """As it is, and as it is to the other socket."""
     return [path] + ([path | {"where": "cross-socket"}] if path["where"] == "peer" else [])
 
 

@@ -10,8 +10,7 @@ RTX_PRO_6000 = ("eight RTX PRO 6000 Blackwell Server Edition (ai-dynamo/aiconfig
                 "2.29.2, half precision)")
 LINKS_US = 0.6  # four links of PCIe between two GPUs of a socket
 RINGS = 4
-LL_STEP_US = 1.4  # of all ranks, LL's call with it
-LL_CALL_US = 4.6
+LL_STEP_US, LL_CALL_US = 1.4, 4.6  # of any number of ranks
 LL_MOST = 768 * KIB
 SIMPLE_STEP_US = 3.6
 # By ranks: GB/s of bus bandwidth of LL and of the simple protocol, and the latter's call beside a step's 3.6 us.
@@ -80,4 +79,4 @@ def socket_stack():
         description="NCCL 2.29 on nodes of GPUs without NVLink, between nodes by TCP sockets.", named_orders={},
         network_cap=assumed(rate, f"a {RINGS}th, for each of {RINGS} rings, of 4 GB/s, in the middle of {SOCKETS}; BERT on nodes of T4 and of RTX "
                             "2080 Ti waits as for 0.4 to 2 GB/s of 50 Gbit/s (petuum/adaptdl, siasosp23/artifacts)", 11e9 / RINGS, 0.5e9 / RINGS),
-        network_more_us=SOCKET_STEP_US)
+        network_more_us=dict.fromkeys(("ring-ll", "ring-simple"), SOCKET_STEP_US))

@@ -63,10 +63,10 @@ class Stack:
     caps: dict = dataclasses.field(default_factory=dict)  # of a part's connections inside a node, by protocol
     rank_caps: dict = dataclasses.field(default_factory=dict)  # of all that a rank sends there
     network_cap: dict = None  # of a part's connections between nodes
-    network_more_us: tuple = None  # what all steps between nodes take more: as it is, fast, slow, and why
     pcie: bool = False  # no NVLink: GPUs send each other over PCIe, to the other socket as within one
     network_wire: dict = None  # bytes that a byte takes of the adapters, flags left out
-    ll_network_us: tuple = None  # what a step of LL's rings between nodes takes more: as it is, fast, slow, and why
+    network_more_us: dict = dataclasses.field(default_factory=dict)  # what a step between nodes takes more, by protocol: as it
+    # is, fast, slow, and why
     all_to_all: str = "pairwise"
     machine: Machine = None  # whose algorithms and protocols NCCL can be told to take; none: nothing
     by_rail: bool = True  # PXN, from 2.12 on and where NVLink joins all GPUs of a node

@@ -268,7 +268,7 @@ def stacks():
                   "(aws/aws-ofi-nccl, src/platform-aws.cpp, commit 01666ece, latency of "
                   "p3dn.24xlarge), less 18 us of the adapters",
         network_wire=assumed(1.36, f"through host memory, which the adapter cannot leave out: fitted to 1 GiB on {P3DN}", 1, 1.6),
-        ll_network_us=(8.4, 0, 17, f"what the plug-in takes for a message: fitted to 64 bytes on {P3DN}"))
+        network_more_us={"ring-ll": (8.4, 0, 17, f"what the plug-in takes for a message: fitted to 64 bytes on {P3DN}")})
     stack.rules = [
         Rule("ring-ll", "the step between 512 KiB and 1 MiB in the table of AWS (64 bytes a "
              "thread, 512 threads, 16 ranks)", up_to_bytes=512 * KIB),
