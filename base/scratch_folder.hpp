@@ -4,7 +4,8 @@
 
 namespace forescale {
 
-// A folder for files that nobody keeps, gone with this object.
+// A folder for files that nobody keeps, gone with this object; that of a process that was killed
+// goes when the next one of the same purpose is made.
 class ScratchFolder {
  public:
   // In the system's folder for temporary files; std::system_error where it cannot be made.
@@ -18,6 +19,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  int lock_ = -1;
 };
 
 }  // namespace forescale

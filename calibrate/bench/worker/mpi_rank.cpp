@@ -90,6 +90,7 @@ MpiRank::~MpiRank() {
 }
 
 void MpiRank::set_start(double clock_s) {
+  const std::lock_guard<RankLock> guard(lock_);
   start_s_ = clock_s;
   moved_s_ = now_s();
 }

@@ -61,7 +61,8 @@ class MpiRank {
   RankLock& lock() { return lock_; }
   int rank() const { return rank_; }
   const ScheduleRequest& request() const { return request_; }
-  // Times are seconds since then, on this host's clock. Before anything else is called.
+  // Times are seconds since then, on this host's clock. Before anything else is called;
+  // takes the lock itself.
   void set_start(double clock_s);
   double now_s() const { return clock_s() - start_s_; }
 
