@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/noted_signals.hpp"
 #include "base/scratch_folder.hpp"
 #include "calibrate/measure/mpi_failure.hpp"
 
@@ -51,33 +52,6 @@ void require_known(const std::string& library) {
   if (library != "openmpi" && library != "mpich")
     missing(library, unknown_name(library, {"openmpi", "mpich"}));
 }
-
-// Notes a signal instead of ending this process, as long as it lives.
-class SignalWatch {
- public:
-  SignalWatch() {
-    received_ = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int signal) { received_ = signal; };
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
-  }
-  ~SignalWatch() { restore(); }
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
-
-  static int received() { return received_; }
-  void restore() {
-    for (std::size_t i = 0; i < kSignals.size() && !is_restored_; ++i)
-      sigaction(kSignals[i], &before_[i], nullptr);
-    is_restored_ = true;
-  }
-
- private:
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  static inline volatile std::sig_atomic_t received_ = 0;
-  std::array<struct sigaction, 3> before_{};
-  bool is_restored_ = false;
-};
 
 // The launcher, leader of a process group of its own, with its output in a pipe.
 class LauncherProcess {
@@ -208,11 +182,11 @@ MpiOutcome run_watching_signals(const std::vector<std::string>& command,
   const auto begin = Clock::now();
   bool is_too_long = false;
   std::string text;
-  while (SignalWatch::received() == 0 && !is_too_long && launcher.read(text)) {
+  while (NotedSignals::received() == 0 && !is_too_long && launcher.read(text)) {
     lines.take(text);
     is_too_long = since_s(begin) > timeout_s;
   }
-  if (is_too_long || SignalWatch::received() != 0) launcher.end();
+  if (is_too_long || NotedSignals::received() != 0) launcher.end();
   lines.take_line(text);
   outcome.exit_code = launcher.wait();
   outcome.answer = text_of_file(folder.file("answer.json"));
@@ -285,11 +259,10 @@ std::vector<std::string> loopback_command(const std::string& library, int ranks)
 
 MpiOutcome run_mpi(const std::vector<std::string>& command, const std::string& request_json,
                    const std::function<void(const std::string&)>& on_progress, double timeout_s) {
-  SignalWatch signals;
+  NotedSignals signals;
   MpiOutcome outcome = run_watching_signals(command, request_json, on_progress, timeout_s);
-  if (const int signal = SignalWatch::received(); signal != 0) {
-    signals.restore();
-    std::raise(signal);
+  if (NotedSignals::received() != 0) {
+    signals.raise_received();
     outcome.failure = "interrupted";
   }
   return outcome;

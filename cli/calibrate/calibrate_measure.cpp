@@ -98,10 +98,10 @@ void run(CalibrateMeasureOptions& options) {
   }
   const std::vector<std::string> command = mpi_command(options.place, options.measure.ranks);
   check_writable(options.file, "-o");
-  Interruption interruption;
+  NotedSignals signals;
   const MeasureOutcome outcome = measure(command, options.measure, show_progress);
   show_progress("");
-  conclude(outcome, {options.file, options.json}, interruption);
+  conclude(outcome, {options.file, options.json}, signals);
 }
 
 void add_calibrate_measure(Subcommand calibrate) {

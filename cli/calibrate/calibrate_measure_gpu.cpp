@@ -147,10 +147,10 @@ void measure_on_gpu(const GpuChoice& choice, const CommonChoice& common) {
   }
   const std::string program = gpu_program();
   check_writable(common.output.file, "-o");
-  Interruption interruption;
+  NotedSignals signals;
   const MeasureOutcome outcome = measure_gpu({program}, options, show_progress);
   show_progress("");
-  conclude(outcome, common.output, interruption);
+  conclude(outcome, common.output, signals);
 }
 
 }  // namespace forescale

@@ -88,28 +88,12 @@ std::string results_text(const Measurement& measurement) {
 
 }  // namespace
 
-Interruption::Interruption() {
-  received_ = 0;
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    before_[i] = std::signal(kSignals[i], [](int signal) { received_ = signal; });
-}
-
-void Interruption::restore() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
-}
-
-void Interruption::end_if_interrupted() {
-  restore();
-  if (received_ != 0) std::raise(received_);
-}
-
-void conclude(const MeasureOutcome& outcome, const MeasureOutput& output,
-              Interruption& interruption) {
+void conclude(const MeasureOutcome& outcome, const MeasureOutput& output, NotedSignals& signals) {
   const Measurement& measurement = outcome.measurement;
   const bool is_empty = measurement.series.empty() && measurement.kernels.empty();
   const bool is_kept = !is_empty && !output.file.empty();
   if (is_kept) write_measurement(measurement, output.file);
-  interruption.end_if_interrupted();
+  signals.raise_received();
   if (!outcome.failure.empty())
     throw SimulationStuck(outcome.failure + (is_kept
                                                  ? "; what was measured so far is in " + output.file

@@ -33,7 +33,10 @@ class Owner {
     close(ends[0]);
     path_ = path.data();
   }
-  ~Owner() { end(); }
+  ~Owner() {
+    end();
+    std::filesystem::remove_all(path_);
+  }
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
 

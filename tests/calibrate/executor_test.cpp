@@ -248,6 +248,23 @@ TEST_P(Launch, LeavesNothingBehindWhenInterrupted) {
   for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(processes_of_rank(GetParam(), rank), IsEmpty());
 }
 
+// As of a job in the background of a script, or under nohup.
+TEST_P(Launch, GoesOnWhereInterruptsAreIgnored) {
+  const auto before = std::signal(SIGINT, SIG_IGN);
+  nlohmann::json cases = nlohmann::json::array();
+  for (int i = 0; i < 40; ++i)
+    cases.push_back({{"plan", "all-reduce/ring"}, {"ranks", 2}, {"bytes", 4 * 4096}});
+  nlohmann::json request = cases_request(cases);
+  request["repetitions_min"] = request["repetitions_max"] = 20;
+  int interrupts = 0;
+  const auto interrupt = [&](const std::string&) { ++interrupts, kill(getpid(), SIGINT); };
+  const MpiOutcome outcome = run_mpi(command_of(GetParam(), 2), request.dump(), interrupt, 100);
+  std::signal(SIGINT, before);
+  EXPECT_GE(interrupts, 1);
+  EXPECT_EQ(outcome.failure, "") << outcome.err_tail;
+  EXPECT_EQ(parse_json(outcome.answer).at("cases").size(), cases.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Libraries, Launch, ::testing::Values("openmpi", "mpich"),
                          [](const auto& setting) { return setting.param; });
 

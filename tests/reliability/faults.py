@@ -29,6 +29,12 @@ STUDY = {"format": "forescale-study-1", "command": "collective",
          "grid": {"bytes": [1024 * i for i in range(1, 21)], "ranks": [2, 4, 8, 9]}}
 PREDICT = "predict --platform kesch --system s-caffe-obr-hr --model googlenet --batch 256 --gpus 32 --no-range"
 TUNE = f"tune collective --platform star:hosts=12,{LINK} --stack ideal --ranks 2..12 --bytes 4KiB..1MiB"
+# What runs over MPI. TESTBED is a name that no other campaign has.
+MEASURED = [("calibrate measure", "calibrate measure --ranks 2 --budget 1s --max-bytes 64KiB -o measured.json"),
+            ("execute", "execute collective --ranks 3 --bytes 64KiB --budget 1s -o measured.json"),
+            ("execute", "execute collective --mpi mpich --ranks 3 --bytes 64KiB --budget 1s -o measured.json"),
+            ("execute --testbed", "execute --testbed TESTBED --hosts 2 --ranks 2 --bytes 64KiB --plans all-reduce/ring "
+             "--measure-budget 1s --execute-budget 1s -o measured.json")]
 SIGNALS = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
 
@@ -40,6 +46,8 @@ class Campaign:
     self.mark = f"FORESCALE_CAMPAIGN_{os.getpid()}"
     self.faults, self.losses, self.leftovers = Counter(), Counter(), Counter()
     self.folder = None
+    self.testbed = f"c{os.getpid()}"
+    self.holds_testbeds = self.bring_testbed_up()
 
   # --- running ---------------------------------------------------------------------------------
 
@@ -54,17 +62,27 @@ class Campaign:
     out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
-  def killed_after(self, words, longest_s):
+  def killed_after(self, words, longest_s, signals=tuple(SIGNALS)):
     """Ended by a signal after a random time; the signal, the exit code (negative: it died of one)."""
     process = self.start(words)
     delay_s = self.random.uniform(0, longest_s)
-    which = self.random.choice(SIGNALS)
+    which = self.random.choice(signals)
     try:
       process.communicate(timeout=delay_s)
     except subprocess.TimeoutExpired:
       process.send_signal(which)
       process.communicate()
     return which, process.returncode, delay_s
+
+  def bring_testbed_up(self):
+    """Whether this machine can hold one: it needs root and network namespaces."""
+    up = subprocess.run([self.program, "testbed", "up", "--name", self.testbed, "--hosts", "1"],
+                        capture_output=True, text=True, check=False)
+    if up.returncode != 0:
+      print(f"no kills of `execute --testbed`: {up.stderr.strip()}", flush=True)
+      return False
+    subprocess.run([self.program, "testbed", "down", "--name", self.testbed], capture_output=True, check=True)
+    return True
 
   def processes(self):
     found = []
@@ -173,6 +191,32 @@ class Campaign:
           print(f"LEFTOVER written files: {path.name} after {which.name}", flush=True)
         path.unlink()
 
+  def measured_killed(self):
+    """Ranks, launchers and a testbed's hosts go with the program; its file is whole or what was there before;
+    then it runs as if nothing had been, and takes away what the killed one left."""
+    for kind, words in MEASURED:
+      words = words.replace("TESTBED", self.testbed)
+      if "--testbed" in words and not self.holds_testbeds:
+        continue
+      file, before = self.folder / "measured.json", '"what was there before"'
+      file.write_text(before)
+      which, code, delay_s = self.killed_after(words, 2.5, (signal.SIGKILL, signal.SIGKILL, signal.SIGINT))
+      self.fault(kind)
+      what = f"{which.name} after {delay_s:.3f} s: {words}"
+      if code not in (0, -which, 128 + which):
+        self.loss(kind, f"exit code {code}, {what}")
+      if not is_json(file.read_text()):
+        self.loss(kind, f"{file.name} is neither old nor whole, {what}")
+      self.look_for_leftovers(kind, what, temporary=False)
+      file.unlink()
+      code, _, err = self.finish(words)
+      if code != 0 or not is_json(file.read_text()):
+        self.loss(kind, f"exit code {code} of a run after {what}: {err.strip()[-300:]}")
+      self.look_for_leftovers(kind, f"a run after {what}")
+      if self.testbed in self.finish("testbed list")[1]:
+        self.leftovers[kind] += 1
+        print(f"LEFTOVER {kind}: testbed {self.testbed} after {what}", flush=True)
+
   def signals_end_it(self):
     """Interrupted or terminated it ends at once, by that signal, with all of its answer or none."""
     which = self.random.choice([signal.SIGINT, signal.SIGTERM])
@@ -254,7 +298,7 @@ class Campaign:
     (self.folder / "study.json").write_text(json.dumps(STUDY))
     try:
       for kind in (self.sweep_killed, self.two_on_one_database, self.any_number_of_jobs, self.tune_killed,
-                   self.files_killed, self.signals_end_it, self.nobody_reads, self.without_memory, self.same_bytes):
+                   self.files_killed, self.measured_killed, self.signals_end_it, self.nobody_reads, self.without_memory, self.same_bytes):
         kind()
       if self.clock:
         self.clock_jumps()
@@ -285,6 +329,8 @@ def main():
   parser.add_argument("--seed", type=int, default=1)
   parser.add_argument("--clock", default="", help="libjumping_clock.so, which a build of the tests has")
   arguments = parser.parse_args()
+  # A shell's job in the background ignores it, and what it starts would.
+  signal.signal(signal.SIGINT, signal.default_int_handler)
   campaign = Campaign(os.path.abspath(arguments.program), arguments.seed, os.path.abspath(arguments.clock) if arguments.clock else "")
   for done in range(arguments.rounds):
     campaign.round()
