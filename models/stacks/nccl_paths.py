@@ -55,7 +55,7 @@ def inside_node(stack, protocol):
             "tree-ll": lambda: tree_ll(stack, 2, "between four nodes and more"),
             "ring-ll128": lambda: LL128,
             "tree-ll128": lambda: LL128,
-            "tree-simple": lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
+            stack.tree_simple: lambda: known(1.087, f"0.92 of a ring's bandwidth by {TUNING}"),
             "nvls": lambda: stack.nvls,
             MANY: lambda: stack.nvls,
             FOUR: lambda: nvls_of_four(stack),
@@ -72,7 +72,7 @@ def step_of(protocol):
 
 
 def table_of(protocol):
-    if protocol == "tree-simple":
+    if step_of(protocol) == "tree-simple":
         return f"{LATER} (28 us in 2.20 to 2.22, a chunk's time included)"
     return TUNING
 
@@ -125,7 +125,7 @@ def direct(stack, where, protocol, latency, wire_factor):
              "latency_s": latency}
     if where == "inter-node" and stack.by_rail:
         path["by_rail"] = True
-    if protocol == "tree-simple":
+    if protocol == stack.tree_simple:
         path |= tree_caps(stack, wire_factor)
     if where == "peer" and protocol in stack.caps:
         path["connection_cap_bytes_per_s"] = stack.caps[protocol]
@@ -172,7 +172,7 @@ def between_nodes(stack, protocol):
         both_ends = 2 * stack.tree_proxy_us[0]
         step += f" {both_ends:g} us of the proxy threads and"
         left -= both_ends
-    if stack.flush_us and protocol in ("ring-simple", "tree-simple", "nvls", MANY, FOUR):
+    if stack.flush_us and protocol in ("ring-simple", stack.tree_simple, "nvls", MANY, FOUR):
         latency = assumed(seconds(left + stack.flush_us),
                           f"{step} {LINKS_BETWEEN_US:g} us of an InfiniBand network's links; "
                           f"{stack.flush_why}",
@@ -338,7 +338,10 @@ def paths(stack):
             all_paths += peer_paths(stack)
             all_paths += [pat_path(stack)] if stack.pat else []
             all_paths += collnet_paths(stack)
-        all_paths += [in_node(stack, protocol), between_nodes(stack, protocol)]
+        of_parts = [part for part in stack.parts() if part.tree_simple != protocol] if protocol == "tree-simple" else []
+        for each in (*of_parts, stack):
+            name = each.tree_simple if protocol == "tree-simple" else protocol
+            all_paths += [in_node(each, name), between_nodes(each, name)]
     if stack.pcie:
         all_paths = [each for path in all_paths for each in over_sockets(path)]
     staged = {"where": "cross-socket", "buffers": "gpu", "mechanism": "staged",

@@ -29,7 +29,7 @@ class Rule:
 
 def launch(protocol):
     us = LAUNCH_US[step_of(protocol)]
-    table = LATER if protocol == "tree-simple" else TUNING
+    table = LATER if step_of(protocol) == "tree-simple" else TUNING
     return known(seconds(us), f"launch, {us:g} us by {table} (baseLat)")
 
 
@@ -87,7 +87,7 @@ def tree_simple_pieces(stack):
            for share in (8, 4, 2)]
     source = (f"chunk: a step of NCCL's buffer, {stack.buffer[0] // MIB} MiB in 8 ({stack.buffer[1]}), "
               f"32 KiB a channel at least (computeCollChunkInfo, {ENQUEUE}); {CROSSING}")
-    return [(end, Rule("tree-simple", source, chunk_bytes=chunk, orders=orders))
+    return [(end, Rule(stack.tree_simple, source, chunk_bytes=chunk, orders=orders))
             for end, orders in [*few, (None, None)]]
 
 

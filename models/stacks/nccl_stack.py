@@ -79,6 +79,7 @@ class Stack:
     named_orders: dict = dataclasses.field(default_factory=dict)  # what its file's rules call them
     flush_why: str = FLUSH
     first_release: str = "2.18"  # that knows the GPU
+    tree_simple: str = "tree-simple"  # what its paths call that: of some GPUs of each node queues may carry another share
 
     def described(self, first, last):
         """Of its releases from first to last."""
@@ -115,9 +116,11 @@ class Stack:
         ("4 compute channels per search channel to reach peak BW on <8 PPN", src/graph/connect.cc)."""
         found = self.search_channels or len(self.orders)
         times = 2 if self.machine and self.machine.doubles_channels() else 1
-        return dataclasses.replace(self, gpus=gpus, orders=rotations(gpus) * times,
+        part = dataclasses.replace(self, gpus=gpus, orders=rotations(gpus) * times,
                                    search_channels=max(1, found * gpus // self.gpus) * times,
                                    machine=self.machine.part(gpus) if self.machine else None)
+        is_alike = part.of_a_queue(1 << 20) == self.of_a_queue(1 << 20)
+        return part if is_alike else dataclasses.replace(part, tree_simple=f"tree-simple-{gpus}")
 
     def parts(self):
         """Those groups, 1, 2, 4, ... of a node's GPUs."""

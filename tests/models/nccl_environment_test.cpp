@@ -80,6 +80,25 @@ TEST(NcclEnvironment, PartsOfNodesHaveChoicesOfTheirOwn) {
             "ring-ll128");
 }
 
+double channel_cap_of(const Stack& stack, const std::string& protocol) {
+  for (const PathRule& path : stack.paths)
+    if (stack.protocols[static_cast<size_t>(path.protocol)] == protocol)
+      return path.channel_cap.value;
+  ADD_FAILURE() << "no path of " << protocol;
+  return 0;
+}
+
+// 24.8 GB/s a channel. All four GH200 of a node have twelve orders, so 24 queues of trees on eight
+// channels; two have as many queues as channels.
+TEST(NcclEnvironment, APartsQueuesCarryAsMuchAsTheChannelsThatTheyStandFor) {
+  const Stack stack = load_stack("nccl-2.23-gh200");
+  const std::string of_two = protocol_of(stack, "all-reduce", {4, 2, 2, 2}, 64 * kMiB);
+  EXPECT_EQ(of_two, "tree-simple-2");
+  EXPECT_NEAR(channel_cap_of(stack, of_two), 24.8e9, 1e7);
+  EXPECT_NEAR(channel_cap_of(stack, "tree-simple"), 24.8e9 * 8 / 24, 1e7);
+  EXPECT_EQ(protocol_of(stack, "all-reduce", {8, 2, 4, 1}, 64 * kMiB), "tree-simple");
+}
+
 // What NVIDIA/nccl, src/graph/tuning.cc, comes to at the releases' commits, by its own formulas: on
 // 16 nodes of eight H100 releases up to 2.18 count a step of NVLSTree for every node, and trees by
 // the simple protocol cost 28 us a step in 2.20 to 2.22; from 2.28 on NVLSTree is wider.
