@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "algorithms/layout/pipeline.hpp"
 #include "base/error.hpp"
 #include "models/workload/transformer/decoder.hpp"
 
@@ -463,6 +463,7 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
   if (layout.global_batch == 0) layout.global_batch = layout.micro_batch * layout.data;
   must_divide(option, {"micro x dp", layout.micro_batch * layout.data},
               {"the global batch", layout.global_batch});
+  layout.pipeline_copies = network_copies_of(layout.schedule, option);
   if (layout.virtual_stages > 1 && layout.pipeline == 1)
     refuse(option, fmt::format("vpp={}", layout.virtual_stages), "needs pp > 1");
   if (layout.tensor_overlaps && (layout.tensor == 1 || !layout.has_sequence_parallel))
@@ -480,7 +481,8 @@ Layout resolved(Layout layout, std::int64_t gpus, const std::string& option) {
   return layout;
 }
 
-RankGrid::RankGrid(const Layout& layout, const std::string& option) : ranks_(layout.ranks()) {
+RankGrid::RankGrid(const Layout& layout, const std::string& option)
+    : ranks_(layout.ranks()), has_mirrors_(layout.pipeline_copies > 1) {
   const std::int64_t in_stage = ranks_ / layout.pipeline;
   std::int64_t stride = 1;
   std::int64_t expert_stride = 1;
@@ -556,6 +558,13 @@ std::vector<int> RankGrid::group(std::int64_t rank,
 }
 std::vector<int> RankGrid::expert_group(std::int64_t rank, Dimension dimension) const {
   return line(rank, experts_, {dimension});
+}
+std::optional<std::int64_t> RankGrid::mirror_of(std::int64_t rank) const {
+  if (!has_mirrors_) return std::nullopt;
+  GridPlace place = place_of(rank);
+  std::int64_t& stage = place[static_cast<size_t>(Dimension::kPipeline)];
+  stage = axis_of(axes_, Dimension::kPipeline).size - 1 - stage;
+  return rank_at(place);
 }
 
 }  // namespace forescale

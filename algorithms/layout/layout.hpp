@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,7 +68,9 @@ struct Layout {
   bool expert_overlaps = false;     // tokens move under another micro-batch's pass
   double imbalance = 1;             // tokens of the GPU whose experts get most, over an equal share
   std::int64_t virtual_stages = 1;  // of each pipeline rank
-  std::int64_t first_layers = 0;    // of the first and the last stage; 0: an equal share
+  // Of the parameters on the ranks of one pipeline, as its schedule has them: resolved() says.
+  std::int64_t pipeline_copies = 1;
+  std::int64_t first_layers = 0;  // of the first and the last stage; 0: an equal share
   std::int64_t last_layers = 0;
   LayerSplit split = LayerSplit::kEven;
   std::int64_t gradient_bytes = 4;    // of a value where gradients are added up and reduced
@@ -139,6 +142,8 @@ class RankGrid {
   // Of the experts' own grid: {kExpert}: those that hold a layer's different experts; {kData}: the
   // same ones.
   std::vector<int> expert_group(std::int64_t rank, Dimension dimension) const;
+  // Where a pipeline's ranks hold the network twice, that which has the same parameters.
+  std::optional<std::int64_t> mirror_of(std::int64_t rank) const;
 
  private:
   struct Axis {
@@ -153,6 +158,7 @@ class RankGrid {
   std::vector<Axis> axes_;     // tp, cp, dp and its replicas, pp in the layout's order
   std::vector<Axis> experts_;  // etp, ep, expert data and its replicas, pp in it
   std::int64_t ranks_ = 1;
+  bool has_mirrors_ = false;
 };
 
 }  // namespace forescale

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "algorithms/layout/pipeline_file.hpp"
 #include "base/error.hpp"
 
 namespace forescale {
@@ -74,15 +75,14 @@ class Clock {
   // When what the pass waits for is there; kNotYet where it has not ended.
   double ready_s(const PipelinePass& pass) {
     const int stage = pass.stage;
-    const int last = shape_.stages() - 1;
     if (pass.kind == PassKind::kWeightGradient)
       return results_.backward(stage, pass.micro_batch).end_s;
-    if (pass.kind == PassKind::kForward)
-      return stage == 0 ? 0
-                        : arrived(results_.forward(stage - 1, pass.micro_batch), stage - 1, stage);
+    if (const int before = stage_before(schedule_, shape_, stage); pass.kind == PassKind::kForward)
+      return before < 0 ? 0 : arrived(results_.forward(before, pass.micro_batch), before, stage);
     const double own = results_.forward(stage, pass.micro_batch).end_s;
-    if (stage == last || own < 0) return own;
-    const double below = arrived(results_.backward(stage + 1, pass.micro_batch), stage + 1, stage);
+    const int after = stage_after(schedule_, shape_, stage);
+    if (after < 0 || own < 0) return own;
+    const double below = arrived(results_.backward(after, pass.micro_batch), after, stage);
     return below < 0 ? kNotYet : std::max(own, below);
   }
 
@@ -128,8 +128,9 @@ class Clock {
 
   // The other rank that gets what the pass makes; -1: none.
   int receiver(const PipelinePass& pass) const {
-    const int next = pass.kind == PassKind::kForward ? pass.stage + 1 : pass.stage - 1;
-    if (pass.kind == PassKind::kWeightGradient || next < 0 || next >= shape_.stages()) return -1;
+    const int next = pass.kind == PassKind::kForward ? stage_after(schedule_, shape_, pass.stage)
+                                                     : stage_before(schedule_, shape_, pass.stage);
+    if (pass.kind == PassKind::kWeightGradient || next < 0) return -1;
     const int to = rank_of(schedule_, shape_, next);
     return to == rank_of(schedule_, shape_, pass.stage) ? -1 : to;
   }
@@ -193,9 +194,10 @@ class Clock {
 
 // A rank's gradients, under the last pass of each of its stages. Part i of n is there (i + 1) / n
 // of the way of each copy's pass, and all of it goes on together; linear in i, so that the first or
-// the last part of some copy decides.
-void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
-                      std::vector<PipelineTimes>& times) {
+// the last part of some copy decides. `holders`: of the pipeline's ranks those with the same
+// parameters, which make the same passes in the same order.
+void reduce_gradients(size_t rank, const std::vector<size_t>& holders,
+                      const std::vector<PipelineCopy>& copies, std::vector<PipelineTimes>& times) {
   const std::vector<PassTime>& passes = times.front().passes[rank];
   std::map<int, int> left;
   for (const PassTime& pass : passes) ++left[pass.pass.stage];
@@ -207,11 +209,12 @@ void reduce_gradients(size_t rank, const std::vector<PipelineCopy>& copies,
     if (beside.time_s + beside.before_last_s == 0) continue;
     double from_s = reduced_s;
     double last_s = 0;
-    for (const PipelineTimes& copy : times) {
-      const PassTime& pass = copy.passes[rank][i];
-      from_s = std::max(from_s, pass.begin_s + (pass.end_s - pass.begin_s) / beside.parts);
-      last_s = std::max(last_s, pass.end_s);
-    }
+    for (const PipelineTimes& copy : times)
+      for (const size_t holder : holders) {
+        const PassTime& pass = copy.passes[holder][i];
+        from_s = std::max(from_s, pass.begin_s + (pass.end_s - pass.begin_s) / beside.parts);
+        last_s = std::max(last_s, pass.end_s);
+      }
     const double begin_s = std::max(from_s, std::min(from_s + beside.others_s, last_s));
     reduced_s = std::max(begin_s + beside.time_s, last_s + beside.time_s / beside.parts) +
                 beside.before_last_s;
@@ -241,9 +244,22 @@ int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int st
   return schedule.rank_of != nullptr ? schedule.rank_of(shape, stage) : stage % shape.ranks;
 }
 
+int stage_before(const PipelineSchedule& schedule, const PipelineShape& shape, int stage) {
+  return stage % (shape.stages() / schedule.copies) == 0 ? -1 : stage - 1;
+}
+
+int stage_after(const PipelineSchedule& schedule, const PipelineShape& shape, int stage) {
+  return (stage + 1) % (shape.stages() / schedule.copies) == 0 ? -1 : stage + 1;
+}
+
+int network_copies_of(const std::string& schedule, const std::string& option) {
+  return is_pipeline_file(schedule) ? 1 : Registry<PipelineSchedule>::find(schedule, option).copies;
+}
+
 void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
                  const std::string& option) {
-  const int each = shape.stages_a_rank;
+  const int each =
+      shape.stages_a_rank % schedule.copies == 0 ? shape.stages_a_rank / schedule.copies : 0;
   const int max = schedule.stages_a_rank_max;
   if (each < schedule.stages_a_rank_min || (max > 0 && each > max))
     refuse(option, fmt::format("schedule={},vpp={}", schedule.name, each),
@@ -254,6 +270,12 @@ void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,
   if (schedule.needs_full_rounds && shape.micro_batches % shape.ranks != 0)
     refuse(option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
            fmt::format("pp must divide the {} micro-batches", shape.micro_batches));
+  for (const auto& [name, count] :
+       {std::pair{"pp", shape.ranks}, {"the micro-batches", shape.micro_batches}})
+    if (count % schedule.copies != 0)
+      refuse(
+          option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
+          fmt::format("{} must be a multiple of {}, and {} is not", name, schedule.copies, count));
   const int least = schedule.micro_batches_a_rank_min;
   if (shape.micro_batches < least * shape.ranks)
     refuse(option, fmt::format("schedule={},pp={}", schedule.name, shape.ranks),
@@ -290,8 +312,12 @@ std::vector<PipelineTimes> pipeline_times(const PipelineSchedule& schedule,
                     "a pipeline needs the cost of each stage");
     times.push_back(Clock(schedule, shape, orders, copy).run());
   }
-  for (size_t rank = 0; rank < static_cast<size_t>(shape.ranks); ++rank)
-    reduce_gradients(rank, copies, times);
+  const auto ranks = static_cast<size_t>(shape.ranks);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    std::vector<size_t> holders{rank};
+    if (schedule.copies > 1) holders.push_back(ranks - 1 - rank);
+    reduce_gradients(rank, holders, copies, times);
+  }
   return times;
 }
 

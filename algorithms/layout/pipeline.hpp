@@ -2,10 +2,11 @@
 // the micro-batches. One file each in algorithms/layout/pipelines/, registered by name; others are
 // read of files (pipeline_file.hpp).
 //
-// The layers are cut into ranks * stages_a_rank stages, numbered along the network. A pass waits
-// for the one that feeds it: forward for the stage before, backward for the stage after. Letters
-// are PyTorch's (torch/distributed/pipelining/schedules.py): F; B both gradients; I that of the
-// input, W that of the weights.
+// The layers are cut into ranks * stages_a_rank stages, numbered along the network; where ranks
+// hold the network more than once, into as many fewer, the stages of one copy after those of the
+// other. A pass waits for the one that feeds it: forward for the stage before, backward for the
+// stage after. Letters are PyTorch's (torch/distributed/pipelining/schedules.py): F; B both
+// gradients; I that of the input, W that of the weights.
 #pragma once
 
 #include <functional>
@@ -44,6 +45,8 @@ struct PipelineSchedule {
   int stages_a_rank_min = 1;
   int stages_a_rank_max = 1;
   bool splits_backward = false;  // into I and W, all or some
+  // Of the network on the ranks; micro-batch i goes through copy i % copies.
+  int copies = 1;
   // Micro-batches must be a multiple of the ranks.
   bool needs_full_rounds = false;
   int micro_batches_a_rank_min = 0;
@@ -55,6 +58,11 @@ struct PipelineSchedule {
 };
 
 int rank_of(const PipelineSchedule& schedule, const PipelineShape& shape, int stage);
+// Along the network; -1: none.
+int stage_before(const PipelineSchedule& schedule, const PipelineShape& shape, int stage);
+int stage_after(const PipelineSchedule& schedule, const PipelineShape& shape, int stage);
+// Of a layout's schedule, by name; of one that is read of a file, 1. InputError naming `option`.
+int network_copies_of(const std::string& schedule, const std::string& option);
 
 // InputError naming `option` for a shape that the schedule is not for.
 void check_shape(const PipelineSchedule& schedule, const PipelineShape& shape,

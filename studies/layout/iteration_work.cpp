@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "algorithms/collective.hpp"
@@ -23,7 +24,7 @@ constexpr std::int64_t kNormBytes = 4;
 
 // That share a copy of the dense state.
 std::int64_t ranks_sharing(const Layout& layout) {
-  return layout.context * layout.data / layout.replicas();
+  return layout.context * layout.data * layout.pipeline_copies / layout.replicas();
 }
 
 // What recompute=full is for, of the layers of a stage.
@@ -199,7 +200,7 @@ StageWork stage_work(const StagePart& part, std::int64_t stage, const IterationI
 
 PipelineShape pipeline_shape(const Layout& layout) {
   return {.ranks = static_cast<int>(layout.pipeline),
-          .stages_a_rank = static_cast<int>(layout.virtual_stages),
+          .stages_a_rank = static_cast<int>(layout.virtual_stages * layout.pipeline_copies),
           .micro_batches = static_cast<int>(layout.micro_batches())};
 }
 
@@ -221,6 +222,18 @@ std::vector<int> rail(const std::vector<int>& ranks, const std::vector<int>& nod
   for (const int node : nodes_with(ranks, nodes))
     rail.push_back(on_node(ranks, nodes, node).at(static_cast<size_t>(place)));
   return rail;
+}
+
+// Of a rank, or where a pipeline holds the network twice, of it and its mirror in the pipeline.
+std::vector<int> of_holders(const RankGrid& grid, std::int64_t rank,
+                            const std::function<std::vector<int>(std::int64_t)>& group_of) {
+  std::vector<int> ranks = group_of(rank);
+  if (const std::optional<std::int64_t> mirror = grid.mirror_of(rank)) {
+    const std::vector<int> more = group_of(*mirror);
+    ranks.insert(ranks.end(), more.begin(), more.end());
+    std::ranges::sort(ranks);
+  }
+  return ranks;
 }
 
 // InputError where nodes have unlike shares of it.
@@ -254,9 +267,13 @@ std::vector<int> group_ranks(const RankGrid& grid, LayoutGroup group, std::int64
     case LayoutGroup::kExpertRail:
       return rail(grid.expert_group(rank, Dimension::kExpert), nodes, static_cast<int>(rank));
     case LayoutGroup::kData:
-      return grid.group(rank, {Dimension::kContext, Dimension::kData});
+      return of_holders(grid, rank, [&](std::int64_t holder) {
+        return grid.group(holder, {Dimension::kContext, Dimension::kData});
+      });
     case LayoutGroup::kExpertData:
-      return grid.expert_group(rank, Dimension::kData);
+      return of_holders(grid, rank, [&](std::int64_t holder) {
+        return grid.expert_group(holder, Dimension::kData);
+      });
     case LayoutGroup::kReplica:
       return grid.group(rank, {Dimension::kReplica});
     case LayoutGroup::kExpertReplica:
@@ -341,15 +358,16 @@ IterationWork iteration_work(const IterationInputs& inputs, std::vector<StagePar
   work.nodes = inputs.nodes;
   check_shares(inputs, RankGrid(layout, option), option);
   work.copies = copies_of(inputs, option);
-  if (layout.expert_overlaps && layout.virtual_stages == 1 && layout.pipeline > 1)
+  if (layout.expert_overlaps && work.shape.stages_a_rank == 1 && layout.pipeline > 1)
     refuse(option, "expert_overlap=true", "needs vpp > 1 where pp > 1");
   work.gathers_each_pass = layout.sharding == StateSharding::kParameters;
   work.overlaps = layout.overlaps;
   work.message_bytes = parts.front().boundary_bytes;
   work.norm = {.op = "all-reduce", .group = LayoutGroup::kModel, .bytes = kNormBytes};
-  for (size_t stage = 0; stage < parts.size(); ++stage)
-    work.stages.push_back(
-        stage_work(parts[stage], static_cast<std::int64_t>(stage), inputs, option));
+  for (int copy = 0; copy < work.schedule->copies; ++copy)
+    for (size_t stage = 0; stage < parts.size(); ++stage)
+      work.stages.push_back(
+          stage_work(parts[stage], static_cast<std::int64_t>(stage), inputs, option));
   return work;
 }
 

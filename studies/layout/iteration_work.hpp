@@ -91,6 +91,7 @@ struct IterationWork {
   // Those that go on at once.
   std::vector<LayoutCall> calls_of(const StageExchange& exchange) const;
 
+  int micro_batches_of_a_stage() const { return shape.micro_batches / schedule->copies; }
   int rank_of_stage(size_t stage) const {
     return rank_of(*schedule, shape, static_cast<int>(stage));
   }

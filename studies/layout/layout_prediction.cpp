@@ -289,7 +289,7 @@ class LayoutRun {
   }
 
   void add_to_breakdown(const StageWork& stage, const StageTimes& times, const PassWaits& waits) {
-    const auto micro_batches = static_cast<double>(work().shape.micro_batches);
+    const auto micro_batches = static_cast<double>(work().micro_batches_of_a_stage());
     const StagePart& part = stage.part;
     answer_.host_s += micro_batches * waits.host_s;
     answer_.data_s += micro_batches * waits.data_s;

@@ -182,9 +182,9 @@ class RankWriter {
   };
   Feed feed_of(const PipelinePass& pass) const {
     const bool is_forward = pass.kind == PassKind::kForward;
-    const int before = is_forward ? pass.stage - 1 : pass.stage + 1;
-    if (pass.kind == PassKind::kWeightGradient || before < 0 || before >= work_.shape.stages())
-      return {};
+    const int before = is_forward ? stage_before(*work_.schedule, work_.shape, pass.stage)
+                                  : stage_after(*work_.schedule, work_.shape, pass.stage);
+    if (pass.kind == PassKind::kWeightGradient || before < 0) return {};
     const int from = work_.rank_of_stage(static_cast<size_t>(before));
     if (from == work_.rank_of_stage(static_cast<size_t>(pass.stage))) return {};
     return {.pipeline_rank = from, .communicator = communicator_into(pass.stage, is_forward)};
@@ -195,8 +195,9 @@ class RankWriter {
 
   void send_result(const PipelinePass& pass, std::vector<int>& open) {
     const bool is_forward = pass.kind == PassKind::kForward;
-    const int next = is_forward ? pass.stage + 1 : pass.stage - 1;
-    if (pass.kind == PassKind::kWeightGradient || next < 0 || next >= work_.shape.stages()) return;
+    const int next = is_forward ? stage_after(*work_.schedule, work_.shape, pass.stage)
+                                : stage_before(*work_.schedule, work_.shape, pass.stage);
+    if (pass.kind == PassKind::kWeightGradient || next < 0) return;
     const int to = work_.rank_of_stage(static_cast<size_t>(next));
     if (to == work_.rank_of_stage(static_cast<size_t>(pass.stage))) return;
     open.push_back(message(rank_, groups_.peer(rank_, to), communicator_into(next, is_forward),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -378,12 +379,12 @@ double least_iteration_s(const IterationWork& work) {
     double busy_s = 0;
     double late_s = 0;  // of that, gradients of weights that a split backward pass leaves for later
     double update_s = 0;
-    double there_s = 0;  // a micro-batch's way to its first stage
-    double back_s = 0;   // and from there
-    bool has_begun = false;
+    // A micro-batch's way to its first stage, and from there.
+    double there_s = std::numeric_limits<double>::infinity();
+    double back_s = std::numeric_limits<double>::infinity();
   };
   std::vector<RankTimes> ranks(static_cast<std::size_t>(work.shape.ranks));
-  const auto micro_batches = static_cast<double>(work.shape.micro_batches);
+  const auto micro_batches = static_cast<double>(work.micro_batches_of_a_stage());
   double there_s = 0;
   double back_s = 0;
   for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
@@ -394,11 +395,9 @@ double least_iteration_s(const IterationWork& work) {
     rank.busy_s += micro_batches * (all.part.forward_s + backward_s);
     rank.late_s += micro_batches * late_s;
     rank.update_s += all.optimizer_s;
-    if (!rank.has_begun) {
-      rank.there_s = there_s;
-      rank.back_s = back_s;
-      rank.has_begun = true;
-    }
+    if (stage_before(*work.schedule, work.shape, static_cast<int>(stage)) < 0) there_s = back_s = 0;
+    rank.there_s = std::min(rank.there_s, there_s);
+    rank.back_s = std::min(rank.back_s, back_s);
     there_s += all.part.forward_s;
     back_s += backward_s - late_s;
   }

@@ -62,6 +62,10 @@ TEST(Pipeline, EveryScheduleRunsEveryPassOnceAndOnItsRank) {
       for (int stage = 0; stage < shape.stages(); ++stage)
         for (int i = 0; i < shape.micro_batches; ++i) {
           const auto has = [&](PassKind kind) { return counts.contains({kind, stage, i}); };
+          if (stage / (shape.stages() / schedule.copies) != i % schedule.copies) {
+            EXPECT_FALSE(has(PassKind::kForward)) << name << ": of the other copy";
+            continue;
+          }
           EXPECT_TRUE(has(PassKind::kForward));
           EXPECT_NE(has(PassKind::kBackward), has(PassKind::kInputGradient)) << name;
           EXPECT_EQ(has(PassKind::kInputGradient), has(PassKind::kWeightGradient)) << name;
@@ -80,8 +84,9 @@ TEST(Pipeline, EveryScheduleKeepsToItsBounds) {
       const double stage_s = cost.forward_s + cost.backward_s;
       const double all_s = schedule.splits_backward ? stage_s + cost.weights_s : stage_s;
       const double took = iteration_s(schedule, shape, cost);
-      EXPECT_GE(took, shape.micro_batches * shape.stages_a_rank * all_s - 1e-9) << name;
-      EXPECT_GE(took, shape.stages() * stage_s - 1e-9) << name;
+      const int passes = shape.micro_batches * shape.stages_a_rank / schedule.copies;
+      EXPECT_GE(took, passes * all_s - 1e-9) << name;
+      EXPECT_GE(took, shape.stages() / schedule.copies * stage_s - 1e-9) << name;
       EXPECT_GE(iteration_s(schedule, shape, cost, 0.1), took - 1e-9) << name;
     }
 }
@@ -129,6 +134,49 @@ TEST(Pipeline, DualPipeVHasTheBubbleAndActivationsOfItsTable) {
               check_shape(schedule, {4, 2, 7}, "--layout");
             }).find("schedule=dualpipev,pp=4: needs 8 micro-batches, 2 a rank, and has 7"),
             std::string::npos);
+}
+
+// The same table: (p / 2 - 1) (FB + B - 3 W) on p ranks, p + 1 forward passes held. Both copies of
+// a rank's parameters have their last pass at the same time.
+TEST(Pipeline, DualPipeHasTheBubbleAndActivationsOfItsTable) {
+  const PipelineSchedule& schedule = schedule_named("dualpipe");
+  for (const int p : {2, 4, 6, 16})
+    for (const int m : {2 * p, 2 * p + 2, 6 * p}) {
+      for (const double weights_s : {0.5, 1.0}) {
+        const StageCost cost{.forward_s = 1, .backward_s = 1, .weights_s = weights_s};
+        const double whole_s = 1 + weights_s;
+        const double table_s = (p / 2.0 - 1) * (1 + whole_s + whole_s - 3 * weights_s);
+        const double bubble_s = iteration_s(schedule, {p, 2, m}, cost) - m * (1 + whole_s);
+        EXPECT_LE(bubble_s, table_s + 1e-9) << p << " " << m;
+        EXPECT_GE(bubble_s, (weights_s == 1 ? 1 : 0.8) * table_s - 1e-9) << p << " " << m;
+      }
+      const auto orders = schedule.orders({p, 2, m});
+      EXPECT_EQ(activations_held(orders), std::vector<int>(static_cast<size_t>(p), p + 1));
+      for (int rank = 0; rank < p; ++rank)
+        for (const int layers : {rank, p - 1 - rank}) {
+          const int holders =
+              rank_of(schedule, {p, 2, m}, layers) + rank_of(schedule, {p, 2, m}, p + layers);
+          EXPECT_EQ(holders, p - 1);
+        }
+    }
+  for (const PipelineShape& shape : {PipelineShape{3, 2, 12}, {4, 2, 9}, {4, 4, 8}, {4, 2, 6}})
+    EXPECT_NE(refusal([&] { check_shape(schedule, shape, "--layout"); }), "accepted");
+}
+
+// Two ranks, each with the same layers as the other: gradients are reduced once both have them.
+TEST(Pipeline, CopiesOnOnePipelineReduceTogether) {
+  std::vector<StageCost> stages(4, {.forward_s = 1, .backward_s = 1, .weights_s = 1});
+  stages[0].gradients = stages[2].gradients = {.time_s = 5};
+  stages[2].weights_s = 3;  // layers 0 of the copy that begins on rank 1
+  const PipelineTimes times = pipeline_times(schedule_named("dualpipe"), {2, 2, 4}, stages, 0);
+  double last_s = 0;
+  for (const auto& rank : times.passes)
+    for (const PassTime& pass : rank)
+      if (pass.pass.stage == 0 || pass.pass.stage == 2) last_s = std::max(last_s, pass.end_s);
+  ASSERT_EQ(times.states[0].size(), 1U);
+  ASSERT_EQ(times.states[1].size(), 1U);
+  EXPECT_DOUBLE_EQ(times.states[0][0].end_s, last_s + 5);
+  EXPECT_DOUBLE_EQ(times.states[1][0].end_s, last_s + 5);
 }
 
 // Two ranks, one micro-batch each way: rank 0 runs 0F1 (1 s) beside 0B0 (2 s, fed by 1B0, which
@@ -327,6 +375,7 @@ class PipelineFile : public ::testing::Test {
 TEST_F(PipelineFile, GivesTheScheduleThatItWasWrittenOf) {
   const StageCost cost{.forward_s = 1, .backward_s = 1.5, .weights_s = 0.5};
   for (const auto& [name, schedule] : Registry<PipelineSchedule>::all()) {
+    if (schedule.copies > 1) continue;  // PyTorch's files have one
     const PipelineShape shape = shapes_of(schedule).back();
     const PipelineSchedule read =
         read_pipeline_file(write(csv_of(schedule.orders(shape))), shape, "x");

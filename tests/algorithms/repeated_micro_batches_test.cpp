@@ -78,7 +78,8 @@ TEST(RepeatedMicroBatches, TakeAsLongAsAllForEverySchedule) {
             expect_as_all(few, totals_of(pipeline_times(schedule, shape, copy).front()));
           }
         }
-  EXPECT_EQ(repeat, (std::set<std::string>{"1f1b", "dualpipev", "interleaved", "zb-h1", "zbv"}));
+  EXPECT_EQ(repeat, (std::set<std::string>{"1f1b", "dualpipe", "dualpipev", "interleaved", "zb-h1",
+                                           "zbv"}));
 }
 
 // The slower copy decides when gradients are reduced.

@@ -82,6 +82,36 @@ TEST(LayoutPrediction, StateIsSharedAsZeroSays) {
   EXPECT_EQ(state("parameters"), (Bytes3{2 * all / 8, 4 * all / 8, 12 * all / 8}));
 }
 
+// Each of four pipeline ranks has two of four stages, and shares their state with its mirror too;
+// as many layers run as of one copy, half of them of each.
+TEST(LayoutPrediction, DualPipeHoldsTheNetworkTwice) {
+  const auto on = [](const std::string& more) { return predict("pp=4,global=16" + more, 8); };
+  const LayoutPrediction once = on("");
+  const LayoutPrediction twice = on(",schedule=dualpipe");
+  const LayoutPrediction v = predict("pp=4,vpp=2,global=16,schedule=dualpipev", 8);
+  const auto all_ranks = [](const LayoutPrediction& each, const std::string& name) {
+    std::int64_t bytes = 0;
+    for (const std::vector<MemoryPart>& rank : each.memory.by_pipeline_rank)
+      for (const MemoryPart& part : rank) bytes += part.name == name ? part.bytes : 0;
+    return bytes;
+  };
+  for (const char* name : {"parameters", "gradients", "optimizer"})
+    EXPECT_EQ(all_ranks(twice, name), 2 * all_ranks(once, name)) << name;
+  EXPECT_EQ(all_ranks(on(",zero=1,schedule=dualpipe"), "optimizer"),
+            all_ranks(on(",zero=1"), "optimizer"));
+  // Who reduces gradients together: a rank's copies of the pipeline, and its mirror's.
+  Layout layout = parse_layout("pp=4,schedule=dualpipe", "test");
+  layout = resolved(layout, 8, "test");
+  const std::vector<int> nodes(8, 0);
+  const RankGrid grid(layout, "test");
+  EXPECT_EQ(group_ranks(grid, LayoutGroup::kData, 2, nodes), (std::vector<int>{2, 3, 4, 5}));
+  EXPECT_EQ(group_ranks(grid, LayoutGroup::kExpertData, 7, nodes), (std::vector<int>{0, 1, 6, 7}));
+  EXPECT_EQ(group_ranks(grid, LayoutGroup::kReplica, 7, nodes), (std::vector<int>{7}));
+  // Of eight micro-batches four each way; ranks in the middle, whose two stages have neither end.
+  EXPECT_NEAR(twice.compute_s, v.compute_s, 0.1 * v.compute_s);
+  EXPECT_LT(twice.iteration_s, 1.05 * once.iteration_s);
+}
+
 // 1,024 tokens of 32,000 words, a fourth of them on each GPU: in BF16, in FP32, as probabilities,
 // their gradient; in place of all that, where the loss is fused, once.
 TEST(LayoutPrediction, ScoresAreKeptAsTheFrameworkDoes) {

@@ -26,7 +26,7 @@ LayoutCase case_of(const std::string& layout, std::int64_t gpus) {
 }
 
 // Every rank, in a process of its own: the first iteration's end.
-double simulated_s(const LayoutCase& about, bool has_optimizer) {
+double simulated_s(const LayoutCase& about, bool has_optimizer, bool has_state = true) {
   const auto simulate = [&] {
     Asker asker;
     const QuestionMachine& machine = asker.machine(slow_machine_question(about));
@@ -35,6 +35,11 @@ double simulated_s(const LayoutCase& about, bool has_optimizer) {
       set_up.work.norm.bytes = 0;
       for (StageWork& stage : set_up.work.stages) stage.optimizer_s = 0;
     }
+    if (!has_state)
+      for (StageWork& stage : set_up.work.stages) {
+        stage.parameters.clear();
+        stage.gradients.clear();
+      }
     const Program program = layout_program(about, set_up, 2);
     SessionOptions options;
     options.noise = parse_noise(program.noise, program.stragglers);
@@ -88,6 +93,35 @@ INSTANTIATE_TEST_SUITE_P(
         FullCase{"cp=2,overlap=false,global=2", 2},
         FullCase{"cp=4,cp_comm=a2a,overlap=false,global=2", 4},
         FullCase{"cp=2,cp_comm=all_gather,recompute=selective,overlap=false,global=2", 2}));
+
+// What the folded one does not know: that ranks and their mirrors gather and reduce on the links on
+// which activations go, and that a rank's port is shared by messages of both its neighbours. The
+// passes of two ranks alone are the same; of more no longer than one message.
+class SimulatedDualPipe : public ::testing::TestWithParam<FullCase> {};
+
+TEST_P(SimulatedDualPipe, IsTheFoldedOneButForMessagesThatMeet) {
+  const LayoutCase about = case_of(GetParam().layout, GetParam().gpus);
+  Asker asker;
+  const LayoutPrediction folded = predict_layouts({about}, asker).front();
+  std::vector<PipelineCopy> copies = folded.copies;
+  for (StageCost& stage : copies.front().stages) stage.parameters = stage.gradients = {};
+  const double alone_s =
+      pipeline_totals(*folded.schedule, folded.shape, copies).front().passes_end_s;
+  const double passes_s = simulated_s(about, false, false);
+  const double rounded_s = 1e-9 * alone_s + kOneValue_s;
+  EXPECT_GT(passes_s, alone_s - rounded_s);
+  EXPECT_LT(passes_s, alone_s + (folded.shape.ranks > 2 ? copies.front().transfer_s : rounded_s));
+  const double all_s = simulated_s(about, true);
+  EXPECT_GT(all_s, (1 - 1e-9) * folded.iteration_s - kOneValue_s);
+  EXPECT_LT(all_s, (1 + 1e-3) * folded.iteration_s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, SimulatedDualPipe,
+                         ::testing::Values(FullCase{"pp=2,global=4,schedule=dualpipe", 2},
+                                           FullCase{"pp=4,global=8,schedule=dualpipe", 4},
+                                           FullCase{"pp=4,global=8,schedule=dualpipev,vpp=2", 4},
+                                           FullCase{"pp=4,global=24,schedule=dualpipe", 8},
+                                           FullCase{"pp=2,zero=1,global=8,schedule=dualpipe", 4}));
 
 struct HybridCase {
   const char* layout;

@@ -91,7 +91,7 @@ TEST(TuneLayout, NoIterationIsShorterThanItsBound) {
         "pp=2,vpp=4,micro=2,global=32", "pp=4,global=32,schedule=gpipe",
         "pp=4,global=32,schedule=zb-h1", "pp=4,global=32,recompute=full",
         "zero=parameters,global=64", "pp=4,vpp=2,global=32,schedule=zbv",
-        "pp=4,vpp=2,global=32,schedule=dualpipev"})
+        "pp=4,vpp=2,global=32,schedule=dualpipev", "pp=4,global=32,schedule=dualpipe"})
     for (const char* stack : {"ideal", "nccl-2.23-h100"}) {
       Question question = search_of(layout);
       question.stack = stack;
@@ -99,7 +99,9 @@ TEST(TuneLayout, NoIterationIsShorterThanItsBound) {
       const LayoutPrediction found = predict_layouts({about}, asker).front();
       const double least_s = least_iteration_s(set_up_layout(about, asker).work);
       EXPECT_LE(least_s, found.iteration_s * (1 + 1e-9)) << layout << " " << stack;
-      const double near = layout[0] == 'p' ? 0.8 : 0;
+      // Of copies on one pipeline gradients go between nodes here.
+      const bool has_copies = about.question.layout.ends_with("dualpipe");
+      const double near = has_copies ? 0.5 : layout[0] == 'p' ? 0.8 : 0;
       EXPECT_GT(least_s, near * found.iteration_s) << layout << " " << stack;
     }
 }

@@ -1,12 +1,16 @@
-// DualPipeV: two stages a rank there and back, as zbv, and micro-batches that go forward beside
+// DualPipe: the network twice on the ranks, one copy from the first to the last, one back, and half
+// of the micro-batches through each, so that the middle of the pipeline is where both meet. Rank r
+// and its mirror, ranks - 1 - r, hold the same parameters and do the same. DualPipeV: the network
+// once, two stages a rank there and back, as zbv; cut in the middle, DualPipe is two of it. Of both
+// micro-batches that go forward beside
 // such that go backward, so that each one's exchanges of experts hide under the other's products
 // (expert_overlap=true). A rank fills its pipeline until the first backward pass comes back, then
 // alternates between its stages; the weights' gradients wait only where a rank would. Where F, I
 // and W take as long the bubble is (p - 1) (FB + B - 3 W), FB a pair, B = I + W, and a rank holds
-// at most 2 p + 1 forward passes of its two stages.
+// at most 2 p + 1 forward passes of its two stages, p the ranks of a V.
 //
 // DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.2.1; deepseek-ai/DualPipe,
-// dualpipev.py. DualPipe itself, whose ranks hold the parameters twice, is not here.
+// dualpipe.py and dualpipev.py.
 #include <deque>
 
 #include "algorithms/layout/pipeline.hpp"
@@ -102,7 +106,43 @@ std::vector<PipelinePass> order_of_rank(const PipelineShape& shape, int rank) {
   return passes.take();
 }
 
+// Of `ranks` ranks there are half as many of a V, and half of its micro-batches.
+PipelineShape v_of(const PipelineShape& shape) {
+  return {.ranks = shape.ranks / 2, .stages_a_rank = 2, .micro_batches = shape.micro_batches / 2};
+}
+
+int rank_of_copies(const PipelineShape& shape, int stage) {
+  return stage < shape.ranks ? stage : shape.stages() - 1 - stage;
+}
+
+std::vector<PipelinePass> order_of_both_copies(const PipelineShape& shape, int rank) {
+  const bool is_first_half = rank < shape.ranks / 2;
+  const int of_v = is_first_half ? rank : shape.ranks - 1 - rank;
+  std::vector<PipelinePass> order = order_of_rank(v_of(shape), of_v);
+  for (PipelinePass& pass : order) {
+    const int copy = (pass.stage == of_v) == is_first_half ? 0 : 1;
+    pass.stage += copy * shape.ranks;
+    pass.micro_batch = 2 * pass.micro_batch + copy;
+  }
+  return order;
+}
+
 const bool kDualPipeRegistered = [] {
+  Registry<PipelineSchedule>::add(
+      {.name = "dualpipe",
+       .summary = "the network twice, one copy each way, forward and backward passes side by side, "
+                  "for experts",
+       .source = "DeepSeek-V3, arXiv:2412.19437, section 3.2.1; deepseek-ai/DualPipe, dualpipe.py",
+       .splits_backward = true,
+       .copies = 2,
+       .micro_batches_a_rank_min = 2,
+       .rank_of = rank_of_copies,
+       .orders = [](const PipelineShape& shape) {
+         std::vector<std::vector<PipelinePass>> orders;
+         for (int rank = 0; rank < shape.ranks; ++rank)
+           orders.push_back(order_of_both_copies(shape, rank));
+         return orders;
+       }});
   Registry<PipelineSchedule>::add(
       {.name = "dualpipev",
        .summary = "zbv's stages, forward and backward passes side by side, for experts",
