@@ -34,7 +34,7 @@ MEASURED = [("calibrate measure", "calibrate measure --ranks 2 --budget 1s --max
             ("execute", "execute collective --ranks 3 --bytes 64KiB --budget 1s -o measured.json"),
             ("execute", "execute collective --mpi mpich --ranks 3 --bytes 64KiB --budget 1s -o measured.json"),
             ("execute --testbed", "execute --testbed TESTBED --hosts 2 --ranks 2 --bytes 64KiB --plans all-reduce/ring "
-             "--measure-budget 1s --execute-budget 1s -o measured.json")]
+             "--measure-budget 3s --execute-budget 1s -o measured.json")]
 SIGNALS = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
 
